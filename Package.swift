@@ -1,0 +1,29 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// `swift build` and `swift test` work as they are. The shared library that people install is built by
+// CMake (or scripts/build), which passes the flags that link the Swift runtime statically and export
+// `llvs_*` alone; see CMakeLists.txt for why they are not here.
+let package = Package(
+    name: "llvs",
+    products: [
+        .library(name: "llvs", type: .dynamic, targets: ["LLVSABI"]),
+        .library(name: "LLVS", targets: ["LLVS"]),
+    ],
+    targets: [
+        // include/llvs.h as a Clang module: the contract, redeclared nowhere.
+        .target(name: "CLLVS"),
+        // C that Swift calls: checksums, digests, deflate, system calls that Swift cannot import.
+        .target(
+            name: "CLLVSShims",
+            linkerSettings: [.linkedLibrary("z"), .linkedLibrary(":libcrypto.a", .when(platforms: [.linux]))]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // The engine. Knows nothing of C.
+        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite"]),
+        // The engine behind include/llvs.h: unpack, call, translate.
+        .target(name: "LLVSABI", dependencies: ["LLVS", "CLLVS", "CLLVSShims"]),
+        .target(name: "LLVSTestSupport", dependencies: ["LLVS"]),
+        .testTarget(name: "LLVSTests", dependencies: ["LLVS", "LLVSTestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

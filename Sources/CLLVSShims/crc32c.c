@@ -1,0 +1,55 @@
+#include "CLLVSShims.h"
+#include <pthread.h>
+#include <string.h>
+
+/* Slicing-by-8: eight tables, eight bytes a step. Source: Kounavis and Berry, "A Systematic Approach
+   to Building High Performance Software-Based CRC Generators" (2005). */
+static uint32_t table[8][256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_tables(void) {
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t c = i;
+        for (int k = 0; k < 8; k++) c = (c & 1) ? (c >> 1) ^ 0x82F63B78u : c >> 1;
+        table[0][i] = c;
+    }
+    for (uint32_t i = 0; i < 256; i++)
+        for (int t = 1; t < 8; t++)
+            table[t][i] = (table[t - 1][i] >> 8) ^ table[0][table[t - 1][i] & 0xFF];
+}
+
+static uint32_t by_table(uint32_t c, const uint8_t *p, size_t n) {
+    pthread_once(&once, make_tables);
+    while (n >= 8) {
+        uint32_t low = c ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+        c = table[7][low & 0xFF] ^ table[6][(low >> 8) & 0xFF] ^ table[5][(low >> 16) & 0xFF] ^ table[4][low >> 24]
+          ^ table[3][p[4]] ^ table[2][p[5]] ^ table[1][p[6]] ^ table[0][p[7]];
+        p += 8; n -= 8;
+    }
+    while (n--) c = (c >> 8) ^ table[0][(c ^ *p++) & 0xFF];
+    return c;
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+__attribute__((target("sse4.2")))
+static uint32_t by_instruction(uint32_t c, const uint8_t *p, size_t n) {
+    uint64_t wide = c;
+    while (n >= 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        wide = __builtin_ia32_crc32di(wide, word);
+        p += 8; n -= 8;
+    }
+    c = (uint32_t)wide;
+    while (n--) c = __builtin_ia32_crc32qi(c, *p++);
+    return c;
+}
+#endif
+
+uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size) {
+    if (size == 0) return crc;
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    if (__builtin_cpu_supports("sse4.2")) return ~by_instruction(~crc, data, size);
+#endif
+    return ~by_table(~crc, data, size);
+}

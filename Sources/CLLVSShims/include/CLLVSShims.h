@@ -1,0 +1,32 @@
+/* C that the engine calls: checksums, digests and compression from well-kept libraries,
+   and system calls that Swift cannot import (variadic ones, macros). No state, no allocation
+   that outlives a call unless a function says so. */
+#ifndef CLLVS_SHIMS_H
+#define CLLVS_SHIMS_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), continued from `crc` (0 to begin).
+   Source: RFC 3720, appendix B.4; the SSE 4.2 instruction where the processor has it. */
+uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size);
+
+/* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, copied freely. */
+typedef struct { uint64_t opaque[16]; } llvs_shim_sha256;
+void llvs_shim_sha256_init(llvs_shim_sha256 *context);
+void llvs_shim_sha256_update(llvs_shim_sha256 *context, const void *data, size_t size);
+void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
+
+/* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
+   the result would not fit or memory is short. Keeps one deflate state per thread. */
+size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
+/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
+int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+
+/* Fills with random bytes from the system; 0, or an errno. */
+int llvs_shim_random(void *out, size_t size);
+
+/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
+int llvs_shim_open(const char *path, int flags, unsigned mode);
+/* 1 when `a` and `b` are the same bytes. */
+int llvs_shim_equal(const void *a, const void *b, size_t size);
+#endif

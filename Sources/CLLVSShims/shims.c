@@ -1,0 +1,79 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "CLLVSShims.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/sha.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <zlib.h>
+
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(llvs_shim_sha256), "the opaque context is too small");
+
+void llvs_shim_sha256_init(llvs_shim_sha256 *c) { SHA256_Init((SHA256_CTX *)c); }
+void llvs_shim_sha256_update(llvs_shim_sha256 *c, const void *data, size_t size) {
+    if (size) SHA256_Update((SHA256_CTX *)c, data, size);
+}
+void llvs_shim_sha256_final(llvs_shim_sha256 *c, uint8_t digest[32]) { SHA256_Final(digest, (SHA256_CTX *)c); }
+
+/* One deflate state per thread: setting one up costs more than compressing a small value. */
+static pthread_key_t deflate_key;
+static pthread_once_t deflate_once = PTHREAD_ONCE_INIT;
+static int deflate_key_made;
+static void deflate_free(void *state) { deflateEnd(state); free(state); }
+static void deflate_make_key(void) { deflate_key_made = pthread_key_create(&deflate_key, deflate_free) == 0; }
+
+size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity) {
+    if (size > UINT32_MAX || capacity > UINT32_MAX) return 0;
+    pthread_once(&deflate_once, deflate_make_key);
+    if (!deflate_key_made) return 0;
+    z_stream *z = pthread_getspecific(deflate_key);
+    if (!z) {
+        z = calloc(1, sizeof *z);
+        if (!z) return 0;
+        if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return 0; }
+        if (pthread_setspecific(deflate_key, z) != 0) { deflateEnd(z); free(z); return 0; }
+    } else if (deflateReset(z) != Z_OK) {
+        return 0;
+    }
+    z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
+    z->next_out = out; z->avail_out = (uInt)capacity;
+    return deflate(z, Z_FINISH) == Z_STREAM_END ? (size_t)z->total_out : 0;
+}
+
+int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size) {
+    if (size > UINT32_MAX || out_size > UINT32_MAX) return 0;
+    z_stream z;
+    memset(&z, 0, sizeof z);
+    if (inflateInit2(&z, -15) != Z_OK) return 0;
+    uint8_t dummy;
+    z.next_in = (Bytef *)(uintptr_t)data; z.avail_in = (uInt)size;
+    z.next_out = out_size ? out : &dummy; z.avail_out = (uInt)out_size;
+    int whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == out_size && z.avail_in == 0;
+    inflateEnd(&z);
+    return whole;
+}
+
+int llvs_shim_random(void *out, size_t size) {
+    uint8_t *p = out;
+    while (size) {
+        size_t piece = size < 256 ? size : 256;
+        if (getentropy(p, piece) != 0) return errno;
+        p += piece; size -= piece;
+    }
+    return 0;
+}
+
+int llvs_shim_open(const char *path, int flags, unsigned mode) {
+    for (;;) {
+        int fd = open(path, flags | O_CLOEXEC, (mode_t)mode);
+        if (fd >= 0) return fd;
+        if (errno != EINTR) return -errno;
+    }
+}
+
+int llvs_shim_equal(const void *a, const void *b, size_t size) { return size == 0 || memcmp(a, b, size) == 0; }

@@ -1,0 +1,39 @@
+/// The key of a value: non-empty UTF-8 of at most 4,096 bytes.
+///
+/// Compared, ordered and hashed by its bytes alone. It is deliberately not a `String`: Swift's
+/// string equality is canonical equivalence, under which "é" composed and decomposed are equal, and
+/// those are two ids here.
+public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The UTF-8 bytes.
+    public let bytes: [UInt8]
+
+    /// - Throws: `.invalidValueID` when empty or longer than 4,096 bytes, `.invalidUTF8`.
+    public init(utf8 bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try ValueID.check($0) }
+        self.bytes = bytes
+    }
+
+    public init(_ text: String) throws { try self.init(utf8: Array(text.utf8)) }
+
+    /// For bytes that were checked before.
+    init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+    init(unchecked bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+
+    /// Throws what `init(utf8:)` throws, without making an id.
+    public static func check(_ bytes: UnsafeRawBufferPointer) throws {
+        guard !bytes.isEmpty else {
+            throw StoreError(.invalidValueID, "A value id is empty. Value ids are 1 to \(Limits.valueIDSize) bytes of UTF-8.")
+        }
+        guard bytes.count <= Limits.valueIDSize else {
+            throw StoreError(.invalidValueID, "A value id has \(bytes.count) bytes; at most \(Limits.valueIDSize) are allowed. It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\".")
+        }
+        guard Bytes.isValidUTF8(bytes) else {
+            throw StoreError(.invalidUTF8, "A value id is not valid UTF-8. It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\".")
+        }
+    }
+
+    public static func == (a: ValueID, b: ValueID) -> Bool { Bytes.equal(a.bytes, b.bytes) }
+    public static func < (a: ValueID, b: ValueID) -> Bool { Bytes.compare(a.bytes, b.bytes) < 0 }
+    public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+    public var description: String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,87 @@
+/// One save: immutable, with up to two predecessors.
+public struct Version: Hashable, Sendable {
+    public var id: VersionID
+    /// 0 to 2. The state at a version is the state at the first with the version's own changes applied.
+    public var predecessors: [VersionID]
+    /// Seconds since 2001-01-01 UTC, exactly as made or received.
+    public var timestamp: Double
+    /// Bytes of the values that this version stored.
+    public var valueDataSize: UInt64
+    public var metadata: Metadata
+
+    public init(id: VersionID, predecessors: [VersionID], timestamp: Double, valueDataSize: UInt64, metadata: Metadata) {
+        self.id = id; self.predecessors = predecessors; self.timestamp = timestamp
+        self.valueDataSize = valueDataSize; self.metadata = metadata
+    }
+
+    /// Seconds from 1970-01-01 to 2001-01-01 UTC.
+    public static let secondsFrom1970To2001 = 978_307_200.0
+
+    /// "Later" everywhere: larger by (timestamp, id). Ascending.
+    public static func canonicalOrder(_ a: Version, _ b: Version) -> Bool {
+        a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.id < b.id
+    }
+    public var branch: String? { metadata.branch }
+}
+
+/// What a version carries beside its changes: string keys, values of any bytes (JSON documents, by convention).
+///
+/// Keys are compared by bytes; entries are kept sorted by key; a key set twice keeps the last.
+public struct Metadata: Hashable, Sendable {
+    public struct Entry: Hashable, Sendable {
+        /// UTF-8.
+        public let key: [UInt8]
+        public let value: [UInt8]
+    }
+    public private(set) var entries: [Entry] = []
+    /// Under which the name of a branch is carried, as a JSON string.
+    public static let branchKey = Array("__llvs_branch".utf8)
+
+    public init() {}
+
+    /// - Throws: `.invalidMetadata` when a key is empty, too long or not UTF-8, or all is over 16 MiB.
+    public init(_ pairs: [(key: [UInt8], value: [UInt8])]) throws {
+        var size = 0
+        for (key, value) in pairs {
+            guard !key.isEmpty, key.count <= Limits.metadataKeySize, key.withUnsafeBytes(Bytes.isValidUTF8) else {
+                throw StoreError(.invalidMetadata, "A metadata key must be 1 to \(Limits.metadataKeySize) bytes of valid UTF-8.")
+            }
+            size += key.count + min(value.count, Limits.metadataSize + 1)
+            guard size <= Limits.metadataSize else {
+                throw StoreError(.invalidMetadata, "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
+            }
+        }
+        for (key, value) in pairs { self[key] = value }
+    }
+
+    public subscript(key: [UInt8]) -> [UInt8]? {
+        get {
+            let i = position(of: key)
+            return i < entries.count && Bytes.equal(entries[i].key, key) ? entries[i].value : nil
+        }
+        set {
+            let i = position(of: key)
+            let present = i < entries.count && Bytes.equal(entries[i].key, key)
+            switch (newValue, present) {
+            case (let value?, true): entries[i] = Entry(key: key, value: value)
+            case (let value?, false): entries.insert(Entry(key: key, value: value), at: i)
+            case (nil, true): entries.remove(at: i)
+            case (nil, false): break
+            }
+        }
+    }
+    public subscript(key: String) -> [UInt8]? {
+        get { self[Array(key.utf8)] }
+        set { self[Array(key.utf8)] = newValue }
+    }
+    public var isEmpty: Bool { entries.isEmpty }
+
+    private func position(of key: [UInt8]) -> Int {
+        var low = 0, high = entries.count
+        while low < high {
+            let middle = (low + high) / 2
+            if Bytes.compare(entries[middle].key, key) < 0 { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

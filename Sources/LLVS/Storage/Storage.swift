@@ -1,0 +1,127 @@
+/// Where records rest.
+///
+/// A storage keeps records: opaque byte strings, each naming one version (see `Format/`). It appends
+/// them in batches, lists those it has, and reads bytes of one at its place. It knows nothing of
+/// versions, maps or merges. The truth of a store is the set of its records; what is kept under
+/// `cache…` is derived and may vanish at any time.
+///
+/// Threads: `append`, `scan`, `verify` and `close` are called by one thread at a time (the store holds its
+/// commit lock). `read`, `sync`, `readBlob` and the cache calls may come from any thread at any time,
+/// also beside those. Errors are `StoreError`s; after a failed append the storage must be ready for
+/// another.
+public protocol Storage: AnyObject, Sendable {
+    /// What the storage is and where, for messages: "the store at /x/notes.llvs".
+    var description: String { get }
+    var isReadOnly: Bool { get }
+
+    /// Appends the records as one batch: after a crash all of them are there, or none. Returns their
+    /// places, in order. When it throws, none of them is or ever becomes visible, except with
+    /// `.unknownOutcome`.
+    ///
+    /// Appended bytes survive a killed process at once, and a power cut after `sync`.
+    func append(_ records: [RecordPieces]) throws -> [RecordPlace]
+
+    /// Makes durable everything appended through this storage, and everything that others appended
+    /// and `scan` has reported, by the time of the call. Throws `.unknownOutcome` when that fails.
+    func sync() throws
+
+    /// Reports each record that was not reported or appended here before, whoever appended it, and each
+    /// damaged place met on the way. The first call reports all. A record may be reported again (the
+    /// store drops repeats). A record still being written is left for a later call.
+    func scan(_ found: (ScannedRecord) throws -> Void) throws
+
+    /// Fills the buffer with the bytes of the record from `offset` on. Throws `.damaged` when the record
+    /// does not reach that far any more, `.io` and friends when the medium fails.
+    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
+
+    /// Values larger than this many bytes are kept as blobs, outside the record; nil when the storage
+    /// keeps all within records.
+    var blobThreshold: Int? { get }
+    /// Stores the bytes outside any record and returns their name. Not visible to anybody until a
+    /// record that names them is appended; `sync` covers them.
+    func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
+    func hasBlob(_ id: BlobID) -> Bool
+    /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
+    func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
+
+    /// Reads everything again, sealed or not, and reports each damaged place and each whole record.
+    func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws
+
+    /// Small named blobs beside the records: caches and the coordinator's state. Replaced atomically.
+    /// Names are `[a-z0-9._-]{1,100}`. A storage that cannot keep them keeps them in memory.
+    func cacheGet(_ name: String) throws -> [UInt8]?
+    func cachePut(_ name: String, _ data: [UInt8]) throws
+    func cacheDelete(_ name: String) throws
+
+    /// Damaged places met by `scan` so far.
+    var damages: [StorageDamage] { get }
+    /// Bytes on the medium, caches included, and syncs done, for `Store.statistics`.
+    var statistics: StorageStatistics { get }
+
+    /// Flushes, seals and lets go of everything. Later calls throw `.closed`. With `discarding` (after a
+    /// fork) nothing is written, locked or flushed; descriptors are closed only.
+    func close(discarding: Bool) throws
+}
+
+/// Sixteen random bytes that name a value kept outside its record.
+public struct BlobID: Hashable, Sendable {
+    public var high: UInt64
+    public var low: UInt64
+    public init(high: UInt64, low: UInt64) { self.high = high; self.low = low }
+}
+
+/// Where one record lies in its storage. Means something to that storage only, and only while it is open.
+public struct RecordPlace: Hashable, Sendable {
+    public var segment: UInt32
+    public var offset: UInt64
+    public var length: UInt64
+    public init(segment: UInt32, offset: UInt64, length: UInt64) {
+        self.segment = segment; self.offset = offset; self.length = length
+    }
+}
+
+/// A record to append, in pieces that are written one after another. The bytes are borrowed for the call.
+public struct RecordPieces {
+    public var pieces: [UnsafeRawBufferPointer]
+    public init(_ pieces: [UnsafeRawBufferPointer]) { self.pieces = pieces }
+    public var length: Int { pieces.reduce(0) { $0 + $1.count } }
+}
+
+/// A record met by `scan`.
+public struct ScannedRecord {
+    public var place: RecordPlace
+    /// The first bytes of the record: all of it when it is at most 64 KiB, else at least 64 KiB.
+    /// Valid during the call only.
+    public var prefix: UnsafeRawBufferPointer
+    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer) { self.place = place; self.prefix = prefix }
+    /// How much of a record `prefix` holds at least.
+    public static let prefixSize = 64 << 10
+}
+
+/// A place whose bytes are not what was written.
+public struct StorageDamage: Hashable, Sendable {
+    public var file: String
+    public var offset: UInt64
+    public var message: String
+    /// The version lost, where it can be told.
+    public var version: VersionID?
+    public init(file: String, offset: UInt64, message: String, version: VersionID? = nil) {
+        self.file = file; self.offset = offset; self.message = message; self.version = version
+    }
+}
+
+public struct StorageStatistics: Hashable, Sendable {
+    public var bytes: UInt64 = 0
+    public var bytesWritten: UInt64 = 0
+    public var syncs: UInt64 = 0
+    public var segments: UInt64 = 0
+    public init() {}
+}
+
+/// When a commit returns, what a power cut can take. A killed process takes nothing at either.
+public enum Durability: UInt32, Sendable {
+    /// Nothing acknowledged is lost.
+    case full = 1
+    /// The newest versions may be missing; the rest is whole.
+    case normal = 2
+}

@@ -1,0 +1,95 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Helpers on raw bytes that several folders need.
+enum Bytes {
+    /// Byte-wise order, as `memcmp`, shorter first when one is a prefix of the other. Returns <0, 0 or >0.
+    @inline(__always)
+    static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+        let n = min(a.count, b.count)
+        if n > 0, let p = a.baseAddress, let q = b.baseAddress {
+            let order = memcmp(p, q, n)
+            if order != 0 { return Int(order) }
+        }
+        return a.count - b.count
+    }
+
+    @inline(__always)
+    static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        guard a.count == b.count else { return false }
+        guard a.count > 0, let p = a.baseAddress, let q = b.baseAddress else { return true }
+        return memcmp(p, q, a.count) == 0
+    }
+
+    static func compare(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        a.withUnsafeBytes { x in b.withUnsafeBytes { y in compare(x, y) } }
+    }
+
+    static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        a.withUnsafeBytes { x in b.withUnsafeBytes { y in equal(x, y) } }
+    }
+
+    /// Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
+    static func isValidUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var i = 0
+        let n = bytes.count
+        // ASCII, eight bytes at a time.
+        while i + 8 <= n {
+            if bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 { break }
+            i += 8
+        }
+        while i < n {
+            let b = bytes[i]
+            if b < 0x80 { i += 1; continue }
+            var low: UInt8 = 0x80, high: UInt8 = 0xBF
+            let more: Int
+            switch b {
+            case 0xC2...0xDF: more = 1
+            case 0xE0: more = 2; low = 0xA0
+            case 0xE1...0xEC, 0xEE...0xEF: more = 2
+            case 0xED: more = 2; high = 0x9F
+            case 0xF0: more = 3; low = 0x90
+            case 0xF1...0xF3: more = 3
+            case 0xF4: more = 3; high = 0x8F
+            default: return false
+            }
+            guard n - i > more, bytes[i + 1] >= low, bytes[i + 1] <= high else { return false }
+            if more >= 2 { guard bytes[i + 2] & 0xC0 == 0x80 else { return false } }
+            if more == 3 { guard bytes[i + 3] & 0xC0 == 0x80 else { return false } }
+            i += more + 1
+        }
+        return true
+    }
+
+    static func crc32c(_ bytes: UnsafeRawBufferPointer, from crc: UInt32 = 0) -> UInt32 {
+        guard let p = bytes.baseAddress else { return crc }
+        return llvs_shim_crc32c(crc, p, bytes.count)
+    }
+}
+
+/// SHA-256, by libcrypto.
+struct SHA256 {
+    private var context = llvs_shim_sha256()
+    init() { llvs_shim_sha256_init(&context) }
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        if let p = bytes.baseAddress { llvs_shim_sha256_update(&context, p, bytes.count) }
+    }
+    mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
+    /// 32 bytes.
+    mutating func finish() -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        digest.withUnsafeMutableBufferPointer { if let p = $0.baseAddress { llvs_shim_sha256_final(&context, p) } }
+        return digest
+    }
+    static func digest(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(bytes)
+        return hash.finish()
+    }
+}

@@ -1,0 +1,39 @@
+/// Set from any thread to stop long work at its next check.
+public final class CancelToken: @unchecked Sendable {
+    private let lock = Lock()
+    private var set = false
+    public init() {}
+    public func cancel() { lock.withLock { set = true } }
+    public var isCancelled: Bool { lock.withLock { set } }
+}
+
+/// How far long work has come. `total` is 0 while it is not known.
+public struct Progress: Sendable {
+    public enum Stage: UInt32, Sendable { case listing = 1, receiving, adding, sending, reading, writing, verifying }
+    public var stage: Stage
+    public var completed: UInt64
+    public var total: UInt64
+    public init(stage: Stage, completed: UInt64, total: UInt64) {
+        self.stage = stage; self.completed = completed; self.total = total
+    }
+}
+
+/// Progress and cancellation of one call of long work; checked at least every 100 ms or MiB.
+public struct OperationControl: Sendable {
+    /// Called on the thread that called; returns false to cancel. May throw `StoreError`.
+    public var progress: (@Sendable (Progress) throws -> Bool)?
+    public var token: CancelToken?
+    public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
+        self.progress = progress; self.token = token
+    }
+    /// Throws `.cancelled` when the work shall stop.
+    public func check(_ stage: Progress.Stage, _ completed: Int, of total: Int, doing what: String) throws {
+        if let token, token.isCancelled { throw OperationControl.cancelled(what) }
+        if let progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
+            throw OperationControl.cancelled(what)
+        }
+    }
+    static func cancelled(_ what: String) -> StoreError {
+        StoreError(.cancelled, "\(what) was cancelled; what had been added whole is kept. Run it again to go on.")
+    }
+}

@@ -1,0 +1,81 @@
+/// An error of the store: a code for programs, a message for people.
+///
+/// The message says what was being done to what, and what can be done about it. Codes round-trip
+/// through the C ABI: their raw values are those of `llvs_status` and are pinned for ever.
+public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int32
+        public init(rawValue: Int32) { self.rawValue = rawValue }
+
+        // What the caller handed in.
+        public static let invalidArgument = Code(rawValue: -1)
+        public static let invalidValueID = Code(rawValue: -2)
+        public static let invalidVersionID = Code(rawValue: -3)
+        public static let invalidUTF8 = Code(rawValue: -4)
+        public static let tooLarge = Code(rawValue: -5)
+        public static let structSize = Code(rawValue: -6)
+        public static let duplicateID = Code(rawValue: -7)
+        public static let unknownVersion = Code(rawValue: -8)
+        public static let unknownPredecessor = Code(rawValue: -9)
+        public static let versionMismatch = Code(rawValue: -10)
+        public static let invalidReference = Code(rawValue: -11)
+        public static let invalidMetadata = Code(rawValue: -12)
+        public static let unsupported = Code(rawValue: -13)
+        // Where the store rests.
+        public static let notFound = Code(rawValue: -20)
+        public static let notAStore = Code(rawValue: -21)
+        public static let newerFormat = Code(rawValue: -22)
+        public static let readOnly = Code(rawValue: -23)
+        public static let permission = Code(rawValue: -24)
+        public static let noSpace = Code(rawValue: -25)
+        public static let notADirectory = Code(rawValue: -26)
+        public static let io = Code(rawValue: -27)
+        public static let damaged = Code(rawValue: -28)
+        public static let unknownOutcome = Code(rawValue: -29)
+        public static let busy = Code(rawValue: -30)
+        // The life of handles.
+        public static let closed = Code(rawValue: -40)
+        public static let forked = Code(rawValue: -41)
+        public static let cancelled = Code(rawValue: -42)
+        public static let user = Code(rawValue: -43)
+        public static let outOfMemory = Code(rawValue: -44)
+        public static let `internal` = Code(rawValue: -45)
+        // Merging.
+        public static let unresolvedConflict = Code(rawValue: -50)
+        public static let noCommonAncestor = Code(rawValue: -51)
+        // Exchanges and snapshots.
+        public static let transport = Code(rawValue: -60)
+        public static let missingChanges = Code(rawValue: -61)
+        public static let missingPredecessor = Code(rawValue: -62)
+        public static let invalidJSON = Code(rawValue: -63)
+        public static let invalidBase64 = Code(rawValue: -64)
+        public static let identifierMismatch = Code(rawValue: -65)
+        public static let missingVersion = Code(rawValue: -66)
+        public static let snapshotDamaged = Code(rawValue: -67)
+        public static let snapshotMissing = Code(rawValue: -68)
+        public static let storeNotEmpty = Code(rawValue: -69)
+        public static let foreignSnapshot = Code(rawValue: -70)
+        public static let foreignFile = Code(rawValue: -71)
+    }
+
+    public var code: Code
+    public var message: String
+    /// The value id concerned, where there is one.
+    public var valueID: ValueID?
+    /// The version id concerned, where there is one; as text, since it may be an unacceptable one.
+    public var versionID: String?
+    /// The file or directory concerned, where there is one.
+    public var path: String?
+    /// For `.user`: the token that a callback of the host gave, handed back unchanged.
+    public var userCode: Int64 = 0
+
+    public init(_ code: Code, _ message: String, valueID: ValueID? = nil, versionID: String? = nil, path: String? = nil) {
+        self.code = code
+        self.message = message
+        self.valueID = valueID
+        self.versionID = versionID
+        self.path = path
+    }
+
+    public var description: String { message }
+}

@@ -1,0 +1,5 @@
+#ifndef LLVS_H
+#define LLVS_H
+#include <stdint.h>
+#include <stddef.h>
+#endif
