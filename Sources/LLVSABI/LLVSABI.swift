@@ -1,0 +1,2 @@
+import CLLVS
+import LLVS
