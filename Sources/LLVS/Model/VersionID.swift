@@ -40,9 +40,10 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
             default: return nil
             }
         }
-        high = 0; low = 0
-        text = String(decoding: bytes, as: UTF8.self)
+        self.init(text: String(decoding: bytes, as: UTF8.self))
     }
+
+    private init(text: String) { high = 0; low = 0; self.text = text }
 
     /// A new random upper-case UUID (version 4, RFC 9562).
     public static func random() -> VersionID {

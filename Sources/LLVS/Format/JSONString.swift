@@ -1,0 +1,101 @@
+/// JSON strings (RFC 8259, section 7) as bytes: the piece of JSON that metadata and the interchange share.
+enum JSONString {
+    /// Appends `text` (UTF-8) in quotes: `"`, `\` and controls escaped, slashes and all else as they are.
+    static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\""))
+        for b in text {
+            switch b {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): out.append(UInt8(ascii: "\\")); out.append(b)
+            case 0x0A: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
+            case 0x0D: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "r")])
+            case 0x09: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "t")])
+            case 0x00..<0x20:
+                out.append(contentsOf: Array("\\u00".utf8))
+                for nibble in [b >> 4, b & 15] { out.append(nibble < 10 ? nibble + 0x30 : nibble + 0x57) }
+            default: out.append(b)
+            }
+        }
+        out.append(UInt8(ascii: "\""))
+    }
+
+    static func encode(_ text: String) -> [UInt8] {
+        var out: [UInt8] = []
+        Array(text.utf8).withUnsafeBytes { append($0, to: &out) }
+        return out
+    }
+
+    /// Reads a string whose opening quote is at `position`; leaves `position` behind the closing one.
+    /// Nil when it is not a string, has an escape that JSON does not know, a raw control, a lone
+    /// surrogate, or is not UTF-8.
+    static func read(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> [UInt8]? {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return nil }
+        var i = position + 1
+        var out: [UInt8] = []
+        while i < bytes.count {
+            var run = i
+            while run < bytes.count, bytes[run] != UInt8(ascii: "\""), bytes[run] != UInt8(ascii: "\\"), bytes[run] >= 0x20 { run += 1 }
+            if run > i { out.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[i..<run])); i = run }
+            guard i < bytes.count else { return nil }
+            switch bytes[i] {
+            case UInt8(ascii: "\""):
+                position = i + 1
+                return out.withUnsafeBytes(Bytes.isValidUTF8) ? out : nil
+            case UInt8(ascii: "\\"):
+                guard i + 1 < bytes.count else { return nil }
+                i += 2
+                switch bytes[i - 1] {
+                case UInt8(ascii: "\""): out.append(0x22)
+                case UInt8(ascii: "\\"): out.append(0x5C)
+                case UInt8(ascii: "/"): out.append(0x2F)
+                case UInt8(ascii: "b"): out.append(0x08)
+                case UInt8(ascii: "f"): out.append(0x0C)
+                case UInt8(ascii: "n"): out.append(0x0A)
+                case UInt8(ascii: "r"): out.append(0x0D)
+                case UInt8(ascii: "t"): out.append(0x09)
+                case UInt8(ascii: "u"):
+                    guard var scalar = hex4(bytes, at: i) else { return nil }
+                    i += 4
+                    if scalar >= 0xD800, scalar < 0xDC00 {
+                        guard i + 1 < bytes.count, bytes[i] == UInt8(ascii: "\\"), bytes[i + 1] == UInt8(ascii: "u"),
+                              let second = hex4(bytes, at: i + 2), second >= 0xDC00, second < 0xE000 else { return nil }
+                        scalar = 0x10000 + (scalar - 0xD800) << 10 + (second - 0xDC00)
+                        i += 6
+                    }
+                    guard let unicode = Unicode.Scalar(scalar) else { return nil }
+                    out.append(contentsOf: UTF8.encode(unicode).map { Array($0) } ?? [])
+                default: return nil
+                }
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    /// The whole of `bytes` as one JSON string, white space around it allowed.
+    static func decode(_ bytes: [UInt8]) -> String? {
+        bytes.withUnsafeBytes { raw in
+            var i = 0
+            while i < raw.count, isSpace(raw[i]) { i += 1 }
+            guard let text = read(raw, at: &i) else { return nil }
+            while i < raw.count, isSpace(raw[i]) { i += 1 }
+            return i == raw.count ? String(decoding: text, as: UTF8.self) : nil
+        }
+    }
+
+    static func isSpace(_ b: UInt8) -> Bool { b == 0x20 || b == 0x0A || b == 0x0D || b == 0x09 }
+
+    private static func hex4(_ bytes: UnsafeRawBufferPointer, at start: Int) -> UInt32? {
+        guard start + 4 <= bytes.count else { return nil }
+        var value: UInt32 = 0
+        for i in start..<start + 4 {
+            let b = bytes[i]
+            switch b {
+            case 0x30...0x39: value = value << 4 | UInt32(b - 0x30)
+            case 0x41...0x46: value = value << 4 | UInt32(b - 0x37)
+            case 0x61...0x66: value = value << 4 | UInt32(b - 0x57)
+            default: return nil
+            }
+        }
+        return value
+    }
+}
