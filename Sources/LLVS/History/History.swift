@@ -111,6 +111,12 @@ final class History {
         }
     }
 
+    /// Where a provisional version's record is for now.
+    func setPlace(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+        rows[Int(ordinal)].place = place
+        rows[Int(ordinal)].checksum = checksum
+    }
+
     /// Gives up a provisional version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 
