@@ -68,8 +68,10 @@ enum FolderWatch {
                 let now = FolderFiles.directorySignature(path)
                 if now?.inode != seen?.inode || watch < 0 { addWatch() } // replaced, or made only now
                 guard event || (now != nil && now != seen) else { seen = now; continue }
-                var bursts = 0
-                while bursts < Watcher.longestBurst, wait(Watcher.quietMilliseconds), !state.stops { bursts += 1 }
+                for _ in 0..<Watcher.longestBurst where !state.stops {
+                    pause(Watcher.quietMilliseconds)
+                    if !drain() { break }
+                }
                 if state.stops { return }
                 seen = FolderFiles.directorySignature(path)
                 changed()
@@ -81,9 +83,21 @@ enum FolderWatch {
             var waiting = [pollfd(fd: pipes.reading, events: Int16(POLLIN), revents: 0)]
             if inotify >= 0 { waiting.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)) }
             guard poll(&waiting, nfds_t(waiting.count), milliseconds) > 0, waiting.count > 1, waiting[1].revents != 0 else { return false }
-            var buffer = [UInt8](repeating: 0, count: 16 << 10)
-            while read(inotify, &buffer, buffer.count) > 0 {}
-            return true
+            return drain()
+        }
+
+        /// Waits without looking, unless it is time to stop.
+        private func pause(_ milliseconds: Int32) {
+            var waiting = pollfd(fd: pipes.reading, events: Int16(POLLIN), revents: 0)
+            _ = poll(&waiting, 1, milliseconds)
+        }
+
+        /// Takes the events that have come; whether there were any.
+        private func drain() -> Bool {
+            guard inotify >= 0 else { return false }
+            var buffer = [UInt8](repeating: 0, count: 16 << 10), any = false
+            while read(inotify, &buffer, buffer.count) > 0 { any = true }
+            return any
         }
     }
 }
