@@ -189,6 +189,17 @@ enum FolderFiles {
         }
     }
 
+    static func beginsWith(_ start: StaticString, _ path: String) -> Bool {
+        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        let size = start.utf8CodeUnitCount
+        return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
+            guard let bytes = buffer.baseAddress, pread(descriptor, bytes, size, 0) == size else { return false }
+            return Bytes.equal(UnsafeRawBufferPointer(buffer), UnsafeRawBufferPointer(start: start.utf8Start, count: size))
+        }
+    }
+
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
     static func removeFiles(in path: String, olderThan seconds: Int) {
         guard let names = try? names(in: path) else { return }

@@ -157,7 +157,7 @@ struct InterchangeDecoder {
         return (id, data)
     }
 
-    private func reference(_ reader: inout JSONReader) throws -> Value.Reference {
+    func reference(_ reader: inout JSONReader) throws -> Value.Reference {
         var id: ValueID?, version: VersionID?
         try reader.beginObject()
         while let member = try reader.nextMember() {
