@@ -1,0 +1,113 @@
+/// The version header of a record: all that history needs, without the changes.
+///
+///     record  = prelude (28) · version header · change table · bodies
+///     prelude = format u8 (1) · flags u8 (0) · reserved u16 (0) · size of version header u32
+///             · size of change table u64 · size of bodies u64 · checksum u32
+///
+/// The checksum is CRC-32C over the 24 bytes before it and the version header. docs/format.md is normative.
+struct RecordHeader {
+    static let preludeSize = 28
+    static let format: UInt8 = 1
+
+    var id: VersionID
+    var predecessors: [VersionID]
+    /// Seconds since 2001.
+    var timestamp: Double
+    var valueDataSize: UInt64
+    var changeCount: Int
+    /// How many pages the change table has.
+    var pageCount: Int
+    /// Distinct versions that preserves name, in order of first use.
+    var dependencies: [VersionID]
+    /// Blobs that the changes name.
+    var blobs: [BlobID]
+    var metadata: Metadata
+
+    /// Bytes from the start of the record to the change table.
+    var tableOffset: Int
+    var tableSize: Int
+    var bodiesOffset: Int { tableOffset + tableSize }
+    var bodiesSize: Int
+    /// The whole record.
+    var recordSize: Int { bodiesOffset + bodiesSize }
+    /// As stored: together with the size it tells apart records of one version cheaply.
+    var checksum: UInt32
+
+    enum Reading {
+        case whole(RecordHeader)
+        /// The header goes on behind the bytes given: this many are needed.
+        case needs(Int)
+        /// Made by a newer version of this library.
+        case newer(UInt8)
+        case damaged(String)
+    }
+
+    /// Reads from the first bytes of a record whose length is `recordLength`.
+    static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64) -> Reading {
+        var reader = ByteReader(bytes)
+        guard let format = reader.integer(UInt8.self), let flags = reader.integer(UInt8.self),
+              let reserved = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
+              let tableSize = reader.integer(UInt64.self), let bodiesSize = reader.integer(UInt64.self),
+              let checksum = reader.integer(UInt32.self)
+        else { return recordLength < UInt64(preludeSize) || bytes.count >= preludeSize ? .damaged("is too short to hold a record") : .needs(preludeSize) }
+        let tableOffset = preludeSize + Int(headerSize)
+        guard tableSize <= recordLength, bodiesSize <= recordLength,
+              UInt64(tableOffset) + tableSize + bodiesSize == recordLength
+        else { return .damaged("has sizes that do not add up") }
+        guard bytes.count >= tableOffset else { return .needs(tableOffset) }
+
+        var crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<24]))
+        crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[preludeSize..<tableOffset]), from: crc)
+        guard crc == checksum else { return .damaged("has a header that does not match its checksum") }
+        guard format == Self.format, flags == 0, reserved == 0 else { return .newer(format) }
+
+        var body = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[preludeSize..<tableOffset]))
+        guard let id = body.versionID(), let predecessorCount = body.count(atMost: 2) else { return .damaged("has a version header that cannot be read") }
+        var predecessors: [VersionID] = []
+        for _ in 0..<predecessorCount {
+            guard let predecessor = body.versionID(), predecessor != id, !predecessors.contains(predecessor)
+            else { return .damaged("has predecessors that cannot be read") }
+            predecessors.append(predecessor)
+        }
+        guard let bits = body.integer(UInt64.self), Double(bitPattern: bits).isFinite,
+              let valueDataSize = body.varint(),
+              let changeCount = body.count(atMost: Limits.changesPerVersion),
+              let pageCount = body.count(atMost: Limits.changesPerVersion),
+              pageCount == RecordTable.pages(forChanges: changeCount),
+              let dependencyCount = body.count(atMost: changeCount)
+        else { return .damaged("has a version header that cannot be read") }
+        var dependencies: [VersionID] = []
+        for _ in 0..<dependencyCount {
+            guard let dependency = body.versionID() else { return .damaged("has dependencies that cannot be read") }
+            dependencies.append(dependency)
+        }
+        guard let blobCount = body.count(atMost: changeCount) else { return .damaged("has a version header that cannot be read") }
+        var blobs: [BlobID] = []
+        for _ in 0..<blobCount {
+            guard let blob = body.blobID() else { return .damaged("has blobs that cannot be read") }
+            blobs.append(blob)
+        }
+        guard let metadata = readMetadata(&body), body.remaining == 0 else { return .damaged("has metadata that cannot be read") }
+        return .whole(RecordHeader(
+            id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
+            changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
+            tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
+    }
+
+    private static func readMetadata(_ reader: inout ByteReader) -> Metadata? {
+        guard let count = reader.count(atMost: reader.remaining) else { return nil }
+        if count == 0 { return Metadata() }
+        var pairs: [(key: [UInt8], value: [UInt8])] = []
+        for _ in 0..<count {
+            guard let keySize = reader.count(atMost: Limits.metadataKeySize), let key = reader.take(keySize),
+                  let valueSize = reader.count(atMost: Limits.metadataSize), let value = reader.take(valueSize)
+            else { return nil }
+            pairs.append((Array(key), Array(value)))
+        }
+        return try? Metadata(pairs)
+    }
+
+    var version: Version {
+        Version(id: id, predecessors: predecessors, timestamp: timestamp, valueDataSize: valueDataSize, metadata: metadata)
+    }
+}

@@ -1,0 +1,109 @@
+/// The change table of a record: its changes in order of their ids, in pages that can be read one by one.
+///
+///     table     = page · page ... · directory
+///     page      = checksum u32 · size u32 · page number varint · offset of its first body varint · entry ...
+///     directory = (only with two pages or more) per page: offset in the table u64
+///     entry     = tag u8 · id (varint size, bytes) · by kind:
+///         insert, update   size varint · [stored size varint, when deflated] · [blob 16] · [SHA-256 32, over 64 KiB]
+///         preserve         index into the header's dependencies varint
+///         remove, preserveRemoval   nothing
+///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5)
+///     body      = checksum u32 · stored size u32 · the stored bytes
+///
+/// A page's checksum covers all of the page behind it; a body's covers its stored size field, the value id,
+/// the text of the version id and the stored bytes: bytes of another value are never taken for these.
+enum RecordTable {
+    static let changesPerPage = 64
+    static let pageHeaderSize = 8
+    static let bodyHeaderSize = 8
+    /// Values larger than this are deflated when that makes them smaller.
+    static let deflateThreshold = 256
+    /// Values larger than this carry their SHA-256, so that equal ones are found without reading them.
+    static let digestThreshold = 64 << 10
+
+    static func pages(forChanges count: Int) -> Int { (count + changesPerPage - 1) / changesPerPage }
+
+    enum Encoding: UInt8 { case raw = 0, deflate, blob }
+
+    /// One change as the table has it; pointers are good as long as the table's bytes are.
+    struct Entry {
+        var kind: Value.Change.Kind
+        var id: UnsafeRawBufferPointer
+        var encoding = Encoding.raw
+        var size = 0
+        var storedSize = 0
+        /// Where the body begins, from the start of the record; 0 when there is none.
+        var bodyOffset = 0
+        var blob: BlobID?
+        var digest: UnsafeRawBufferPointer?
+        var dependency = 0
+    }
+
+    static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer) -> UInt32 {
+        var crc = withUnsafeBytes(of: sizeField.littleEndian) { Bytes.crc32c($0) }
+        crc = Bytes.crc32c(id, from: crc)
+        crc = version.withASCII { Bytes.crc32c($0, from: crc) }
+        return Bytes.crc32c(stored, from: crc)
+    }
+
+    /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when
+    /// it is damaged; `needs` is set when the page goes on behind the bytes.
+    static func readPage(
+        _ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?, _ body: (Entry) throws -> Void
+    ) throws -> Int? {
+        var frame = ByteReader(bytes)
+        guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else { needs = pageHeaderSize; return nil }
+        let total = pageHeaderSize + Int(size)
+        guard total <= header.tableSize else { return nil }
+        guard bytes.count >= total else { needs = total; return nil }
+        guard Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[4..<total])) == checksum else { return nil }
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[pageHeaderSize..<total]))
+        guard reader.varint() == UInt64(number), let firstBody = reader.count(atMost: header.bodiesSize) else { return nil }
+        var bodyOffset = firstBody
+        let count = min(changesPerPage, header.changeCount - number * changesPerPage)
+        guard count > 0 else { return nil }
+        for _ in 0..<count {
+            guard let entry = readEntry(&reader, header, &bodyOffset) else { return nil }
+            try body(entry)
+        }
+        return reader.remaining == 0 ? total : nil
+    }
+
+    @inline(__always)
+    private static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
+        guard let tag = reader.integer(UInt8.self), tag < 64, let kind = Value.Change.Kind(rawValue: tag & 7),
+              let encoding = Encoding(rawValue: (tag >> 3) & 3),
+              let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize)
+        else { return nil }
+        var entry = Entry(kind: kind, id: id)
+        switch kind {
+        case .insert, .update:
+            guard let size = reader.count(atMost: Limits.valueSize) else { return nil }
+            entry.encoding = encoding
+            entry.size = size
+            entry.storedSize = size
+            if encoding == .deflate {
+                guard let stored = reader.count(atMost: size) else { return nil }
+                entry.storedSize = stored
+            }
+            if encoding == .blob {
+                guard let blob = reader.blobID() else { return nil }
+                entry.blob = blob
+            } else {
+                guard bodyOffset + bodyHeaderSize + entry.storedSize <= header.bodiesSize else { return nil }
+                entry.bodyOffset = header.bodiesOffset + bodyOffset
+                bodyOffset += bodyHeaderSize + entry.storedSize
+            }
+            if tag & 32 != 0 {
+                guard let digest = reader.take(32) else { return nil }
+                entry.digest = digest
+            }
+        case .preserve:
+            guard let index = reader.count(atMost: max(0, header.dependencies.count - 1)), index < header.dependencies.count else { return nil }
+            entry.dependency = index
+        case .remove, .preserveRemoval:
+            break
+        }
+        return entry
+    }
+}

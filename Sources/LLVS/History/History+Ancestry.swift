@@ -1,0 +1,130 @@
+/// Walks over the DAG. All use explicit stacks and touch only what lies between the versions asked about;
+/// generations order the walks, never timestamps.
+extension History {
+    /// Whether `a` is reachable from `b` by going back at least one step.
+    func isAncestor(_ a: UInt32, of b: UInt32) -> Bool {
+        if a == b { return false }
+        let floor = rows[Int(a)].generation
+        var seen: Set<UInt32> = []
+        var stack = [b]
+        while let ordinal = stack.popLast() {
+            let row = rows[Int(ordinal)]
+            for predecessor in [row.second, row.first] where predecessor != History.none {
+                if predecessor == a { return true }
+                if rows[Int(predecessor)].generation > floor, seen.insert(predecessor).inserted { stack.append(predecessor) }
+            }
+        }
+        return false
+    }
+
+    private struct Side: OptionSet {
+        let rawValue: UInt8
+        static let left = Side(rawValue: 1), right = Side(rawValue: 2), stale = Side(rawValue: 4)
+    }
+
+    /// All best common ancestors of two sets of versions: common ancestors (or members of both) that are not
+    /// ancestors of another common ancestor. Newest first in canonical order.
+    ///
+    /// Source: git's paint-down-to-common (commit-reach.c), walked by generation: when a version is taken all
+    /// its descendants in the walk have been, so the first common ones met are the best.
+    func bestCommonAncestors(_ left: [UInt32], _ right: [UInt32]) -> [UInt32] {
+        var marks: [UInt32: Side] = [:]
+        var queue = GenerationQueue()
+        var open = 0  // entries of the queue that are not stale
+        func paint(_ ordinal: UInt32, _ side: Side) {
+            let old = marks[ordinal]
+            let new = (old ?? []).union(side)
+            if let old, old == new { return }
+            marks[ordinal] = new
+            if old == nil {
+                queue.push(ordinal, rows[Int(ordinal)].generation)
+                if !new.contains(.stale) { open += 1 }
+            } else if new.contains(.stale), let old, !old.contains(.stale) {
+                open -= 1
+            }
+        }
+        for ordinal in left { paint(ordinal, .left) }
+        for ordinal in right { paint(ordinal, .right) }
+        var found: [UInt32] = []
+        while open > 0, let ordinal = queue.pop() {
+            var side = marks[ordinal] ?? []
+            if !side.contains(.stale) {
+                open -= 1
+                if side.contains([.left, .right]) { found.append(ordinal); side.insert(.stale) }
+            }
+            for predecessor in predecessors(ordinal) { paint(predecessor, side) }
+        }
+        return found.sorted(by: isNewer)
+    }
+
+    /// Whether every version that can be reached from exactly one of the two is a merge.
+    func holdMergesOnly(since bases: [UInt32], _ a: UInt32, _ b: UInt32) -> Bool {
+        let floor = bases.map { rows[Int($0)].generation }.min() ?? 0
+        for (side, other) in [(a, b), (b, a)] {
+            var seen: Set<UInt32> = [side]
+            var stack = [side]
+            while let ordinal = stack.popLast() {
+                if bases.contains(ordinal) || isAncestor(ordinal, of: other) { continue }
+                let row = rows[Int(ordinal)]
+                guard row.second != History.none, row.generation >= floor else { return false }
+                for predecessor in [row.first, row.second] where seen.insert(predecessor).inserted { stack.append(predecessor) }
+            }
+        }
+        return true
+    }
+
+    /// All versions that can be reached from the given ones, these included: every version after all its
+    /// predecessors (predecessors first). Among equals the smaller ordinal first.
+    func topologicalOrder(from starts: [UInt32]? = nil) -> [UInt32] {
+        var members: [UInt32] = []
+        if let starts {
+            var seen = Set(starts)
+            var stack = Array(seen)
+            while let ordinal = stack.popLast() {
+                members.append(ordinal)
+                for predecessor in predecessors(ordinal) where seen.insert(predecessor).inserted { stack.append(predecessor) }
+            }
+        } else {
+            members.reserveCapacity(liveCount)
+            for i in rows.indices where rows[i].state == .live { members.append(UInt32(truncatingIfNeeded: i)) }
+        }
+        // A version's generation is above those of all its predecessors. Among equal ones, canonical order.
+        return members.sorted { a, b in
+            let x = rows[Int(a)].generation, y = rows[Int(b)].generation
+            return x != y ? x < y : isNewer(b, a)
+        }
+    }
+}
+
+/// A binary heap of ordinals, highest generation first.
+struct GenerationQueue {
+    private var heap: [(ordinal: UInt32, generation: UInt32)] = []
+
+    private func before(_ i: Int, _ j: Int) -> Bool {
+        heap[i].generation != heap[j].generation ? heap[i].generation > heap[j].generation : heap[i].ordinal > heap[j].ordinal
+    }
+
+    mutating func push(_ ordinal: UInt32, _ generation: UInt32) {
+        heap.append((ordinal, generation))
+        var i = heap.count - 1
+        while i > 0, before(i, (i - 1) / 2) { heap.swapAt(i, (i - 1) / 2); i = (i - 1) / 2 }
+    }
+
+    mutating func pop() -> UInt32? {
+        guard let first = heap.first else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            var i = 0
+            while true {
+                var next = 2 * i + 1
+                if next >= heap.count { break }
+                if next + 1 < heap.count, before(next + 1, next) { next += 1 }
+                if !before(next, i) { break }
+                heap.swapAt(i, next)
+                i = next
+            }
+        }
+        return first.ordinal
+    }
+}

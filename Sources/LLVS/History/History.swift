@@ -1,0 +1,166 @@
+/// The DAG of all versions, in compact arrays: each version has an ordinal in this process.
+///
+/// Not safe by itself: the store guards it with a reader-writer lock. Nothing here touches the disk.
+/// Versions go through three states: provisional (made, not stored yet: seen by those who know the
+/// ordinal), live, and dead (its commit failed).
+final class History {
+    static let none = UInt32.max
+
+    struct Row {
+        var high: UInt64
+        var low: UInt64
+        var timestamp: Double
+        var place: RecordPlace
+        var valueDataSize: UInt64
+        var first: UInt32
+        var second: UInt32
+        /// 0 for a root, else one more than the highest of its predecessors.
+        var generation: UInt32
+        /// Index into `branchNames`, or `none`.
+        var branch: UInt32
+        /// Heads of the linked lists of successors: an edge is ordinal × 2 + which predecessor it is of its successor.
+        var firstEdge: UInt32
+        var nextEdgeOfFirst: UInt32
+        var nextEdgeOfSecond: UInt32
+        var checksum: UInt32
+        var changeCount: UInt32
+        var state: State
+        var isText: Bool
+    }
+    enum State: UInt8 { case provisional, live, dead }
+
+    private(set) var rows: ContiguousArray<Row> = []
+    private var texts: [UInt32: VersionID] = [:]
+    private var table = OrdinalTable()
+    private(set) var branchNames: [String] = []
+    private var branchOrdinals: [[UInt8]: UInt32] = [:]
+    /// Live versions without live successors.
+    private(set) var headOrdinals: Set<UInt32> = []
+    private(set) var liveCount = 0
+
+    // MARK: Finding
+
+    func id(_ ordinal: UInt32) -> VersionID {
+        let row = rows[Int(ordinal)]
+        if row.isText, let id = texts[ordinal] { return id }
+        return VersionID(high: row.high, low: row.low)
+    }
+
+    /// The ordinal of a live version.
+    @inline(__always)
+    func ordinal(of id: VersionID) -> UInt32? {
+        if id.text == nil {
+            return table.find(table.hash(id)) { ordinal in
+                let row = rows[Int(ordinal)]
+                return row.high == id.high && row.low == id.low && !row.isText && row.state == .live
+            }
+        }
+        return table.find(table.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
+    }
+
+    /// As `ordinal(of:)`, but a provisional version is found, too, when there is no live one.
+    func ordinalIncludingProvisional(of id: VersionID) -> UInt32? {
+        ordinal(of: id) ?? table.find(table.hash(id.folded)) { rows[Int($0)].state == .provisional && self.id($0) == id }
+    }
+
+    /// A live version whose id differs from this one by case only.
+    func caseTwin(of id: VersionID) -> VersionID? {
+        let folded = id.folded
+        return table.find(table.hash(folded)) { rows[Int($0)].state == .live && self.id($0).folded == folded && self.id($0) != id }.map(self.id)
+    }
+
+    // MARK: Changing
+
+    /// Adds a version as provisional. Its predecessors are in already.
+    func append(
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        place: RecordPlace, checksum: UInt32, changeCount: Int
+    ) -> UInt32 {
+        var generation: UInt32 = 0
+        if first != History.none { generation = rows[Int(first)].generation &+ 1 }
+        if second != History.none { generation = max(generation, rows[Int(second)].generation &+ 1) }
+        let ordinal = UInt32(truncatingIfNeeded: rows.count)
+        rows.append(Row(
+            high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
+            generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
+            nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .provisional, isText: id.text != nil))
+        if id.text != nil { texts[ordinal] = id }
+        table.insert(ordinal, hash: table.hash(id.folded)) { table.hash(self.id($0).folded) }
+        return ordinal
+    }
+
+    /// Makes a provisional version live: it becomes a head, and its predecessors no longer are.
+    func publish(_ ordinal: UInt32, place: RecordPlace, checksum: UInt32) {
+        let i = Int(ordinal)
+        rows[i].place = place
+        rows[i].checksum = checksum
+        rows[i].state = .live
+        liveCount += 1
+        headOrdinals.insert(ordinal)
+        let (first, second) = (rows[i].first, rows[i].second)
+        if first != History.none {
+            headOrdinals.remove(first)
+            rows[i].nextEdgeOfFirst = rows[Int(first)].firstEdge
+            rows[Int(first)].firstEdge = ordinal &* 2
+        }
+        if second != History.none {
+            headOrdinals.remove(second)
+            rows[i].nextEdgeOfSecond = rows[Int(second)].firstEdge
+            rows[Int(second)].firstEdge = ordinal &* 2 &+ 1
+        }
+    }
+
+    /// Where a provisional version's record is for now.
+    func setPlace(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+        rows[Int(ordinal)].place = place
+        rows[Int(ordinal)].checksum = checksum
+    }
+
+    /// Gives up a provisional version.
+    func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
+
+    private func intern(_ branch: String) -> UInt32 {
+        let key = Array(branch.utf8)
+        if let known = branchOrdinals[key] { return known }
+        let ordinal = UInt32(truncatingIfNeeded: branchNames.count)
+        branchNames.append(branch)
+        branchOrdinals[key] = ordinal
+        return ordinal
+    }
+
+    // MARK: Asking
+
+    func branch(_ ordinal: UInt32) -> String? {
+        let branch = rows[Int(ordinal)].branch
+        return branch == History.none ? nil : branchNames[Int(branch)]
+    }
+
+    func predecessors(_ ordinal: UInt32) -> [UInt32] {
+        let row = rows[Int(ordinal)]
+        return [row.first, row.second].filter { $0 != History.none }
+    }
+
+    func successors(_ ordinal: UInt32) -> [UInt32] {
+        var out: [UInt32] = []
+        var edge = rows[Int(ordinal)].firstEdge
+        while edge != History.none {
+            let successor = edge / 2
+            if !out.contains(successor) { out.append(successor) }
+            edge = edge & 1 == 0 ? rows[Int(successor)].nextEdgeOfFirst : rows[Int(successor)].nextEdgeOfSecond
+        }
+        return out
+    }
+
+    /// Canonical order: is `a` later than `b`?
+    func isNewer(_ a: UInt32, _ b: UInt32) -> Bool {
+        let x = rows[Int(a)], y = rows[Int(b)]
+        return x.timestamp != y.timestamp ? x.timestamp > y.timestamp : id(a) > id(b)
+    }
+
+    /// Newest first.
+    func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
+
+    /// Bytes that the arrays take, about.
+    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + texts.count * 200 }
+}

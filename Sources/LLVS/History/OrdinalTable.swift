@@ -1,0 +1,58 @@
+/// Finds the ordinal of a version by its id: open addressing over 32-bit ordinals, so that 100,000
+/// versions cost a megabyte. The ids themselves are kept by the history.
+///
+/// Keyed by a secret per process: ids from outside cannot be made to collide.
+struct OrdinalTable {
+    private var slots: [UInt32] = Array(repeating: .max, count: 64)
+    private var used = 0
+    private let secret = SystemRandomNumberGenerator.word()
+
+    /// Of the folded id, so that ids that differ by case only meet.
+    func hash(_ folded: VersionID) -> UInt64 {
+        if let text = folded.text {
+            var hasher = Hasher()
+            hasher.combine(text)
+            return UInt64(bitPattern: Int64(hasher.finalize())) ^ secret
+        }
+        let product = (folded.high ^ secret).multipliedFullWidth(by: folded.low ^ 0x9E37_79B9_7F4A_7C15 | 1)
+        return product.high ^ product.low
+    }
+
+    @inline(__always)
+    func find(_ hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32? {
+        slots.withUnsafeBufferPointer { slots in
+            let mask = slots.count - 1
+            var i = Int(truncatingIfNeeded: hash) & mask
+            while slots[i] != .max {
+                if matches(slots[i]) { return slots[i] }
+                i = (i + 1) & mask
+            }
+            return nil
+        }
+    }
+
+    /// `hashOf` gives the hash of an ordinal that is in the table already.
+    mutating func insert(_ ordinal: UInt32, hash: UInt64, hashOf: (UInt32) -> UInt64) {
+        if (used + 1) * 4 > slots.count * 3 {
+            let old = slots
+            slots = Array(repeating: .max, count: old.count * 2)
+            for ordinal in old where ordinal != .max { place(ordinal, hashOf(ordinal)) }
+        }
+        place(ordinal, hash)
+        used += 1
+    }
+
+    private mutating func place(_ ordinal: UInt32, _ hash: UInt64) {
+        let mask = slots.count - 1
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while slots[i] != .max { i = (i + 1) & mask }
+        slots[i] = ordinal
+    }
+}
+
+extension SystemRandomNumberGenerator {
+    static func word() -> UInt64 {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+}

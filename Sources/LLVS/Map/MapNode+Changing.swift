@@ -1,0 +1,161 @@
+/// Making the map of a version from that of its first predecessor.
+extension MapNode {
+    typealias Pair = (key: UnsafeRawBufferPointer, entry: MapEntry)
+
+    /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
+    /// O(changes × (key length + log n)); what is not touched is shared.
+    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) -> MapNode? {
+        guard let node else { return build(insertions(in: changes)[...]) }
+        guard let first = changes.first else { return node }
+        if node.leaf != nil {
+            if changes.count == 1, let entry = first.entry {
+                let (index, found) = node.search(first.key)
+                if found || node.count < leafCapacity { return node.leafSetting(first.key, entry, at: index, found: found) }
+            }
+            return build(node.merging(changes)[...])
+        }
+        return node.applyingToInner(changes)
+    }
+
+    private static func insertions(in changes: ArraySlice<MapChange>) -> [Pair] {
+        changes.compactMap { change in change.entry.map { (change.key, $0) } }
+    }
+
+    /// The entries of a leaf with the changes applied, in order.
+    private func merging(_ changes: ArraySlice<MapChange>) -> [Pair] {
+        var out: [Pair] = []
+        out.reserveCapacity(count + changes.count)
+        var i = 0
+        for change in changes {
+            while i < count, Bytes.compare(key(i), change.key) < 0 { out.append((key(i), entry(i))); i += 1 }
+            if i < count, Bytes.equal(key(i), change.key) { i += 1 }
+            if let entry = change.entry { out.append((change.key, entry)) }
+        }
+        while i < count { out.append((key(i), entry(i))); i += 1 }
+        return out
+    }
+
+    private func applyingToInner(_ changes: ArraySlice<MapChange>) -> MapNode? {
+        // How much of this node's prefix the new keys share.
+        var depth = prefix.count
+        prefix.withUnsafeBytes { prefix in
+            for change in changes where change.entry != nil {
+                depth = min(depth, MapNode.commonPrefix(prefix, change.key))
+            }
+        }
+        var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
+        if depth < prefix.count {
+            // Some branch off above: a new node there, with this one as one of its children.
+            let own = UInt16(prefix[depth]) + 1
+            var placed = false
+            func place() {
+                placed = true
+                symbols.append(own)
+                children.append(self)
+            }
+            forEachGroup(changes, at: depth) { symbol, group in
+                if !placed, symbol > own { place() }
+                if symbol == own {
+                    placed = true
+                    if let child = MapNode.applying(group, to: self) { symbols.append(symbol); children.append(child) }
+                } else if let child = MapNode.build(MapNode.insertions(in: group)[...]) {
+                    symbols.append(symbol)
+                    children.append(child)
+                }
+            }
+            if !placed { place() }
+            return MapNode.assemble(Array(prefix[0..<depth]), symbols, children)
+        }
+        if changes.count == 1, let change = changes.first {
+            // The common case: one path, no regrouping.
+            guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return self }
+            let symbol = MapNode.symbol(of: change.key, at: depth)
+            if let i = childIndex(symbol) {
+                let old = self.children[i]
+                let new = MapNode.applying(changes, to: old)
+                if let new {
+                    if new === old { return self }
+                    if new.count + count - old.count > MapNode.leafCapacity {
+                        children = self.children
+                        children[i] = new
+                        return MapNode(prefix: prefix, symbols: self.symbols, children: children)
+                    }
+                }
+            }
+        }
+        var i = 0
+        forEachGroup(changes, at: depth) { symbol, group in
+            while i < self.symbols.count, self.symbols[i] < symbol {
+                symbols.append(self.symbols[i])
+                children.append(self.children[i])
+                i += 1
+            }
+            var old: MapNode?
+            if i < self.symbols.count, self.symbols[i] == symbol { old = self.children[i]; i += 1 }
+            if let child = MapNode.applying(group, to: old) { symbols.append(symbol); children.append(child) }
+        }
+        while i < self.symbols.count {
+            symbols.append(self.symbols[i])
+            children.append(self.children[i])
+            i += 1
+        }
+        return MapNode.assemble(prefix, symbols, children)
+    }
+
+    private func sharesPrefix(_ key: UnsafeRawBufferPointer) -> Bool {
+        prefix.withUnsafeBytes { key.count >= $0.count && MapNode.commonPrefix($0, key) == $0.count }
+    }
+
+    /// Calls once per symbol at `depth`, with the changes that have it; drops removals of keys that this
+    /// node cannot hold.
+    private func forEachGroup(_ changes: ArraySlice<MapChange>, at depth: Int, _ body: (UInt16, ArraySlice<MapChange>) -> Void) {
+        let relevant: ArraySlice<MapChange>
+        let foreign = prefix.withUnsafeBytes { prefix in
+            changes.contains { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }
+        }
+        if foreign {
+            relevant = prefix.withUnsafeBytes { prefix in
+                changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }
+            }[...]
+        } else {
+            relevant = changes
+        }
+        var start = relevant.startIndex
+        while start < relevant.endIndex {
+            let symbol = MapNode.symbol(of: relevant[start].key, at: depth)
+            var end = start + 1
+            while end < relevant.endIndex, MapNode.symbol(of: relevant[end].key, at: depth) == symbol { end += 1 }
+            body(symbol, relevant[start..<end])
+            start = end
+        }
+    }
+
+    /// An inner node, or what the rules of the shape want instead.
+    private static func assemble(_ prefix: [UInt8], _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
+        guard children.count > 1 else { return children.first }
+        let count = children.reduce(0) { $0 + $1.count }
+        guard count <= leafCapacity else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
+        var pairs: [Pair] = []
+        pairs.reserveCapacity(count)
+        for child in children { child.forEach { key, entry in pairs.append((key, entry)); return true } }
+        return withExtendedLifetime(children) { MapNode(leaf: pairs) }
+    }
+
+    /// The tree of sorted pairs; nil when there are none.
+    static func build(_ pairs: ArraySlice<Pair>) -> MapNode? {
+        guard let first = pairs.first, let last = pairs.last else { return nil }
+        if pairs.count <= leafCapacity { return MapNode(leaf: pairs) }
+        let depth = commonPrefix(first.key, last.key)
+        if depth >= deepestPrefix { return MapNode(leaf: pairs) }
+        var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
+        var start = pairs.startIndex
+        while start < pairs.endIndex {
+            let symbol = MapNode.symbol(of: pairs[start].key, at: depth)
+            var end = start + 1
+            while end < pairs.endIndex, MapNode.symbol(of: pairs[end].key, at: depth) == symbol { end += 1 }
+            if let child = build(pairs[start..<end]) { symbols.append(symbol); children.append(child) }
+            start = end
+        }
+        return MapNode(prefix: Array(first.key[0..<depth]), symbols: symbols, children: children)
+    }
+}

@@ -1,0 +1,84 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// The map against a sorted array, on key sets that stress its shape.
+@Suite struct MapTests {
+    static let alphabets: [(name: String, key: @Sendable (inout SeededRandom) -> [UInt8])] = [
+        ("nested", { r in [UInt8](repeating: 0x61, count: Int.random(in: 1...300, using: &r)) }),
+        ("few letters", { r in (0..<Int.random(in: 1...12, using: &r)).map { _ in UInt8.random(in: 0x61...0x63, using: &r) } }),
+        ("common prefix", { r in Array("Contact/".utf8) + (0..<Int.random(in: 1...4, using: &r)).map { _ in UInt8.random(in: 0x30...0x39, using: &r) } }),
+        ("wide", { r in (0..<Int.random(in: 1...3, using: &r)).map { _ in UInt8.random(in: 0...255, using: &r) } }),
+        ("deep", { r in [UInt8](repeating: 0x7A, count: 600) + [UInt8.random(in: 0...255, using: &r)] }),
+    ]
+
+    static func apply(_ changes: [[UInt8]: UInt32?], to node: MapNode?) -> MapNode? {
+        let sorted = changes.sorted { Bytes.compare($0.key, $1.key) < 0 }
+        var arena: [UInt8] = []
+        for (key, _) in sorted { arena += key }
+        return arena.withUnsafeBytes { bytes in
+            var at = 0
+            let list = sorted.map { key, version in
+                defer { at += key.count }
+                return MapChange(
+                    key: UnsafeRawBufferPointer(rebasing: bytes[at..<at + key.count]),
+                    entry: version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) })
+            }
+            return MapNode.applying(list[...], to: node)
+        }
+    }
+
+    static func contents(_ node: MapNode?) -> [[UInt8]: UInt32] {
+        var out: [[UInt8]: UInt32] = [:]
+        node?.forEach { key, entry in out[Array(key)] = entry.version; return true }
+        return out
+    }
+
+    @Test(arguments: 0..<5) func mapBehavesLikeASortedDictionary(alphabet: Int) throws {
+        let (name, makeKey) = Self.alphabets[alphabet]
+        for seed in UInt64(0)..<6 {
+            var random = SeededRandom(seed: seed)
+            var node: MapNode?, model: [[UInt8]: UInt32] = [:]
+            var snapshots: [(MapNode?, [[UInt8]: UInt32])] = []
+            for step in 0..<60 {
+                var changes: [[UInt8]: UInt32?] = [:]
+                for _ in 0..<(step % 7 == 0 ? 150 : Int.random(in: 1...4, using: &random)) {
+                    let removing = Int.random(in: 0..<10, using: &random) < (step > 40 ? 7 : 2)
+                    let key = removing ? (model.keys.randomElement(using: &random) ?? makeKey(&random)) : makeKey(&random)
+                    changes[key] = .some(removing ? nil : UInt32.random(in: 0..<1000, using: &random))
+                }
+                node = Self.apply(changes, to: node)
+                for (key, value) in changes { model[key] = value }
+                if let wrong = node?.checkInvariants() { Issue.record("\(name) seed \(seed) step \(step): \(wrong)") }
+                #expect(Self.contents(node) == model, "\(name) seed \(seed) step \(step)")
+                // Canonical: the same contents built at once give the same digest and count.
+                let rebuilt = Self.apply(model.mapValues { Optional($0) }, to: nil)
+                #expect(rebuilt?.digest == node?.digest && rebuilt?.count == node?.count)
+                snapshots.append((node, model))
+            }
+            for _ in 0..<30 {
+                guard let (a, x) = snapshots.randomElement(using: &random), let (b, y) = snapshots.randomElement(using: &random) else { continue }
+                var last: [UInt8]?
+                var seen: Set<[UInt8]> = []
+                MapNode.forEachDifference(a, b) { key, p, q in
+                    let key = Array(key)
+                    if let last { #expect(Bytes.compare(last, key) < 0, "differences out of order: \(name) seed \(seed)") }
+                    last = key
+                    seen.insert(key)
+                    #expect(p?.version == x[key] && q?.version == y[key])
+                }
+                #expect(seen == Set(x.keys).union(y.keys).filter { x[$0] != y[$0] })
+                let low = makeKey(&random), high = makeKey(&random)
+                let expected = x.keys.filter { Bytes.compare($0, low) >= 0 && Bytes.compare($0, high) < 0 }.count
+                low.withUnsafeBytes { l in high.withUnsafeBytes { h in
+                    var met = 0
+                    a?.forEach(from: l, to: h) { _, _ in met += 1; return true }
+                    #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
+                } }
+                for key in [low, high] + (x.keys.randomElement(using: &random).map { [$0] } ?? []) {
+                    #expect(key.withUnsafeBytes { a?.lookup($0)?.version } == x[key])
+                }
+            }
+        }
+    }
+}
