@@ -14,7 +14,7 @@ final class ChangeCursor: Handle, @unchecked Sendable {
 
     func next(_ limit: Int, withData: Bool) throws -> [(summary: Store.ChangeSummary, data: [UInt8]?)] {
         // An ended cursor of a closed store is closed, too.
-        guard position < changes.count else { _ = try store.heads(); return [] }
+        guard position < changes.count else { try store.requireOpen(); return [] }
         var page: [(summary: Store.ChangeSummary, data: [UInt8]?)] = []
         var bytes: UInt64 = 0
         var i = position

@@ -97,7 +97,7 @@ final class HistoryCursor: Handle, @unchecked Sendable {
 
     func next(_ limit: Int) throws -> [Version] {
         // An ended walk of a closed store is closed, too.
-        guard position < ids.count else { _ = try store.heads(); return [] }
+        guard position < ids.count else { try store.requireOpen(); return [] }
         let page = try ids[position..<min(ids.count, position + limit)].map { try knownVersion($0, in: store) }
         position += page.count
         return page

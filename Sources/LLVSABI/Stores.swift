@@ -11,6 +11,11 @@ final class StoreHandle: Handle, @unchecked Sendable {
 @inline(__always)
 func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
 
+extension Store {
+    /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
+    func requireOpen() throws { _ = try contains(EmptyRoot.id) }
+}
+
 /// The options as the engine takes them, and the host's storage they claim.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
     var options = Store.Options()
