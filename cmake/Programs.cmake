@@ -58,7 +58,7 @@ endforeach()
 file(GLOB demos CONFIGURE_DEPENDS examples/demo/*.c)
 foreach(source IN LISTS demos)
     get_filename_component(name "${source}" NAME_WE)
-    llvs_program(demo_${name} demo "${source}")
+    llvs_program(demo_${name} demo_programs "${source}")
 endforeach()
 
 file(GLOB benchmarks CONFIGURE_DEPENDS Benchmarks/*.c)
