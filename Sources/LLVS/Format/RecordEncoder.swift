@@ -29,6 +29,8 @@ struct RecordEncoder {
     private var bodyHeaders = ByteWriter()
     private var deflated: [UInt8] = []
     private(set) var bodies: [Body] = []
+    /// The checksum of the header prepared last.
+    private(set) var checksum: UInt32 = 0
     private var blobs: [BlobID?] = []
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
@@ -65,7 +67,7 @@ struct RecordEncoder {
         head.patch(UInt64(head.bytes.count - tableStart), at: 8)
         head.patch(UInt64(bodiesSize), at: 16)
         for i in bodies.indices where bodies[i].offset != 0 { bodies[i].offset += head.bytes.count - 1 }
-        let checksum = head.bytes.withUnsafeBytes { bytes in
+        checksum = head.bytes.withUnsafeBytes { bytes in
             Bytes.crc32c(
                 UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.preludeSize..<tableStart]),
                 from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<24])))

@@ -1,0 +1,35 @@
+/// Copies of keys in one run of bytes, for changes gathered from several records.
+struct KeyArena {
+    private var bytes: [UInt8] = []
+    private var changes: [(start: Int, count: Int, entry: MapEntry?)] = []
+    var count: Int { changes.count }
+
+    mutating func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry?) {
+        changes.append((bytes.count, key.count, entry))
+        bytes.append(contentsOf: key)
+    }
+
+    /// Calls with the changes sorted by key, the last of each key alone. `isSorted`: they were appended so.
+    func withChanges<R>(isSorted: Bool, _ body: (ArraySlice<MapChange>) throws -> R) rethrows -> R {
+        try bytes.withUnsafeBytes { bytes in
+            var list: [MapChange] = []
+            list.reserveCapacity(changes.count)
+            func key(_ i: Int) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(rebasing: bytes[changes[i].start..<changes[i].start + changes[i].count])
+            }
+            if isSorted {
+                for i in changes.indices { list.append(MapChange(key: key(i), entry: changes[i].entry)) }
+            } else {
+                let order = changes.indices.sorted { i, j in
+                    let c = Bytes.compare(key(i), key(j))
+                    return c != 0 ? c < 0 : i < j
+                }
+                for i in order {
+                    let change = MapChange(key: key(i), entry: changes[i].entry)
+                    if let last = list.last, Bytes.equal(last.key, change.key) { list[list.count - 1] = change } else { list.append(change) }
+                }
+            }
+            return try body(list[...])
+        }
+    }
+}

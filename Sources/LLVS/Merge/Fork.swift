@@ -1,0 +1,73 @@
+/// How one value id differs between the two sides of a merge and their common ancestor.
+///
+///     ancestor  first  second   fork                                   conflicting
+///     -         x      -        inserted(first)                        no
+///     -         -      y        inserted(second)                       no
+///     -         x      y        twiceInserted                          yes
+///     o         x      o        updated(first)                         no
+///     o         o      y        updated(second)                        no
+///     o         x      y        twiceUpdated                           yes
+///     o         -      o        removed(first)                         no
+///     o         o      -        removed(second)                        no
+///     o         -      -        twiceRemoved                           no
+///     o         -      y        removedAndUpdated(removedOn: first)    yes
+///     o         x      -        removedAndUpdated(removedOn: second)   yes
+///
+/// x and y differ from o; - is absent. Equal references on both sides are no fork, nor are different ones
+/// with the same bytes.
+public struct Fork: Hashable, Sendable {
+    public enum Kind: UInt8, Sendable {
+        case inserted = 1, twiceInserted, updated, twiceUpdated, removed, twiceRemoved, removedAndUpdated
+    }
+    public enum Side: UInt8, Sendable {
+        case first = 1, second
+        public var other: Side { self == .first ? .second : .first }
+    }
+    public var kind: Kind
+    /// The side that inserted, updated or removed; nil where both did.
+    public var side: Side?
+    /// What prevails on each side, and at the ancestor; nil where nothing does. When several best common
+    /// ancestors disagree about the id, there is no ancestor reference.
+    public var first: Value.Reference?
+    public var second: Value.Reference?
+    public var ancestor: Value.Reference?
+
+    /// Whether an arbiter must decide.
+    public var isConflicting: Bool {
+        switch kind {
+        case .twiceInserted, .twiceUpdated, .removedAndUpdated: true
+        case .inserted, .updated, .removed, .twiceRemoved: false
+        }
+    }
+    public func reference(on side: Side) -> Value.Reference? { side == .first ? first : second }
+}
+
+/// One merge as an arbiter sees it.
+public final class Merge: Sendable {
+    /// The newer of the two versions, whatever the order of the arguments; the merge's first predecessor.
+    public let first: Version
+    /// The older.
+    public let second: Version
+    /// The arguments as given: which of first and second `ours` is.
+    public let oursSide: Fork.Side
+    /// The best common ancestors, newest first; empty for a two-way merge.
+    public let bases: [Version]
+    /// In byte order of the ids.
+    public let forks: [(id: ValueID, fork: Fork)]
+
+    init(first: Version, second: Version, oursSide: Fork.Side, bases: [Version], forks: [(id: ValueID, fork: Fork)]) {
+        self.first = first; self.second = second; self.oursSide = oursSide; self.bases = bases; self.forks = forks
+    }
+    public var ours: Version { oursSide == .first ? first : second }
+    public var theirs: Version { oursSide == .first ? second : first }
+
+    /// The fork of an id. O(log forks).
+    public func fork(_ id: ValueID) -> Fork? {
+        var low = 0, high = forks.count
+        while low < high {
+            let middle = (low + high) / 2
+            if forks[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low < forks.count && forks[low].id == id ? forks[low].fork : nil
+    }
+}

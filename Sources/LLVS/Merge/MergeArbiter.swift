@@ -1,0 +1,65 @@
+/// Resolves the conflicts of a merge.
+///
+/// Returns changes to apply to the first side. Every conflicting fork must be covered by one; other ids may
+/// be changed, too; what is left alone, the store brings over from the second side. Called without any lock
+/// of the store held: it may read the store, also at `merge.first` and `merge.second`. An error that it throws
+/// surfaces unchanged from the merge, and nothing is stored.
+public protocol MergeArbiter: Sendable {
+    func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change]
+}
+
+public enum BuiltInArbiter: UInt32, MergeArbiter {
+    /// Every conflict goes to the newer of the two versions; a removal there wins, too.
+    case mostRecentBranch = 1
+    /// Per conflict the change stored in the later version wins; an update beats a removal whatever their times.
+    case mostRecentChange
+    /// The first argument's side wins. Such merges depend on who makes them.
+    case ours
+    /// The second argument's side wins.
+    case theirs
+
+    public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+        try merge.forks.filter(\.fork.isConflicting).map { id, fork in
+            let winner: Fork.Side
+            switch self {
+            case .mostRecentBranch: winner = .first
+            case .ours: winner = merge.oursSide
+            case .theirs: winner = merge.oursSide.other
+            case .mostRecentChange:
+                switch (fork.first, fork.second) {
+                case (let first?, let second?): winner = try store.isLater(first.version, second.version) ? .first : .second
+                case (nil, _): winner = .second
+                case (_, nil): winner = .first
+                }
+            }
+            return fork.reference(on: winner).map { .preserve($0) } ?? .remove(id)
+        }
+    }
+}
+
+/// What a merge asks of the two versions' relation.
+public enum MergeRelation: UInt32, Sendable {
+    /// Three-way when they have a common ancestor, else two-way.
+    case any = 0
+    /// Refuses versions without a common ancestor with `.noCommonAncestor`.
+    case related
+    /// Always two-way, as if the ancestor were empty.
+    case unrelated
+}
+
+/// Which heads `mergeHeads` folds.
+public enum HeadSelection: Sendable {
+    case all
+    /// Those that carry no branch: the default.
+    case unbranched
+    case unbranchedAnd([String])
+    case branches([String])
+}
+
+extension Store {
+    /// Later by (timestamp, id).
+    func isLater(_ a: VersionID, _ b: VersionID) throws -> Bool {
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return lock.withRead { dag.isNewer(x, y) }
+    }
+}

@@ -1,0 +1,142 @@
+/// What the ancestor of a merge holds for one key.
+enum BaseState {
+    case absent
+    case present(MapEntry)
+    /// The best common ancestors disagree: what each holds.
+    case conflicting([MapEntry?])
+
+    init(_ entry: MapEntry?) { self = entry.map { .present($0) } ?? .absent }
+
+    func holds(_ entry: MapEntry?) -> Bool {
+        switch (self, entry) {
+        case (.absent, nil): true
+        case (.present(let mine), let entry?): mine.isSameReference(as: entry)
+        case (.conflicting(let candidates), _): candidates.contains { isSame($0, entry) }
+        default: false
+        }
+    }
+}
+
+func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
+    switch (a, b) {
+    case (nil, nil): true
+    case (let a?, let b?): a.isSameReference(as: b)
+    default: false
+    }
+}
+
+/// The ancestor of a merge, key by key.
+///
+/// With one best common ancestor it is that. Several are folded in canonical order into a virtual one, as
+/// git's recursive strategy does: the state of a key in the fold of two versions is the outcome of merging
+/// them over the fold of their own bases, recursively. Keys that the versions agree on go no deeper, so a
+/// ladder of criss-crosses costs what differs. An explicit stack, since a ladder may be ten thousand high;
+/// bases are memoised by the versions folded, states by key as well.
+struct MergeBase {
+    let store: Store
+    let bases: [UInt32]
+    private var basesOf: [[UInt32]: [UInt32]] = [:]
+
+    init(store: Store, bases: [UInt32]) { self.store = store; self.bases = bases }
+
+    private struct Frame {
+        var versions: [UInt32]
+        var next = 1
+        var state: BaseState
+    }
+
+    /// What the ancestor holds for a key.
+    mutating func state(_ key: UnsafeRawBufferPointer) throws -> BaseState {
+        guard let first = bases.first else { return .absent }
+        if bases.count == 1 { return BaseState(try store.map(first)?.lookup(key)) }
+        var memo: [[UInt32]: BaseState] = [:]
+        var stack = [try frame(bases, key)]
+        var delivered: BaseState?
+        while var top = stack.popLast() {
+            if top.next == top.versions.count {
+                memo[top.versions] = top.state
+                delivered = top.state
+                continue
+            }
+            let entry = try store.map(top.versions[top.next])?.lookup(key)
+            switch top.state {
+            case .conflicting(var candidates):
+                if !candidates.contains(where: { isSame($0, entry) }) { candidates.append(entry) }
+                top.state = .conflicting(candidates)
+            case .absent, .present:
+                var mine: MapEntry?
+                if case .present(let entry) = top.state { mine = entry }
+                if isSame(mine, entry) { break }
+                if let x = mine, let y = entry, try store.haveSameBytes(x, y, key) {
+                    top.state = .present(store.isStoredLater(x, y) ? x : y)
+                    break
+                }
+                let below = baseVersions(top.versions, upTo: top.next)
+                if let x = mine, let y = entry, areStoredAbove(below, x, y) {
+                    top.state = .conflicting([x, y])
+                    break
+                }
+                if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
+                    delivered = nil
+                    top.state = MergeBase.combine(known, mine, entry)
+                } else {
+                    stack.append(top)
+                    stack.append(try frame(below, key))
+                    continue
+                }
+            }
+            delivered = nil
+            top.next += 1
+            stack.append(top)
+        }
+        return delivered ?? .absent
+    }
+
+    private func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
+        Frame(versions: versions, state: BaseState(try versions.first.flatMap { try store.map($0)?.lookup(key) }))
+    }
+
+    /// The bases, newest first, of the fold of `versions[..<count]` and the next one.
+    private mutating func baseVersions(_ versions: [UInt32], upTo count: Int) -> [UInt32] {
+        let key = Array(versions[...count])
+        if let known = basesOf[key] { return known }
+        let found = store.lock.withRead { store.dag.bestCommonAncestors(Array(versions[..<count]), [versions[count]]) }
+        basesOf[key] = found
+        return found
+    }
+
+    /// Whether both were stored in versions that are no ancestors of these, so that the fold of these holds
+    /// neither: then what it holds does not matter.
+    private func areStoredAbove(_ versions: [UInt32], _ x: MapEntry, _ y: MapEntry) -> Bool {
+        store.lock.withRead {
+            let highest = versions.map { store.dag.rows[Int($0)].generation }.max()
+            guard let highest else { return true }
+            return store.dag.rows[Int(x.version)].generation > highest && store.dag.rows[Int(y.version)].generation > highest
+        }
+    }
+
+    /// The state of a key after merging `x` and `y`, which differ, over `base`.
+    static func combine(_ base: BaseState, _ x: MapEntry?, _ y: MapEntry?) -> BaseState {
+        let xUnchanged = base.holds(x), yUnchanged = base.holds(y)
+        if xUnchanged, !yUnchanged { return BaseState(y) }
+        if yUnchanged, !xUnchanged { return BaseState(x) }
+        return .conflicting([x, y])
+    }
+}
+
+extension Store {
+    /// Whether two references of one id name the same bytes: by length, then by digest for large ones, then by bytes.
+    func haveSameBytes(_ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer) throws -> Bool {
+        if a.isSameReference(as: b) { return true }
+        if a.size != MapEntry.unknownSize, b.size != MapEntry.unknownSize, a.size != b.size { return false }
+        let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
+        guard let p = try findChange(x, id)?.body, let q = try findChange(y, id)?.body, p.size == q.size else { return false }
+        if let d = p.digest, let e = q.digest { return d == e }
+        return try withBody(x, a, id: id, stored: versionID(a.version)) { left in
+            try withBody(y, b, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
+        }
+    }
+
+    /// Whether the bytes of `a` were stored in a later version than those of `b`.
+    func isStoredLater(_ a: MapEntry, _ b: MapEntry) -> Bool { lock.withRead { dag.isNewer(a.version, b.version) } }
+}

@@ -1,0 +1,113 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A storage that keeps its records in memory, for tests and scratch stores. Gone when it is closed.
+///
+/// Everything is O(1) beside copying the bytes; `scan` is O(records not reported before). Safe from any thread.
+public final class MemoryStorage: Storage, @unchecked Sendable {
+    public let description: String
+    public let isReadOnly = false
+    public let blobThreshold: Int? = nil
+    public let damages: [StorageDamage] = []
+
+    private let lock = ReadWriteLock()
+    private var records: [[UInt8]] = []
+    private var reported = 0
+    private var cache: [String: [UInt8]] = [:]
+    private var bytes: UInt64 = 0
+    private var closed = false
+
+    /// - Parameter name: what messages call the store.
+    public init(name: String = "the store in memory") { description = name }
+
+    public func append(_ batch: [RecordPieces]) throws -> [RecordPlace] {
+        try lock.withWrite {
+            try checkOpen()
+            guard batch.count < Int(UInt32.max) - records.count else {
+                throw StoreError(.tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32.")
+            }
+            // What is appended here is never to be reported by `scan`: with no other writer, all is.
+            defer { reported = records.count }
+            return batch.map { pieces in
+                var record: [UInt8] = []
+                record.reserveCapacity(pieces.length)
+                for piece in pieces.pieces { record.append(contentsOf: piece) }
+                bytes &+= UInt64(record.count)
+                records.append(record)
+                return RecordPlace(segment: UInt32(truncatingIfNeeded: records.count - 1), offset: 0, length: UInt64(record.count))
+            }
+        }
+    }
+
+    public func sync() throws { try lock.withRead { try checkOpen() } }
+
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+        let (from, all) = try lock.withRead { try checkOpen(); return (reported, records) }
+        for index in from..<max(from, all.count) { try report(all, index, found) }
+        lock.withWrite { reported = max(reported, all.count) }
+    }
+
+    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        let all = try lock.withRead { try checkOpen(); return records }
+        for index in all.indices {
+            try control.check(.verifying, index, of: all.count, doing: "Verifying \(description)")
+            try report(all, index, found)
+        }
+    }
+
+    private func report(_ all: [[UInt8]], _ index: Int, _ found: (ScannedRecord) throws -> Void) throws {
+        let place = RecordPlace(segment: UInt32(truncatingIfNeeded: index), offset: 0, length: UInt64(all[index].count))
+        try all[index].withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) }
+    }
+
+    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try lock.withRead {
+            try checkOpen()
+            guard Int(place.segment) < records.count else { throw StorageRange.unknownPlace(description) }
+            let record = records[Int(place.segment)]
+            let start = try StorageRange.check(offset, buffer.count, within: UInt64(record.count), of: description)
+            record.withUnsafeBytes { bytes in
+                if buffer.count > 0, let to = buffer.baseAddress, let from = bytes.baseAddress { memcpy(to, from + Int(start), buffer.count) }
+            }
+        }
+    }
+
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
+    public func hasBlob(_ id: BlobID) -> Bool { false }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+
+    public func cacheGet(_ name: String) throws -> [UInt8]? {
+        try CacheName.check(name)
+        return try lock.withRead { try checkOpen(); return cache[name] }
+    }
+    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+        try CacheName.check(name)
+        try lock.withWrite { try checkOpen(); cache[name] = data }
+    }
+    public func cacheDelete(_ name: String) throws {
+        try CacheName.check(name)
+        try lock.withWrite { try checkOpen(); cache[name] = nil }
+    }
+
+    public var statistics: StorageStatistics {
+        lock.withRead {
+            var statistics = StorageStatistics()
+            statistics.bytes = bytes &+ cache.values.reduce(0) { $0 &+ UInt64($1.count) }
+            statistics.bytesWritten = bytes
+            return statistics
+        }
+    }
+
+    public func close(discarding: Bool) throws {
+        // After a fork another thread of the parent may have held the lock: it will never be released here.
+        if discarding { return }
+        lock.withWrite { closed = true; records = []; cache = [:] }
+    }
+
+    private func checkOpen() throws { if closed { throw StorageRange.closed(description) } }
+}

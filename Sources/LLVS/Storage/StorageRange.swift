@@ -1,0 +1,41 @@
+/// Checks and errors that all storages share.
+enum StorageRange {
+    /// `offset`, when `count` bytes from there on lie within `length`.
+    /// - Throws: `.damaged`: the engine asks for what the record's own bytes promise.
+    @inline(__always)
+    static func check(_ offset: UInt64, _ count: Int, within length: UInt64, of store: String) throws -> UInt64 {
+        guard count >= 0, offset <= length, UInt64(count) <= length - offset else {
+            throw StoreError(.damaged, "Reading \(count) bytes at \(offset) of a record of \(length) bytes in \(store) failed: the record does not reach that far. Verify the store.")
+        }
+        return offset
+    }
+    static func unknownPlace(_ store: String) -> StoreError {
+        StoreError(.invalidArgument, "Reading a record of \(store) failed: its place is not one that this storage gave out.")
+    }
+    static func noBlobs(_ store: String) -> StoreError {
+        StoreError(.unsupported, "\(store) keeps all values within its records; it has no blobs.")
+    }
+    static func closed(_ store: String) -> StoreError {
+        StoreError(.closed, "\(store) was closed. Open it again to go on.")
+    }
+    static func readOnly(_ store: String) -> StoreError {
+        StoreError(.readOnly, "Writing to \(store) failed: it was opened read-only. Open it for writing.")
+    }
+}
+
+/// Names of caches: `[a-z0-9._-]{1,100}`, so that they are file names everywhere.
+enum CacheName {
+    static func check(_ name: String) throws {
+        let bytes = name.utf8
+        let allowed = bytes.allSatisfy { b in
+            (b >= 0x61 && b <= 0x7A) || (b >= 0x30 && b <= 0x39) || b == 0x2E || b == 0x5F || b == 0x2D
+        }
+        guard allowed, bytes.count >= 1, bytes.count <= 100 else {
+            throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a cache: those are 1 to 100 of a-z, 0-9, dot, underscore and hyphen.")
+        }
+    }
+}
+
+/// Names the version that a record holds, from the first bytes of the record; nil when it cannot. Used
+/// for damage reports only, so the bytes may be anything: it must not trust them.
+public typealias RecordInspector = @Sendable (UnsafeRawBufferPointer) -> VersionID?

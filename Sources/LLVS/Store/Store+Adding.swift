@@ -1,0 +1,186 @@
+/// Taking in versions that were made elsewhere.
+extension Store {
+    /// A version as an exchange received it.
+    public struct ReceivedVersion: Sendable {
+        public var version: Version
+        public var changes: [Value.Change]
+        public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
+    }
+
+    /// What became of a received version.
+    public enum Addition: Sendable {
+        case added
+        case alreadyPresent
+        case problem(StoreError)
+    }
+
+    /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
+    /// with its problem and holds back only what depends on it.
+    /// - Throws: failures of the storage only; then none of the batch is there.
+    public func add(_ received: [ReceivedVersion]) throws -> [Addition] {
+        try checkWritable("Adding versions")
+        var results = [Addition?](repeating: nil, count: received.count)
+        let order = predecessorsFirst(received)
+        var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
+        do {
+            for i in order {
+                do {
+                    guard let draft = try draft(for: received[i], beside: drafts) else { results[i] = .alreadyPresent; continue }
+                    drafts.append((i, lock.withWrite { appendProvisional(draft) }, draft))
+                } catch let error as StoreError where Store.isProblem(error.code) {
+                    results[i] = .problem(error)
+                }
+            }
+            try withExtendedLifetime(received) { try store(drafts.map { ($0.ordinal, $0.draft) }) }
+        } catch {
+            lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
+            throw error
+        }
+        for draft in drafts { results[draft.index] = .added }
+        let ids = drafts.map(\.draft.version.id)
+        if !ids.isEmpty {
+            try admitWaiting(for: ids)
+            observers.tell(ids)
+        }
+        return results.map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
+    }
+
+    private static func isProblem(_ code: StoreError.Code) -> Bool {
+        switch code {
+        case .missingPredecessor, .versionMismatch, .invalidVersionID, .invalidValueID, .invalidUTF8, .tooLarge, .duplicateID,
+             .invalidReference, .invalidMetadata, .invalidArgument, .damaged: true
+        default: false
+        }
+    }
+
+    /// Indices in an order that has each version behind those of its predecessors that are in the batch.
+    private func predecessorsFirst(_ received: [ReceivedVersion]) -> [Int] {
+        var index: [VersionID: Int] = [:]
+        for (i, item) in received.enumerated() { index[item.version.id] = i }
+        var order: [Int] = []
+        var state = [UInt8](repeating: 0, count: received.count)  // 0 not seen, 1 on the stack, 2 done
+        for start in received.indices where state[start] == 0 {
+            var stack = [start]
+            while let i = stack.last {
+                if state[i] == 0 {
+                    state[i] = 1
+                    var needs = received[i].version.predecessors
+                    for change in received[i].changes { if case .preserve(let reference) = change { needs.append(reference.version) } }
+                    for need in needs { if let j = index[need], state[j] == 0 { stack.append(j) } }
+                } else {
+                    stack.removeLast()
+                    if state[i] == 1 { state[i] = 2; order.append(i) }
+                }
+            }
+        }
+        return order
+    }
+
+    /// The draft of a received version; nil when it is here already.
+    private func draft(for received: ReceivedVersion, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]) throws -> Draft? {
+        let version = received.version
+        guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
+              !version.predecessors.contains(version.id) else {
+            throw StoreError(.invalidArgument, "Version \(version.id) has a timestamp or predecessors that no version can have.", versionID: version.id.description)
+        }
+        guard received.changes.count <= Limits.changesPerVersion else {
+            throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
+        }
+        let sorted = received.changes.withBorrowed { borrowed in
+            borrowed.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) }
+                .sorted { Bytes.compare($0.id, $1.id) < 0 }
+        }
+        for i in sorted.indices {
+            try ValueID.check(sorted[i].id)
+            let id = ValueID(unchecked: sorted[i].id)
+            if sorted[i].data.count > Limits.valueSize {
+                throw StoreError(.tooLarge, "Version \(version.id) has a value of \(sorted[i].data.count) bytes under \"\(id)\"; at most 1 GiB is allowed.", valueID: id, versionID: version.id.description)
+            }
+            if i > 0, Bytes.equal(sorted[i - 1].id, sorted[i].id) {
+                throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
+            }
+        }
+        if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
+        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id) }
+        for change in sorted where change.kind == .preserve {
+            guard let stored = change.storedVersion else { continue }
+            let ordinal = try knownOrdinal(stored, for: version.id)
+            let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
+            guard inAncestry else {
+                throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
+            }
+            try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
+        }
+        var recorded = version
+        recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
+        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
+    }
+
+    private func knownOrdinal(_ id: VersionID, for version: VersionID) throws -> UInt32 {
+        if let ordinal = lock.withRead({ dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+        throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here.", versionID: id.description)
+    }
+
+    /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
+    private func checkStored(
+        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]
+    ) throws {
+        let kind: Value.Change.Kind?
+        if let other = others.last(where: { $0.ordinal == ordinal }) {
+            kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
+        } else {
+            kind = try findChange(place(of: ordinal), id)?.kind
+        }
+        guard kind == .insert || kind == .update else {
+            throw StoreError(.invalidReference, "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value.", valueID: ValueID(unchecked: id), versionID: version.description)
+        }
+    }
+
+    /// Stores drafts, already provisional and in order, as one batch and makes them live.
+    func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
+        guard !drafts.isEmpty else { return }
+        var records: [UInt8] = []
+        var ends: [Int] = []
+        var checksums: [UInt32] = []
+        try encoders.with { encoder in
+            for (_, draft) in drafts {
+                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+                encoder.withPieces(draft.changes) { for piece in $0.pieces { records.append(contentsOf: piece) } }
+                ends.append(records.count)
+                checksums.append(encoder.checksum)
+            }
+        }
+        let places = try records.withUnsafeBytes { bytes in
+            var start = 0
+            let pieces = ends.map { end in
+                defer { start = end }
+                return RecordPieces([UnsafeRawBufferPointer(rebasing: bytes[start..<end])])
+            }
+            return try commitLock.withLock { () -> [RecordPlace] in
+                try checkOpen()
+                return try storage.append(pieces)
+            }
+        }
+        guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
+        try makeDurable(drafts.map(\.draft.version))
+        lock.withWrite {
+            // A scan may have met the same version meanwhile, made by another process: then theirs stands.
+            var replaced: [UInt32: UInt32] = [:]
+            for (i, item) in drafts.enumerated() {
+                if let theirs = dag.ordinal(of: item.draft.version.id) {
+                    replaced[item.ordinal] = theirs
+                    dag.drop(item.ordinal)
+                } else {
+                    if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
+                    dag.publish(item.ordinal, place: places[i], checksum: checksums[i])
+                }
+            }
+        }
+    }
+
+    /// Versions that were pending for these.
+    private func admitWaiting(for ids: [VersionID]) throws {
+        var waiting = lock.withWrite { ids.flatMap { pending.take(waitingFor: $0) } }
+        while let record = waiting.popLast() { _ = try admit(record) }
+    }
+}

@@ -1,0 +1,154 @@
+/// From records to history: opening, and picking up what others added.
+extension Store {
+    static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
+        switch options.storage {
+        case .memory: return MemoryStorage()
+        case .custom(let storage): return storage
+        case .file: return MemoryStorage()
+        case .sqlite: return MemoryStorage()
+        }
+    }
+
+    /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
+    /// all is read once more, with the choice known.
+    func load() throws {
+        let choices = try scan(loading: true, choices: [:]).conflicts
+        if !choices.isEmpty {
+            let places = knownPlaces
+            lock.withWrite {
+                dag = History()
+                pending = PendingVersions()
+            }
+            for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
+        }
+        knownPlaces = []
+    }
+
+    /// Picks up versions that others added since the last look.
+    /// - Returns: how many are new.
+    /// - Complexity: by the number of segments and of new versions, not by what is known.
+    @discardableResult
+    public func reloadHistory() throws -> Int {
+        try checkOpen()
+        let added = try scan(loading: false, choices: [:]).added
+        if !added.isEmpty { observers.tell(added) }
+        return added.count
+    }
+
+    private func scan(loading: Bool, choices: [VersionID: RecordPlace]) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
+        try commitLock.withLock {
+            var added: [VersionID] = []
+            var conflicts: [VersionID: RecordPlace] = [:]
+            try storage.scan { record in
+                if loading { knownPlaces.append(record.place) }
+                let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices)
+                added += result.added
+                if let (id, place) = result.conflict { conflicts[id] = place }
+            }
+            let retry = lock.withWrite { pending.takeWaitingForBlobs() }
+            for record in retry { added += try admit(record) }
+            return (added, conflicts)
+        }
+    }
+
+    /// Takes one record into the history, and with it all that waited for it.
+    @discardableResult
+    private func ingest(_ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace]) throws
+        -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
+    {
+        let header: RecordHeader
+        do {
+            header = try readHeader(place, prefix: prefix)
+        } catch let error as StoreError where error.code == .damaged {
+            noteDamage(StorageDamage(file: storage.description, offset: place.offset, message: error.message))
+            return ([], nil)
+        }
+        if let chosen = choices[header.id], chosen != place { return ([], nil) }
+        let known: (place: RecordPlace, checksum: UInt32)? = lock.withRead {
+            if let ordinal = dag.ordinal(of: header.id) {
+                let row = dag.rows[Int(ordinal)]
+                return (row.place, row.checksum)
+            }
+            return pending.records[header.id].map { ($0.place, $0.header.checksum) }
+        }
+        if let known {
+            if known.place == place { return ([], nil) }
+            if known.checksum == header.checksum, known.place.length == place.length { return ([], nil) }
+            let prevailing = try prevailingRecord(header.id, known.place, place)
+            return ([], loading && prevailing != known.place ? (header.id, place) : nil)
+        }
+        return (try admit(PendingVersions.Record(place: place, header: header)), nil)
+    }
+
+    /// Of two records that differ though they name one version, the place of the one with the smaller digest.
+    /// Only the same by meaning are no conflict.
+    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> RecordPlace {
+        do {
+            let x = try identityDigest(ofRecordAt: a), y = try identityDigest(ofRecordAt: b)
+            if x == y { return a }
+            let prevailing = Bytes.compare(x, y) < 0 ? a : b
+            noteDamage(StorageDamage(
+                file: storage.description, offset: prevailing == a ? b.offset : a.offset,
+                message: "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id))
+            return prevailing
+        } catch let error as StoreError where error.code == .damaged {
+            noteDamage(StorageDamage(file: storage.description, offset: b.offset, message: error.message, version: id))
+            return a
+        }
+    }
+
+    /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
+    func admit(_ first: PendingVersions.Record) throws -> [VersionID] {
+        var added: [VersionID] = []
+        var work = [first]
+        while let record = work.popLast() {
+            let header = record.header
+            let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
+            lock.withWrite {
+                if dag.ordinal(of: header.id) != nil { return }
+                let needed = header.predecessors + header.dependencies
+                if let missing = needed.first(where: { dag.ordinal(of: $0) == nil }) {
+                    pending.add(record, missing: missing)
+                    return
+                }
+                guard blobsHere else { pending.add(record, missing: nil); return }
+                if let twin = dag.caseTwin(of: header.id) {
+                    damages.append(StorageDamage(
+                        file: storage.description, offset: record.place.offset,
+                        message: "The id of version \(header.id) differs from that of \(twin) by case only; it is left out.", version: header.id))
+                    return
+                }
+                let ordinal = dag.append(
+                    id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize,
+                    first: header.predecessors.first.flatMap(dag.ordinal) ?? History.none,
+                    second: header.predecessors.count > 1 ? dag.ordinal(of: header.predecessors[1]) ?? History.none : History.none,
+                    branch: header.metadata.branch, place: record.place, checksum: header.checksum, changeCount: header.changeCount)
+                dag.publish(ordinal, place: record.place, checksum: header.checksum)
+                added.append(header.id)
+                work += pending.take(waitingFor: header.id)
+            }
+        }
+        return added
+    }
+
+    func noteDamage(_ damage: StorageDamage) {
+        lock.withWrite { if damages.count < 10_000, !damages.contains(damage) { damages.append(damage) } }
+        Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
+    }
+
+    /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
+    func findOrdinal(_ id: VersionID) throws -> UInt32? {
+        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+        guard try reloadHistory() > 0 else { return nil }
+        return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
+    }
+
+    /// As `findOrdinal`, but an unknown version is an error.
+    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion) throws -> UInt32 {
+        guard let ordinal = try findOrdinal(id) else {
+            let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
+            throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
+        }
+        return ordinal
+    }
+}

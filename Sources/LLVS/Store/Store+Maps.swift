@@ -1,0 +1,60 @@
+/// The map of a version: from memory, or made from the nearest one behind it and the changes between.
+extension Store {
+    /// What prevails at a version; nil is the empty map.
+    func map(_ ordinal: UInt32) throws -> MapNode? { try mapSlot(ordinal).root }
+
+    func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
+        if let slot = maps.slot(ordinal) { return slot }
+        // Back along the first predecessors to a map that is here.
+        var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
+        var base = MapCache.Slot(root: nil, replay: 0)
+        lock.withRead {
+            var at = ordinal
+            while true {
+                let row = dag.rows[Int(at)]
+                chain.append((at, row.place, Int(row.changeCount)))
+                at = row.first
+                if at == History.none { break }
+                if let slot = maps.slot(at) { base = slot; break }
+            }
+        }
+        // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
+        var slot = base
+        var i = chain.count - 1
+        let stretch = max(MapCache.anchorSpacing, chain.count / 32)
+        while i >= 0 {
+            var arena = KeyArena()
+            var used = 0
+            let single = chain[i].changes >= stretch
+            var last = i
+            while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
+                try appendChanges(of: chain[i].ordinal, chain[i].place, to: &arena)
+                used += max(1, chain[i].changes)
+                last = i
+                i -= 1
+            }
+            let root = arena.withChanges(isSorted: single) { MapNode.applying($0, to: slot.root) }
+            maps.store(chain[last].ordinal, root, changes: used, replayBehind: slot.replay)
+            slot = MapCache.Slot(root: root, replay: slot.replay + used)
+        }
+        return slot
+    }
+
+    /// The effect of one version's record on the map of its first predecessor.
+    private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
+        try forEachChange(place) { entry, header in
+            switch entry.kind {
+            case .insert, .update:
+                arena.append(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))
+            case .remove, .preserveRemoval:
+                arena.append(entry.id, nil)
+            case .preserve:
+                let stored = header.dependencies[entry.dependency]
+                guard let version = lock.withRead({ dag.ordinalIncludingProvisional(of: stored) }) else {
+                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
+                }
+                arena.append(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Reading records: their headers, their changes, the bytes of a value. Whatever does not match its
+/// checksum is `.damaged`, never handed out.
+extension Store {
+    func readBytes(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if place.segment == ProvisionalRecords.segment {
+            guard provisional.read(place, at: offset, into: buffer) else {
+                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile.")
+            }
+            return
+        }
+        try storage.read(place, at: offset, into: buffer)
+    }
+
+    func reader(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) -> RecordReader {
+        RecordReader(length: place.length, prefix: prefix) { [self] offset, buffer in try readBytes(place, at: offset, into: buffer) }
+    }
+
+    func readHeader(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
+        if let prefix, case .whole(let header) = RecordHeader.read(prefix, recordLength: place.length) { return header }
+        var reader = reader(place)
+        return try readHeader(&reader, place)
+    }
+
+    func readHeader(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
+        var size = min(4_096, Int(clamping: place.length))
+        while true {
+            let result = try reader.with(0, size) { RecordHeader.read($0, recordLength: place.length) } ?? .damaged("is cut short")
+            switch result {
+            case .whole(let header): return header
+            case .needs(let more):
+                guard more > size, more <= Int(clamping: place.length) else { throw damaged(place, "is cut short") }
+                size = more
+            case .newer(let format):
+                throw StoreError(.newerFormat, "A record in \(description) has format \(format); this library reads format \(RecordHeader.format). Use a newer version of it.")
+            case .damaged(let why): throw damaged(place, why)
+            }
+        }
+    }
+
+    func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError {
+        StoreError(
+            .damaged,
+            "A record in \(description) (segment \(place.segment), byte \(place.offset)) \(why). Verify the store; what it held may come back from another replica by an exchange into a new store.",
+            valueID: value.map { ValueID(unchecked: $0) }, versionID: version?.description)
+    }
+
+    func place(of ordinal: UInt32) -> RecordPlace { lock.withRead { dag.rows[Int(ordinal)].place } }
+
+    /// Calls with each change that a record holds, in order of the ids.
+    func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
+        var reader = reader(place)
+        let header = try readHeader(&reader, place)
+        var offset = header.tableOffset
+        for page in 0..<header.pageCount {
+            var size = min(header.bodiesOffset - offset, 16 << 10)
+            while true {
+                var needs: Int?
+                let used = try reader.with(offset, size, ahead: min(header.bodiesOffset - offset - size, 256 << 10)) {
+                    try RecordTable.readPage($0, number: page, of: header, needs: &needs) { try body($0, header) }
+                }
+                if let used = used ?? nil { offset += used; break }
+                guard let needs, needs > size, needs <= header.bodiesOffset - offset else {
+                    throw damaged(place, "has a damaged table of changes", version: header.id)
+                }
+                size = needs
+            }
+        }
+    }
+
+    /// What a record holds about one value id; nil when it does not name it. O(log changes) reads.
+    func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer) throws -> (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)? {
+        var reader = reader(place)
+        let header = try readHeader(&reader, place)
+        var low = 0, high = header.pageCount
+        while low < high {
+            let middle = (low + high) / 2
+            var offset = header.tableOffset
+            if header.pageCount > 1 {
+                let slot = header.bodiesOffset - 8 * (header.pageCount - middle)
+                guard slot >= header.tableOffset, let relative = try reader.with(slot, 8, { $0.loadUnaligned(as: UInt64.self) }),
+                      relative < UInt64(header.tableSize) else { throw damaged(place, "has a damaged table of changes", version: header.id) }
+                offset += Int(UInt64(littleEndian: relative))
+            }
+            var order = 0  // of the id to this page: below, within, above
+            var found: (Value.Change.Kind, StoredBody, VersionID?)?
+            var first = true, size = min(header.bodiesOffset - offset, 16 << 10)
+            while true {
+                var needs: Int?
+                let used = try reader.with(offset, size) {
+                    try RecordTable.readPage($0, number: middle, of: header, needs: &needs) { entry in
+                        let c = Bytes.compare(id, entry.id)
+                        if first { first = false; order = c < 0 ? -1 : 1 }
+                        if c == 0 {
+                            order = 0
+                            found = (entry.kind, StoredBody(entry), entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+                        }
+                    }
+                }
+                if used ?? nil != nil { break }
+                guard let needs, needs > size, needs <= header.bodiesOffset - offset else {
+                    throw damaged(place, "has a damaged table of changes", version: header.id)
+                }
+                size = needs
+                first = true
+            }
+            if let found { return found }
+            if order < 0 { high = middle } else { low = middle + 1 }
+            if header.pageCount == 1 { return nil }
+        }
+        return nil
+    }
+
+    /// Where the bytes of a value are in a record, and what is known of them.
+    struct StoredBody {
+        var size: Int
+        var bodyOffset: Int
+        var blob: BlobID?
+        var digest: [UInt8]?
+        init(_ entry: RecordTable.Entry) {
+            size = entry.size
+            bodyOffset = entry.bodyOffset
+            blob = entry.blob
+            digest = entry.digest.map { Array($0) }
+        }
+    }
+
+    /// Calls with the bytes of a value that version `stored` recorded.
+    func withBody<R>(
+        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
+        guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
+            guard let found = try findChange(place, id), found.kind == .insert || found.kind == .update else {
+                throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
+            }
+            if let blob = found.body.blob { return try withBlob(blob, found.body.size, body) }
+            let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
+            return try withBody(place, located, id: id, stored: stored, body)
+        }
+        let size = Int(entry.size)
+        guard entry.bodyOffset < place.length else { throw damaged(place, "is cut short", version: stored, value: id) }
+        let available = place.length - entry.bodyOffset
+        let wanted = min(UInt64(RecordTable.bodyHeaderSize + size), available)
+        guard wanted >= UInt64(RecordTable.bodyHeaderSize) else { throw damaged(place, "is cut short", version: stored, value: id) }
+        return try withScratch(Int(wanted)) { buffer in
+            try readBytes(place, at: entry.bodyOffset, into: buffer)
+            let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+            let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+            let storedSize = Int(sizeField)
+            guard storedSize <= size, RecordTable.bodyHeaderSize + storedSize <= buffer.count else {
+                throw damaged(place, "has a damaged value", version: stored, value: id)
+            }
+            let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[RecordTable.bodyHeaderSize..<RecordTable.bodyHeaderSize + storedSize])
+            guard RecordTable.bodyChecksum(sizeField: sizeField, id: id, version: stored, stored: bytes) == checksum else {
+                throw damaged(place, "has a damaged value", version: stored, value: id)
+            }
+            if storedSize == size { return try body(bytes) }
+            return try withScratch(size) { out in
+                guard let to = out.baseAddress, let from = bytes.baseAddress, llvs_shim_inflate(from, bytes.count, to, size) == 1 else {
+                    throw damaged(place, "has a value that does not inflate", version: stored, value: id)
+                }
+                return try body(UnsafeRawBufferPointer(out))
+            }
+        }
+    }
+
+    private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        try withScratch(size) { buffer in
+            try storage.readBlob(blob, at: 0, into: buffer)
+            return try body(UnsafeRawBufferPointer(buffer))
+        }
+    }
+
+    /// Scratch memory: on the stack when small.
+    private func withScratch<R>(_ size: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> R) throws -> R {
+        if size <= 4_096 { return try withUnsafeTemporaryAllocation(byteCount: max(1, size), alignment: 8) { try body(UnsafeMutableRawBufferPointer(rebasing: $0[0..<size])) } }
+        guard let memory = malloc(size) else {
+            throw StoreError(.outOfMemory, "There is no memory for a value of \(size) bytes.")
+        }
+        defer { free(memory) }
+        return try body(UnsafeMutableRawBufferPointer(start: memory, count: size))
+    }
+}

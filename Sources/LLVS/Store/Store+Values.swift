@@ -1,0 +1,208 @@
+/// Reading values.
+extension Store {
+    /// A value where it is found: which version stored it, and where its record is.
+    struct Located {
+        var entry: MapEntry
+        var stored: VersionID
+        var place: RecordPlace
+    }
+
+    /// What prevails for an id at a version; nil when nothing does.
+    func locate(_ id: UnsafeRawBufferPointer, at version: VersionID) throws -> Located? {
+        enum Fast { case found(Located), absent, slow }
+        let fast: Fast = try lock.withRead {
+            try checkOpenLocked()
+            guard let ordinal = dag.ordinal(of: version), let slot = maps.slot(ordinal) else { return .slow }
+            guard let entry = slot.root?.lookup(id) else { return .absent }
+            return .found(locatedLocked(entry))
+        }
+        switch fast {
+        case .found(let located): return located
+        case .absent: return nil
+        case .slow:
+            let root = try map(requireOrdinal(version))
+            guard let entry = root?.lookup(id) else { return nil }
+            return lock.withRead { locatedLocked(entry) }
+        }
+    }
+
+    @inline(__always)
+    private func locatedLocked(_ entry: MapEntry) -> Located {
+        Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place)
+    }
+
+    /// Calls with the bytes of the value that prevails, and the version that stored them; nil when none does.
+    /// The bytes are good during the call.
+    /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`.
+    /// - Complexity: O(length of the id + log values), one read.
+    public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R) throws -> R? {
+        try ValueID.check(id)
+        guard let located = try locate(id, at: version) else { return nil }
+        return try withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
+    }
+
+    /// The value that prevails at a version; nil when none does.
+    public func value(_ id: ValueID, at version: VersionID) throws -> Value? {
+        try id.bytes.withUnsafeBytes { raw in
+            try withValue(raw, at: version) { Value(id: id, data: Array($0), storedVersion: $1) }
+        }
+    }
+
+    /// Several at once, in order.
+    public func values(_ ids: [ValueID], at version: VersionID) throws -> [Value?] {
+        _ = try requireOrdinal(version)
+        return try ids.map { try value($0, at: version) }
+    }
+
+    /// The reference that prevails at a version, without reading the bytes.
+    public func reference(_ id: ValueID, at version: VersionID) throws -> Value.Reference? {
+        try id.bytes.withUnsafeBytes { try locate($0, at: version) }.map { Value.Reference(id: id, version: $0.stored) }
+    }
+
+    /// The bytes that a version stored under an id; nil when it stored none.
+    public func value(_ reference: Value.Reference) throws -> Value? {
+        try withValue(reference) { Value(id: reference.id, data: Array($0), storedVersion: reference.version) }
+    }
+
+    /// Calls with the bytes that a version stored under an id; nil when it stored none.
+    public func withValue<R>(_ reference: Value.Reference, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        let ordinal = try requireOrdinal(reference.version)
+        let place = place(of: ordinal)
+        return try reference.id.bytes.withUnsafeBytes { raw in
+            guard let found = try findChange(place, raw), found.kind == .insert || found.kind == .update else { return nil }
+            let entry = MapEntry(
+                version: ordinal, size: UInt32(truncatingIfNeeded: found.body.size), bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
+            return try withBody(place, entry, id: raw, stored: reference.version, body)
+        }
+    }
+
+    /// How many values prevail at a version, in a range of ids. O(length of an id + log values).
+    public func count(at version: VersionID, in range: IDRange = .all) throws -> Int {
+        guard let root = try map(requireOrdinal(version)) else { return 0 }
+        if case .all = range { return root.count }
+        return withBounds(range, after: nil) { root.count(from: $0, to: $1) }
+    }
+
+    /// The references that prevail at a version, in byte order of their ids: at most `limit`, from the start of
+    /// the range or behind `after`. O(log values + those returned).
+    public func references(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value.Reference] {
+        try located(at: version, in: range, after: after, limit: limit).map { Value.Reference(id: $0.id, version: $0.located.stored) }
+    }
+
+    /// As `references`, with the bytes.
+    public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value] {
+        try located(at: version, in: range, after: after, limit: limit).map { id, located in
+            try id.bytes.withUnsafeBytes { raw in
+                try withBody(located.place, located.entry, id: raw, stored: located.stored) {
+                    Value(id: id, data: Array($0), storedVersion: located.stored)
+                }
+            }
+        }
+    }
+
+    private func located(at version: VersionID, in range: IDRange, after: ValueID?, limit: Int) throws -> [(id: ValueID, located: Located)] {
+        guard let root = try map(requireOrdinal(version)), limit > 0 else { return [] }
+        var found: [(ValueID, MapEntry)] = []
+        withBounds(range, after: after) { low, high in
+            _ = root.forEach(from: low, to: high) { key, entry in
+                found.append((ValueID(unchecked: key), entry))
+                return found.count < limit
+            }
+        }
+        return lock.withRead { found.map { ($0.0, locatedLocked($0.1)) } }
+    }
+
+    private func withBounds<R>(_ range: IDRange, after: ValueID?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
+        var (low, high) = range.bounds
+        if let after, Bytes.compare(after.bytes, low) >= 0 { low = after.bytes + [0] }
+        return low.withUnsafeBytes { low in
+            guard let high else { return body(low, nil) }
+            return high.withUnsafeBytes { body(low, $0) }
+        }
+    }
+
+    // MARK: By id and by version
+
+    /// All versions that stored bytes under an id, newest first.
+    /// - Complexity: reads the change tables of all versions.
+    public func versions(of id: ValueID) throws -> [Version] {
+        let all = try lock.withRead { try checkOpenLocked(); return dag.topologicalOrder().map { ($0, dag.rows[Int($0)].place, dag.rows[Int($0)].changeCount) } }
+        var found: [UInt32] = []
+        try id.bytes.withUnsafeBytes { raw in
+            for (ordinal, place, changes) in all where changes > 0 {
+                if let change = try findChange(place, raw), change.kind == .insert || change.kind == .update { found.append(ordinal) }
+            }
+        }
+        return try lock.withRead { found.sorted(by: dag.isNewer) }.map { try version($0) }
+    }
+
+    /// What changed, without the bytes.
+    public struct ChangeSummary: Hashable, Sendable {
+        public var kind: Value.Change.Kind
+        public var id: ValueID
+        /// The bytes concerned: those set, or those preserved; nil for removals.
+        public var reference: Value.Reference?
+        /// Bytes of the value; 0 for removals.
+        public var size: UInt64
+    }
+
+    /// What a version recorded, in byte order of the ids, without the bytes.
+    public func recordedChanges(madeIn id: VersionID) throws -> [ChangeSummary] {
+        let ordinal = try requireOrdinal(id)
+        var out: [ChangeSummary] = []
+        try forEachChange(place(of: ordinal)) { entry, header in
+            let key = ValueID(unchecked: entry.id)
+            switch entry.kind {
+            case .insert, .update:
+                out.append(ChangeSummary(kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size)))
+            case .preserve:
+                out.append(ChangeSummary(kind: .preserve, id: key, reference: .init(id: key, version: header.dependencies[entry.dependency]), size: 0))
+            case .remove, .preserveRemoval:
+                out.append(ChangeSummary(kind: entry.kind, id: key, reference: nil, size: 0))
+            }
+        }
+        for i in out.indices where out[i].kind == .preserve {
+            if let reference = out[i].reference { out[i].size = UInt64(try size(reference)) }
+        }
+        return out
+    }
+
+    func size(_ reference: Value.Reference) throws -> Int {
+        guard let ordinal = try findOrdinal(reference.version) else { return 0 }
+        return try reference.id.bytes.withUnsafeBytes { try findChange(place(of: ordinal), $0)?.body.size ?? 0 }
+    }
+
+    /// What a version recorded, in byte order of the ids, with the bytes.
+    public func changes(madeIn id: VersionID) throws -> [Value.Change] {
+        let place = place(of: try requireOrdinal(id))
+        var out: [Value.Change] = []
+        try forEachChange(place) { entry, header in
+            let key = ValueID(unchecked: entry.id)
+            switch entry.kind {
+            case .insert, .update:
+                let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+                let data = try withBody(place, located, id: entry.id, stored: header.id) { Array($0) }
+                out.append(entry.kind == .insert ? .insert(key, data: data) : .update(key, data: data))
+            case .remove: out.append(.remove(key))
+            case .preserve: out.append(.preserve(.init(id: key, version: header.dependencies[entry.dependency])))
+            case .preserveRemoval: out.append(.preserveRemoval(key))
+            }
+        }
+        return out
+    }
+
+    /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
+    /// ids. For any two versions, related or not. Costs by what differs, not by the size of the store.
+    public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
+        let x = try map(requireOrdinal(a)), y = try map(requireOrdinal(b))
+        var found: [(Value.Change.Kind, ValueID, MapEntry?)] = []
+        MapNode.forEachDifference(x, y) { key, before, after in
+            found.append((after == nil ? .remove : before == nil ? .insert : .update, ValueID(unchecked: key), after))
+        }
+        return try found.map { kind, id, entry in
+            guard let entry else { return ChangeSummary(kind: kind, id: id, reference: nil, size: 0) }
+            let reference = Value.Reference(id: id, version: versionID(entry.version))
+            return ChangeSummary(kind: kind, id: id, reference: reference, size: entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/// Asking about versions and their dag.
+extension Store {
+    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere.
+    public func version(_ id: VersionID) throws -> Version? {
+        guard let ordinal = try findOrdinal(id) else { return nil }
+        return try version(ordinal)
+    }
+
+    /// Whether a version is here, whole, with all its ancestry. Does not reload.
+    public func contains(_ id: VersionID) throws -> Bool {
+        try lock.withRead {
+            try checkOpenLocked()
+            return dag.ordinal(of: id) != nil
+        }
+    }
+
+    func version(_ ordinal: UInt32) throws -> Version { try readHeader(place(of: ordinal)).version }
+
+    func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
+
+    /// The versions without successors, newest first.
+    public func heads() throws -> [Version] {
+        try lock.withRead { try checkOpenLocked(); return dag.heads() }.map { try version($0) }
+    }
+
+    /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
+    public func headIDs() throws -> [VersionID] {
+        try lock.withRead { try checkOpenLocked(); return dag.heads().map(dag.id) }
+    }
+
+    /// The newest head; nil in an empty store.
+    public func mostRecentHead() throws -> Version? {
+        let newest = try lock.withRead { () -> UInt32? in
+            try checkOpenLocked()
+            return dag.headOrdinals.max { dag.isNewer($1, $0) }
+        }
+        return try newest.map { try version($0) }
+    }
+
+    /// The heads that carry the branch, newest first.
+    public func heads(onBranch branch: String) throws -> [Version] {
+        let wanted = Array(branch.utf8)
+        let ordinals = try lock.withRead { () -> [UInt32] in
+            try checkOpenLocked()
+            return dag.heads().filter { dag.branch($0).map { Bytes.equal(Array($0.utf8), wanted) } ?? false }
+        }
+        return try ordinals.map { try version($0) }
+    }
+
+    /// The versions that have this one as a predecessor, newest first.
+    public func successors(of id: VersionID) throws -> [Version] {
+        let ordinal = try requireOrdinal(id)
+        let found = lock.withRead { dag.successors(ordinal).sorted(by: dag.isNewer) }
+        return try found.map { try version($0) }
+    }
+
+    /// All versions, newest first in topological order: each before its predecessors.
+    public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
+
+    /// The given versions and all their ancestors, newest first in topological order.
+    public func history(from starts: [VersionID]) throws -> [VersionID] {
+        let ordinals = try starts.map { try requireOrdinal($0) }
+        return lock.withRead { dag.topologicalOrder(from: ordinals).reversed().map(dag.id) }
+    }
+
+    /// All versions, each after its predecessors. O(versions × log versions).
+    public func allVersionIDs() throws -> [VersionID] {
+        try lock.withRead { try checkOpenLocked(); return dag.topologicalOrder().map(dag.id) }
+    }
+
+    /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
+    public func isAncestor(_ a: VersionID, of b: VersionID) throws -> Bool {
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return lock.withRead { dag.isAncestor(x, of: y) }
+    }
+
+    /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
+    /// Empty when the two are not related. Costs by what lies between the versions and their bases.
+    public func mergeBases(_ a: VersionID, _ b: VersionID) throws -> [VersionID] {
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return lock.withRead { dag.bestCommonAncestors([x], [y]).map(dag.id) }
+    }
+}

@@ -1,0 +1,146 @@
+/// A versioned store: every save is a version in a DAG of versions.
+///
+/// Threads: all methods may be called from any thread at any time. Readers never wait for each other, and a
+/// reader of a version sees exactly that version. Commits are serialised for their short in-memory part;
+/// waiting for the disk is shared. Several stores, in one process or many, may be open on one place.
+///
+/// Errors are `StoreError`s. After any error the store goes on working, and nothing is half done.
+public final class Store: @unchecked Sendable {
+    public enum StorageChoice: Sendable {
+        /// A directory of segments: the default.
+        case file
+        /// One SQLite database file.
+        case sqlite
+        /// Nothing survives the store.
+        case memory
+        case custom(any Storage)
+    }
+
+    public struct Options: Sendable {
+        public var storage = StorageChoice.file
+        public var durability = Durability.full
+        /// Bytes of memory for maps and other caches, about.
+        public var memoryBudget = 64 << 20
+        public var readOnly = false
+        /// Make the store when there is none.
+        public var create = true
+        /// File storage: where caches rest; nil is inside the store.
+        public var cacheDirectory: String?
+        public init() {}
+    }
+
+    let storage: any Storage
+    let durability: Durability
+    /// Guards `dag`, `pending` and `isClosed`.
+    let lock = ReadWriteLock()
+    var dag = History()
+    var pending = PendingVersions()
+    private var isClosed = false
+    let maps: MapCache
+    /// Held while the storage appends or scans.
+    let commitLock = Lock()
+    let gate = SyncGate()
+    let encoders = Pool<RecordEncoder> { RecordEncoder() }
+    let inFlight = InFlight()
+    let provisional = ProvisionalRecords()
+    let observers = Observers<[VersionID]>()
+    /// Records that a version could not be read from, and versions of one id that differ.
+    var damages: [StorageDamage] = []
+    /// While opening: where all records are, should a second reading be needed.
+    var knownPlaces: [RecordPlace] = []
+
+    /// Opens the store at `path`, or makes it.
+    /// - Parameter path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
+    /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
+    public convenience init(path: String, options: Options = Options()) throws {
+        guard options.memoryBudget > 0 else {
+            throw StoreError(.invalidArgument, "The memory budget must be above 0 bytes; 64 MiB is the default.")
+        }
+        guard !path.utf8.contains(0) else {
+            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte.")
+        }
+        try self.init(storage: Store.makeStorage(path, options), options: options)
+    }
+
+    init(storage: any Storage, options: Options) throws {
+        self.storage = storage
+        durability = options.durability
+        maps = MapCache(budget: options.memoryBudget)
+        do { try load() } catch {
+            try? storage.close(discarding: true)
+            throw error
+        }
+    }
+
+    deinit { try? close() }
+
+    /// What it is and where, for messages.
+    public var description: String { storage.description }
+    public var isReadOnly: Bool { storage.isReadOnly }
+
+    /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
+    public func close() throws {
+        let first = lock.withWrite { () -> Bool in
+            defer { isClosed = true }
+            return !isClosed
+        }
+        guard first else { return }
+        try commitLock.withLock { try storage.close(discarding: false) }
+    }
+
+    /// Lets go without writing anything or taking any lock: for the child of a fork.
+    public func discard() {
+        isClosed = true
+        try? storage.close(discarding: true)
+    }
+
+    /// Throws when the store is closed. The caller holds the lock.
+    @inline(__always)
+    func checkOpenLocked() throws {
+        if isClosed { throw StoreError(.closed, "The store is closed. Open it again to go on.") }
+    }
+    func checkOpen() throws { try lock.withRead { try checkOpenLocked() } }
+
+    func checkWritable(_ what: String) throws {
+        try checkOpen()
+        if storage.isReadOnly {
+            throw StoreError(.readOnly, "\(what) is not possible: \(storage.description) is open for reading only. Open it without the read-only option.")
+        }
+    }
+
+    // MARK: Statistics
+
+    public struct Statistics: Sendable {
+        public var versions: UInt64
+        public var heads: UInt64
+        /// Versions whose ancestry is not completely here.
+        public var pending: UInt64
+        /// Damaged places met so far.
+        public var damaged: UInt64
+        public var storage: StorageStatistics
+        /// Bytes that the history takes in memory.
+        public var historyMemory: UInt64
+    }
+
+    /// Counts and sizes. O(1), but for the storage's look at its files.
+    public func statistics() throws -> Statistics {
+        try lock.withRead {
+            try checkOpenLocked()
+            return Statistics(
+                versions: UInt64(dag.liveCount), heads: UInt64(dag.headOrdinals.count), pending: UInt64(pending.count),
+                damaged: UInt64(damages.count + storage.damages.count), storage: storage.statistics, historyMemory: UInt64(dag.memorySize))
+        }
+    }
+
+    // MARK: Observing
+
+    /// Calls back, on the thread that added them, whenever versions were added through this handle, until cancelled.
+    public func observeVersions(_ added: @escaping @Sendable ([VersionID]) -> Void) -> any ExchangeObservation { observers.add(added) }
+
+    // MARK: The cache directory
+
+    /// Small named blobs that live beside the records and may vanish with the caches.
+    func cacheGet(_ name: String) throws -> [UInt8]? { try checkOpen(); return try storage.cacheGet(name) }
+    func cachePut(_ name: String, _ data: [UInt8]) throws { try checkOpen(); try storage.cachePut(name, data) }
+    func cacheDelete(_ name: String) throws { try checkOpen(); try storage.cacheDelete(name) }
+}

@@ -1,0 +1,23 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+enum Clock {
+    /// Seconds since 2001-01-01 UTC.
+    static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Double(time.tv_sec) - Version.secondsFrom1970To2001 + Double(time.tv_nsec) / 1e9
+    }
+
+    /// The timestamp one microsecond after, or the next double where a microsecond is too little; finite.
+    static func after(_ timestamp: Double) -> Double {
+        let later = timestamp + 1e-6
+        let next = later > timestamp ? later : timestamp.nextUp
+        return next.isFinite ? next : timestamp
+    }
+}
