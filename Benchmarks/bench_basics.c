@@ -5,7 +5,8 @@
  *     bench_basics [--quick] <folder>
  *
  * Works in <folder>/bench_basics, which it removes before and after. --quick takes a twentieth of the work: whether it runs, not
- * how fast. Every figure comes twice: with UUIDs as ids, and with "Contact/" before each.
+ * how fast. Every figure comes twice: with UUIDs as ids, and with "Contact/" before each, where none may be
+ * more than twice as bad.
  */
 #include <llvs.h>
 #include <sqlite3.h>
@@ -101,11 +102,22 @@ static double file_size(const char *path) {
     return stat(path, &info) == 0 ? (double)info.st_size : 0;
 }
 
+/* What was measured under the first kind of ids, to be compared with the second. */
+static double under_uuids[16];
+static int figure_count, is_second;
+
 /* A line of the table. `better` is 1 when more is better, -1 when less is; a yardstick of 0: there is none. */
 static void print_figure(const char *name, double figure, const char *unit, double goal, int better, double yardstick) {
     const char *verdict = (figure - goal) * better >= 0 ? "reached" : "MISSED";
     printf("  %-44s %10.1f %-11s %s %-9.0f %-8s", name, figure, unit, better > 0 ? ">=" : "<=", goal, quick ? "-" : verdict);
-    if (yardstick > 0) printf(" SQLite %10.1f  (%.2fx)", yardstick, better > 0 ? figure / yardstick : yardstick / figure);
+    if (yardstick > 0) printf(" SQLite %10.1f  (%5.2fx)", yardstick, better > 0 ? figure / yardstick : yardstick / figure);
+    if (is_second) {
+        double ratio = better > 0 ? figure / under_uuids[figure_count] : under_uuids[figure_count] / figure;
+        printf("  [%.2f of UUIDs%s]", ratio, ratio >= 0.5 ? "" : ", MISSED");
+    } else {
+        under_uuids[figure_count] = figure;
+    }
+    figure_count++;
     printf("\n");
     fflush(stdout);
 }
@@ -385,6 +397,8 @@ static void measure_merge(void) {
 
 static void measure_all(const char *prefix, int scale) {
     draw_ids(prefix);
+    figure_count = 0;
+    is_second = *prefix != 0;
     printf("\n%d values of %d bytes under ids like %s\n", VALUES, VALUE_SIZE, ids[0]);
     remove_all(folder);
     if (mkdir(folder, 0777) != 0) {
