@@ -13,8 +13,15 @@ struct InterchangeDecoder {
     /// the changes tell the truth.
     /// - Parameter name: the name of the file, which must be the version's id.
     static func version(_ bytes: [UInt8], name: VersionID, file: String? = nil) throws -> Version {
-        let decoder = InterchangeDecoder(file: file ?? "versions/\(name)")
-        let version = try decoder.reading(bytes) { reader in
+        let file = file ?? "versions/\(name)"
+        let version = try versionOfAnyName(bytes, file: file)
+        try InterchangeDecoder(file: file).check(version, isNamed: name)
+        return version
+    }
+
+    static func versionOfAnyName(_ bytes: [UInt8], file: String) throws -> Version {
+        let decoder = InterchangeDecoder(file: file)
+        return try decoder.reading(bytes) { reader in
             var version: Version?
             try reader.beginObject()
             while let member = try reader.nextMember() {
@@ -23,8 +30,6 @@ struct InterchangeDecoder {
             guard let version else { throw reader.failure("it has no member \"version\"") }
             return version
         }
-        try decoder.check(version, isNamed: name)
-        return version
     }
 
     /// A version as a document of its own, without the enclosing object.

@@ -7,6 +7,12 @@ enum SnapshotLimits {
     /// Bytes that are read of any snapshot file at most; a manifest has 70 bytes per chunk.
     static let fileSize = 128 << 20
     static let chunkCount = 1_000_000
+    /// Bytes of a snapshot's id: an upper-case UUID.
+    static let idSize = 36
+    /// Bytes before the payload of a chunk: id, encoding, size.
+    static let headerSize = idSize + 1 + 4
+    /// Bytes of the version file in an entry: what the largest metadata can take.
+    static let versionFileSize = 64 << 20
 
     /// One or two components of letters, digits, `.`, `_` and `-` that do not begin with a dot.
     static func isFileName(_ name: String) -> Bool {
