@@ -75,7 +75,8 @@
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
  * structs by pointer. A callback that fails returns a status below zero and may set its `error` by llvs_error_make,
- * whose user_code comes back unchanged from the call that it made fail, as LLVS_ERROR_USER.
+ * whose user_code comes back unchanged from the call that it made fail, as LLVS_ERROR_USER. An error that another call of
+ * the library gave may be put there as well, and comes back as it is.
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
@@ -1222,7 +1223,11 @@ LLVS_API llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_byt
 typedef struct llvs_coordinator llvs_coordinator;
 /** Whether exchanges keep a snapshot up to date. Since 0.1. */
 typedef uint32_t llvs_snapshot_policy;
-enum { LLVS_SNAPSHOT_OFF = 0, LLVS_SNAPSHOT_AUTO = 1 };
+enum {
+    LLVS_SNAPSHOT_OFF = 0,
+    /** After an exchange, when the last is at least 7 days and 20 versions old; at once when it is missing or broken. */
+    LLVS_SNAPSHOT_AUTO = 1
+};
 
 /** How to open a coordinator. Since 0.1. */
 typedef struct llvs_coordinator_options {
@@ -1230,8 +1235,9 @@ typedef struct llvs_coordinator_options {
     llvs_snapshot_policy snapshot_policy;
     /** How to open the store; NULL: the defaults. */
     const llvs_store_options *store;
-    /** Where the current version and the exchanges' state are kept; empty: in the store's cache. Two processes with one store need one each. UTF-8, without NUL. */
-    llvs_bytes cache_directory;
+    /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
+        Two processes that use one store need a name each. */
+    llvs_bytes name;
     /** A first exchange, as for llvs_exchange_open; empty: none yet. */
     llvs_bytes exchange_url;
     /** Decides conflicts; kept alive; NULL: most recent change. */
@@ -1239,12 +1245,8 @@ typedef struct llvs_coordinator_options {
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
-    /** Automatic snapshots: at least this many seconds after the last; 0: 7 days. */
-    double snapshot_interval;
-    /** Automatic snapshots: at least this many versions after the last; 0: 20. */
-    uint64_t snapshot_versions;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_COORDINATOR_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinator_options *options, size_t struct_size);
 
@@ -1265,14 +1267,20 @@ LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
 LLVS_API llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
 /** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
+ * Moves the current version, back in time or to a branch, say.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version, LLVS_OWNED llvs_error **error);
 /** The most recent head on a branch; size 0 when there is none. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes branch,
                                                      LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
- * recent head of that branch. Concurrent saves each go on the one before.
+ * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
+ * head. Concurrent saves each go on the one before.
  * @param changes, change_count, change_size  as for llvs_store_make_version
- * @param options  branch, metadata, id; may be NULL
+ * @param options  branch and metadata; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
  * Errors: as llvs_store_make_version. Since 0.1.
@@ -1291,7 +1299,7 @@ LLVS_API llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *
                                                 LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /** Attaches a further exchange; see llvs_exchange_open. Its state is kept under its URL. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes url, LLVS_OWNED llvs_error **error);
-/** Attaches a transport of the host; its state is kept under the name, which must be the same in every process. Errors: LLVS_ERROR_BUSY. Since 0.1. */
+/** Attaches a transport of the host; its state is kept under the name, 1 to 40 of [a-z0-9._-], the same in every process. Errors: LLVS_ERROR_BUSY, LLVS_ERROR_INVALID_ARGUMENT (also for a name that is attached). Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes name,
                                                        LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
 /**
@@ -1377,8 +1385,9 @@ typedef struct llvs_storage_callbacks {
     llvs_status (*append)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *records, size_t count,
                           LLVS_BORROWED uint64_t *places, LLVS_OWNED llvs_error **error);
     /**
-     * Reports by llvs_reply_record each record that came after `*mark`, whoever appended it, in any order, and moves the mark. The mark is
-     * the host's own; it is 0 the first time: report all. A record may be reported again.
+     * Reports by llvs_reply_record records that came after `*mark`, whoever appended them, in any order, and moves the mark. The mark is
+     * the host's own; it is 0 the first time. Called again until it reports nothing or leaves the mark: so it may report all at
+     * once, or a part of them each time. A record may be reported again.
      */
     llvs_status (*scan)(LLVS_BORROWED void *payload, LLVS_BORROWED uint64_t *mark, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
@@ -1502,7 +1511,7 @@ LLVS_LAYOUT(llvs_merge_options, 48);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_snapshot_info, 80);
-LLVS_LAYOUT(llvs_coordinator_options, 88);
+LLVS_LAYOUT(llvs_coordinator_options, 72);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 80);
