@@ -63,8 +63,8 @@ class Explaining:
             if len(present) == 1:
                 print("      -> the change wins: an update beats a removal")
             else:
-                winner = max(present, key=lambda version: store.version(version).timestamp)
-                print(f"      -> {winner[:8]} wins: it is the later change")
+                winner = max(map(store.version, present), key=lambda version: version.timestamp)
+                print(f"      -> the {winner.metadata['device']}'s wins: it is the later change")
         return llvs.PASS
 
     def tell(self, store: llvs.Store, side: llvs.Reference | None) -> None:
