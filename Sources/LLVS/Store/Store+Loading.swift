@@ -119,8 +119,8 @@ extension Store {
             let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
-                let needed = header.predecessors + header.dependencies
-                if let missing = needed.first(where: { dag.ordinal(of: $0) == nil }) {
+                let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
+                if let missing = header.predecessors.first(where: isMissing) ?? header.dependencies.first(where: isMissing) {
                     pending.add(record, missing: missing)
                     return
                 }
