@@ -10,7 +10,7 @@ import Darwin
 ///
 /// Cancelling waits until the callback is over, unless it comes from within the callback, and none
 /// comes after. In a forked child, where the thread does not exist, it waits for nothing.
-final class ObservationThread: ExchangeObservation, @unchecked Sendable {
+public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     /// What the thread and the observation share; outlives the observation when that goes first.
     final class State: @unchecked Sendable {
         let lock = Lock()
@@ -45,7 +45,7 @@ final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     let state: State
 
     /// Calls `changed` once for each signal, or for several that come together.
-    convenience init(_ changed: @escaping @Sendable () -> Void) throws {
+    public convenience init(_ changed: @escaping @Sendable () -> Void) throws {
         try self.init(body: { state in while state.waitForSignal() { changed() } }, wake: {})
     }
 
@@ -71,7 +71,10 @@ final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     }
     deinit { cancel() }
 
-    func cancel() {
+    /// Asks for one more callback; several askings while one runs become one.
+    public func signal() { state.signal() }
+
+    public func cancel() {
         guard getpid() == state.process else { return }
         let mustWait = state.lock.withLock {
             state.isCancelled = true

@@ -1,13 +1,13 @@
 /// Shows a store directory of the other implementation as if it were the other side of an exchange that
 /// one can only receive from: what a version changed is told by comparing its index with its first predecessor's.
 final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
-    private let directory: StoreDirectory
-    private var nodes: [StoreDirectory.NodeName: StoreDirectory.Node] = [:]
+    private let directory: ForeignStoreDirectory
+    private var nodes: [ForeignStoreDirectory.NodeName: ForeignStoreDirectory.Node] = [:]
     /// How many nodes are kept at most; a version shares nearly all of its nodes with its predecessor.
     private static let nodeCount = 20_000
     private static let depthLimit = 16
 
-    init(path: String) throws { directory = try StoreDirectory(path: path) }
+    init(path: String) throws { directory = try ForeignStoreDirectory(path: path) }
 
     var description: String { "the store directory \(directory.path)" }
 
@@ -68,7 +68,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         return (try values(here, without: namesBefore), try before.map { try values($0, without: names) } ?? [:])
     }
 
-    private func values(_ root: StoreDirectory.Node, without shared: Set<StoreDirectory.NodeName>) throws -> [ValueID: VersionID] {
+    private func values(_ root: ForeignStoreDirectory.Node, without shared: Set<ForeignStoreDirectory.NodeName>) throws -> [ValueID: VersionID] {
         var values: [ValueID: VersionID] = [:]
         var open = [(node: root, depth: 0)]
         while let (node, depth) = open.popLast() {
@@ -81,7 +81,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         return values
     }
 
-    private func node(_ name: StoreDirectory.NodeName) throws -> StoreDirectory.Node {
+    private func node(_ name: ForeignStoreDirectory.NodeName) throws -> ForeignStoreDirectory.Node {
         if let node = nodes[name] { return node }
         let node = try directory.node(name)
         if nodes.count >= StoreDirectoryTransport.nodeCount { nodes = [:] }

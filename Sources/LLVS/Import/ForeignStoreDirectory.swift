@@ -8,7 +8,7 @@
 /// split. Characters are Swift's (grapheme clusters), since that is what wrote them. Each version has a
 /// root node, under the key `__llvs_root`, that names the leaf nodes which prevail at it; equal names are
 /// the same node, so that two versions are compared by what differs.
-struct StoreDirectory {
+struct ForeignStoreDirectory {
     let path: String
 
     /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`, `.unsupported` for a store kept in SQLite.
@@ -17,12 +17,12 @@ struct StoreDirectory {
         guard !path.utf8.contains(0), !path.isEmpty else {
             throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL.", path: path)
         }
-        if FolderFiles.signature(path) != nil, StoreDirectory.isSQLite(path) { throw StoreDirectory.unsupportedSQLite(path) }
+        if FolderFiles.signature(path) != nil, ForeignStoreDirectory.isSQLite(path) { throw ForeignStoreDirectory.unsupportedSQLite(path) }
         guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path).", path: path) }
         for folder in ["", "/values", "/maps", "/maps/__llvs_values"] {
             for name in (try? FolderFiles.names(in: path + folder)) ?? [] {
                 let file = "\(path)\(folder)/\(name)"
-                if FolderFiles.signature(file) != nil, StoreDirectory.isSQLite(file) { throw StoreDirectory.unsupportedSQLite(file) }
+                if FolderFiles.signature(file) != nil, ForeignStoreDirectory.isSQLite(file) { throw ForeignStoreDirectory.unsupportedSQLite(file) }
             }
         }
         for folder in ["versions", "maps"] where try !FolderFiles.isDirectory("\(path)/\(folder)") {
@@ -40,34 +40,34 @@ struct StoreDirectory {
     // MARK: Files
 
     /// Nil when there is none.
-    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(StoreDirectory.split(id.description, 2)).json") }
+    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(ForeignStoreDirectory.split(id.description, 2)).json") }
 
     /// The ids of all version files; names that are none come as they are.
     func versionNames() throws -> [String] {
         var names: [String] = []
         for first in try FolderFiles.names(in: path + "/versions") where !ForeignNames.isExpected(first) {
             guard (try? FolderFiles.isDirectory("\(path)/versions/\(first)")) ?? false else {
-                names.append(StoreDirectory.withoutExtension(first))
+                names.append(ForeignStoreDirectory.withoutExtension(first))
                 continue
             }
             for rest in try FolderFiles.names(in: "\(path)/versions/\(first)") where rest == ".json" || !ForeignNames.isExpected(rest) {
-                names.append(first + StoreDirectory.withoutExtension(rest))
+                names.append(first + ForeignStoreDirectory.withoutExtension(rest))
             }
         }
         return names
     }
 
     func value(_ reference: Value.Reference) throws -> [UInt8] {
-        let version = StoreDirectory.split(reference.version.description + ".json", 1)
+        let version = ForeignStoreDirectory.split(reference.version.description + ".json", 1)
         let id = reference.id.description
-        for name in [StoreDirectory.split(StoreDirectory.escaped(id), 2), StoreDirectory.escapedAfterSplitting(id)] {
+        for name in [ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(id), 2), ForeignStoreDirectory.escapedAfterSplitting(id)] {
             if let bytes = try read("values/\(name)/\(version)") { return bytes }
         }
         throw StoreError(.missingChanges, "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.", valueID: reference.id, versionID: reference.version.description, path: path)
     }
 
     func node(_ name: NodeName) throws -> Node {
-        let file = "maps/__llvs_values/\(StoreDirectory.split(StoreDirectory.escaped(String(decoding: name.key, as: UTF8.self)), 2))/\(StoreDirectory.split(name.version.description + ".json", 1))"
+        let file = "maps/__llvs_values/\(ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(String(decoding: name.key, as: UTF8.self)), 2))/\(ForeignStoreDirectory.split(name.version.description + ".json", 1))"
         guard let bytes = try read(file) else {
             throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
         }
@@ -116,7 +116,7 @@ struct StoreDirectory {
     }
 }
 
-extension StoreDirectory {
+extension ForeignStoreDirectory {
     /// Which node of the index.
     struct NodeName: Hashable {
         var key: [UInt8]
