@@ -12,7 +12,13 @@ extension Store {
             file.cacheDirectory = options.cacheDirectory
             file.inspector = Store.versionNamed
             return try FileStorage(path: path, options: file)
-        case .sqlite: return MemoryStorage()
+        case .sqlite:
+            var database = SQLiteStorage.Options()
+            database.readOnly = options.readOnly
+            database.create = options.create
+            database.durability = options.durability
+            database.inspector = Store.versionNamed
+            return try SQLiteStorage(path: path, options: database)
         }
     }
 
