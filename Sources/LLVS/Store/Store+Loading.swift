@@ -158,7 +158,8 @@ extension Store {
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
         if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
-        guard try reloadHistory() > 0 else { return nil }
+        // Also when this reload found nothing: another thread's may have, meanwhile.
+        try reloadHistory()
         return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
     }
 
