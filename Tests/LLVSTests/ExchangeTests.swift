@@ -72,6 +72,32 @@ import Testing
         #expect(try a.hasSameVersions(as: c))
     }
 
+    @Test func manyThreadsThroughOneFolder() async throws {
+        let temporary = TemporaryFolder(), stores = [try Store.inMemory(), try Store.inMemory(), try Store.inMemory()]
+        let exchanges = try stores.map { Exchange(store: $0, transport: try folder(temporary)) }
+        let root = try stores[0].makeVersion(basedOn: nil, changes: [insert("a", "0")])
+        _ = try exchanges[0].send()
+        for exchange in exchanges { _ = try exchange.retrieve() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (i, exchange) in exchanges.enumerated() {
+                for thread in 0..<2 {
+                    group.addTask {
+                        for round in 0..<10 {
+                            _ = try exchange.store.makeVersion(basedOn: root.id, changes: [insert("\(i)/\(thread)/\(round)", "x")])
+                            _ = try exchange.send()
+                            // All that can be amiss is that a file is still on its way.
+                            for problem in try exchange.retrieve().problems { #expect([.missingVersion, .missingChanges].contains(problem.error.code), "\(problem.error)") }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        for exchange in exchanges { #expect(try exchange.retrieve().problems.isEmpty) }
+        #expect(try stores[0].allVersionIDs().count == 61)
+        for store in stores { #expect(try store.hasSameVersions(as: stores[0])) }
+    }
+
     // MARK: Bad input
 
     /// Four versions in a row, and one beside; each case spoils the second.
