@@ -170,6 +170,16 @@ static double time_of(llvs_store *store, llvs_bytes id) {
     return timestamp;
 }
 
+static bool is_ours(llvs_store *store, llvs_bytes id) {
+    llvs_version_list *version;
+    llvs_error *error;
+    bool ours;
+    must(llvs_store_version(store, id, &version, &error), error);
+    ours = equal(text_of(llvs_version_list_at(version, 0), "device"), llvs_str("laptop"));
+    llvs_version_list_free(version);
+    return ours;
+}
+
 /* An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them. */
 static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_store *store = llvs_merge_store(merge);
@@ -191,8 +201,7 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
         } else {
             /* Ties cannot happen here: the devices' saves are at least a millisecond apart. */
             bool first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
-            print_short(first_is_later ? fork->first : fork->second);
-            printf(" wins: it is the later change\n");
+            printf("the %s's wins: it is the later change\n", is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
         }
     }
     return LLVS_PASS;

@@ -15,9 +15,9 @@ from pathlib import Path
 import llvs
 
 CONFLICTS = {
-    "twice_inserted": "inserted on both sides",
-    "twice_updated": "changed on both sides",
-    "removed_and_updated": "removed on one side, changed on the other",
+    llvs.ForkKind.TWICE_INSERTED: "inserted on both sides",
+    llvs.ForkKind.TWICE_UPDATED: "changed on both sides",
+    llvs.ForkKind.REMOVED_AND_UPDATED: "removed on one side, changed on the other",
 }
 
 
@@ -49,37 +49,41 @@ def exchange(store: llvs.Store, shared: Path) -> None:
     print(f"phone: retrieved {len(retrieved.versions)}, sent {len(sent.versions)}")
 
 
+class Explaining:
+    """An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them."""
+
+    fallback = llvs.MostRecentChange()
+
+    def resolve(self, merge: llvs.Merge, store: llvs.Store) -> llvs.Pass:
+        for id, fork in merge.forks.conflicting.items():
+            print(f"  conflict in {id}, {CONFLICTS[fork.kind]}:")
+            for side in (fork.first, fork.second):
+                self.tell(store, side)
+            present = [side.stored_version for side in (fork.first, fork.second) if side]
+            if len(present) == 1:
+                print("      -> the change wins: an update beats a removal")
+            else:
+                winner = max(map(store.version, present), key=lambda version: version.timestamp)
+                print(f"      -> the {winner.metadata['device']}'s wins: it is the later change")
+        return llvs.PASS
+
+    def tell(self, store: llvs.Store, side: llvs.Reference | None) -> None:
+        """One side of a conflict: who wrote it, when and what."""
+        if side is None:
+            print("      removed")
+        else:
+            writer = store.version(side.stored_version)
+            text = store.value(side).data.decode()
+            print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
+
+
 def merge(store: llvs.Store) -> None:
     if len(store.heads) < 2:
         print("phone: there is one head, nothing to merge")
         return
-
-    def explain(merge: llvs.Merge, store: llvs.Store) -> object:
-        """An arbiter of our own: it tells what the conflicts are, and decides them as most recent change does."""
-        changes = []
-        for id, fork in merge.forks.items():
-            if not fork.is_conflicting:
-                continue
-            print(f"  conflict in {id}, {CONFLICTS[str(fork.kind.value)]}:")
-            for side in (fork.first, fork.second):
-                if side is None:
-                    print("      removed")
-                else:
-                    writer = store.version(side.stored_version)
-                    text = store.value(side).data.decode()
-                    print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
-            present = [side for side in (fork.first, fork.second) if side is not None]
-            winner = max(present, key=lambda side: store.version(side.stored_version).timestamp)
-            if len(present) == 1:
-                print("      -> the change wins: an update beats a removal")
-            else:
-                print(f"      -> {winner.stored_version[:8]} wins: it is the later change")
-            changes.append(llvs.Change.preserve(winner))
-        return changes
-
     print("phone merges:")
     ours, theirs = store.heads
-    print("phone:", line(store.merge(ours, theirs, arbiter=explain)))
+    print("phone:", line(store.merge(ours, theirs, arbiter=Explaining())))
 
 
 def graph(versions: list[llvs.Version]) -> None:
