@@ -17,6 +17,31 @@ import Testing
         #expect(try Exchange(store: store, transport: transport).retrieve().versions.isEmpty)
     }
 
+    @Test func anyStorageShowsTheSame() throws {
+        let expected = try InterchangeVectors()
+        for (storage, name) in [(Store.StorageChoice.file, "a.llvs"), (.sqlite, "a.sqlite"), (.memory, "")] {
+            let temporary = TemporaryFolder()
+            var options = Store.Options()
+            options.storage = storage
+            let path = "\(temporary.path)/\(name)", first = try Store(path: path, options: options)
+            _ = try Exchange(store: first, transport: FolderTransport(path: InterchangeVectors.path + "/folder")).retrieve()
+            #expect(try expected.differences(from: first) == [])
+            _ = try Snapshots.write(first, to: temporary.path + "/snapshot")
+            try first.close()
+            if !name.isEmpty {
+                let again = try Store(path: path, options: options)
+                #expect(try expected.differences(from: again) == [])
+                #expect(try Exchange(store: again, transport: folder(temporary)).send().versions.count == 25)
+                try again.close()
+            }
+            options.storage = storage
+            let second = try Store(path: path + "2", options: options)
+            #expect(try Snapshots.restore(second, from: temporary.path + "/snapshot").versionCount == 25)
+            #expect(try expected.differences(from: second) == [])
+            try second.close()
+        }
+    }
+
     @Test func whatWeWriteIsReadBackAndWrittenAlike() throws {
         let expected = try InterchangeVectors(), store = try Store.inMemory(), second = try Store.inMemory()
         let temporary = TemporaryFolder(), other = TemporaryFolder()
