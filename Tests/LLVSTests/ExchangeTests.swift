@@ -19,23 +19,26 @@ import Testing
 
     @Test func anyStorageShowsTheSame() throws {
         let expected = try InterchangeVectors()
-        for (storage, name) in [(Store.StorageChoice.file, "a.llvs"), (.sqlite, "a.sqlite"), (.memory, "")] {
+        for name in ["a.llvs", "a.sqlite", ""] {
             let temporary = TemporaryFolder()
-            var options = Store.Options()
-            options.storage = storage
-            let path = "\(temporary.path)/\(name)", first = try Store(path: path, options: options)
+            func open(_ path: String) throws -> Store {
+                var options = Store.Options()
+                if name.isEmpty { options.storage = .memory }
+                if name == "a.sqlite" { options.storage = .custom(try SQLiteStorage(path: path)) }
+                return try Store(path: path, options: options)
+            }
+            let path = "\(temporary.path)/\(name)", first = try open(path)
             _ = try Exchange(store: first, transport: FolderTransport(path: InterchangeVectors.path + "/folder")).retrieve()
             #expect(try expected.differences(from: first) == [])
             _ = try Snapshots.write(first, to: temporary.path + "/snapshot")
             try first.close()
             if !name.isEmpty {
-                let again = try Store(path: path, options: options)
+                let again = try open(path)
                 #expect(try expected.differences(from: again) == [])
                 #expect(try Exchange(store: again, transport: folder(temporary)).send().versions.count == 25)
                 try again.close()
             }
-            options.storage = storage
-            let second = try Store(path: path + "2", options: options)
+            let second = try open(path + "2")
             #expect(try Snapshots.restore(second, from: temporary.path + "/snapshot").versionCount == 25)
             #expect(try expected.differences(from: second) == [])
             try second.close()
