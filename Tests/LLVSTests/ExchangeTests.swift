@@ -17,6 +17,34 @@ import Testing
         #expect(try Exchange(store: store, transport: transport).retrieve().versions.isEmpty)
     }
 
+    @Test func anyStorageShowsTheSame() throws {
+        let expected = try InterchangeVectors()
+        for name in ["a.llvs", "a.sqlite", ""] {
+            let temporary = TemporaryFolder()
+            func open(_ path: String) throws -> Store {
+                var options = Store.Options()
+                if name.isEmpty { options.storage = .memory }
+                if name == "a.sqlite" { options.storage = .custom(try SQLiteStorage(path: path)) }
+                return try Store(path: path, options: options)
+            }
+            let path = "\(temporary.path)/\(name)", first = try open(path)
+            _ = try Exchange(store: first, transport: FolderTransport(path: InterchangeVectors.path + "/folder")).retrieve()
+            #expect(try expected.differences(from: first) == [])
+            _ = try Snapshots.write(first, to: temporary.path + "/snapshot")
+            try first.close()
+            if !name.isEmpty {
+                let again = try open(path)
+                #expect(try expected.differences(from: again) == [])
+                #expect(try Exchange(store: again, transport: folder(temporary)).send().versions.count == 25)
+                try again.close()
+            }
+            let second = try open(path + "2")
+            #expect(try Snapshots.restore(second, from: temporary.path + "/snapshot").versionCount == 25)
+            #expect(try expected.differences(from: second) == [])
+            try second.close()
+        }
+    }
+
     @Test func whatWeWriteIsReadBackAndWrittenAlike() throws {
         let expected = try InterchangeVectors(), store = try Store.inMemory(), second = try Store.inMemory()
         let temporary = TemporaryFolder(), other = TemporaryFolder()
@@ -70,6 +98,32 @@ import Testing
         #expect(try Exchange(store: b, transport: folder(temporary)).send().versions.count == 2_503)
         #expect(try Exchange(store: c, transport: folder(temporary)).retrieve().versions.count == 2_503)
         #expect(try a.hasSameVersions(as: c))
+    }
+
+    @Test func manyThreadsThroughOneFolder() async throws {
+        let temporary = TemporaryFolder(), stores = [try Store.inMemory(), try Store.inMemory(), try Store.inMemory()]
+        let exchanges = try stores.map { Exchange(store: $0, transport: try folder(temporary)) }
+        let root = try stores[0].makeVersion(basedOn: nil, changes: [insert("a", "0")])
+        _ = try exchanges[0].send()
+        for exchange in exchanges { _ = try exchange.retrieve() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (i, exchange) in exchanges.enumerated() {
+                for thread in 0..<2 {
+                    group.addTask {
+                        for round in 0..<10 {
+                            _ = try exchange.store.makeVersion(basedOn: root.id, changes: [insert("\(i)/\(thread)/\(round)", "x")])
+                            _ = try exchange.send()
+                            // All that can be amiss is that a file is still on its way.
+                            for problem in try exchange.retrieve().problems { #expect([.missingVersion, .missingChanges].contains(problem.error.code), "\(problem.error)") }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        for exchange in exchanges { #expect(try exchange.retrieve().problems.isEmpty) }
+        #expect(try stores[0].allVersionIDs().count == 61)
+        for store in stores { #expect(try store.hasSameVersions(as: stores[0])) }
     }
 
     // MARK: Bad input

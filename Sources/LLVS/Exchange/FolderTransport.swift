@@ -50,10 +50,11 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
+        // Changes first: what is published between the two passes then shows as a version, not as changes without one.
+        let changes = try FolderFiles.names(in: path + "/changes")
         let versions = try FolderFiles.names(in: path + "/versions")
         let known = Set(versions)
-        let changesOnly = try FolderFiles.names(in: path + "/changes").filter { !known.contains($0) }
-        return ExchangeListing(versions: versions, changesOnly: changesOnly)
+        return ExchangeListing(versions: versions, changesOnly: changes.filter { !known.contains($0) })
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
