@@ -94,7 +94,7 @@ static inline int same_id(llvs_bytes bytes, const llvs_version_id *id) {
 }
 
 /* The value is these bytes; NULL: there is none. */
-static inline void expect_value(llvs_store *store, const llvs_version_id *at, const char *id, const char *expected) {
+static inline void value_is(llvs_store *store, const llvs_version_id *at, const char *id, const char *expected) {
     llvs_buffer data;
     llvs_version_id stored;
     OK(llvs_store_value(store, llvs_str(id), llvs_id(at), &data, &stored, &error));
