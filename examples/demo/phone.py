@@ -73,7 +73,7 @@ class Explaining:
             print("      removed")
         else:
             writer = store.version(side.stored_version)
-            text = store.value(side).data.decode()
+            text = store.value(side.id, at=side.stored_version).data.decode()
             print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
 
 
