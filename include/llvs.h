@@ -1,5 +1,1524 @@
+/*
+ * llvs.h - a versioned key-value store, "git for app data": the C interface of libllvs.
+ *
+ * This header is the contract and its comments are the reference: what is not here is not published.
+ * It is C99 and C++, includes nothing but standard headers, and serves 64-bit platforms.
+ *
+ *     llvs_store *store;
+ *     llvs_version_id v1;
+ *     llvs_error *error;
+ *     llvs_change change = LLVS_CHANGE_INIT;
+ *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s\n", llvs_error_message(error));
+ *         llvs_error_free(error);
+ *         return 1;
+ *     }
+ *     change.kind = LLVS_CHANGE_INSERT;
+ *     change.id = llvs_str("note/1");
+ *     change.data = llvs_str("hello");
+ *     llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &v1, NULL, NULL);
+ *     llvs_store_free(store);
+ *
+ * CAVEATS, FIRST
+ *
+ *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED.
+ *    Open the store again there.
+ *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
+ *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.
+ *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.
+ *  - A file store on a network file system, and an SQLite store anywhere but on a local disk, must be
+ *    used from one host only.
+ *
+ * CONVENTIONS
+ *
+ * Status. Every call that can fail returns llvs_status, LLVS_OK (0) or a negative code whose number is
+ * pinned for ever, and takes last an `llvs_error **error`. That may be NULL, and what it points to need
+ * not be initialised: it is NULL after success, and after a failure an error that the caller releases
+ * with llvs_error_free. Unless said otherwise other outputs are set to NULL or zero when a call fails.
+ * A thing that is absent is no failure: LLVS_OK with a NULL (or empty) result.
+ *
+ * Errors that any call may give are not repeated with each:
+ *   LLVS_ERROR_INVALID_ARGUMENT  a NULL where none is allowed, a NULL with a size, an unknown constant,
+ *                                a reserved field that is not zero
+ *   LLVS_ERROR_STRUCT_SIZE       a struct_size (or element size) that is too small, or has unknown bytes that are not zero
+ *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
+ *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
+ *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
+ *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed
+ *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
+ * "Storage errors", where a call says so, are:
+ *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,
+ *   LLVS_ERROR_READ_ONLY, LLVS_ERROR_UNKNOWN_OUTCOME; and LLVS_ERROR_USER from a storage of the host.
+ *
+ * Ownership. Every pointer parameter carries a tag.
+ *   LLVS_OWNED     ownership crosses: an output (`**`, or a struct that the library fills with owned
+ *                  memory) belongs to the caller after success and is released with the `_free` of its
+ *                  type (`_dispose` for structs); the argument of a `_free` or `_dispose`, and the payload
+ *                  of a callback, belong to the library from then on.
+ *   LLVS_BORROWED  stays whose it was; used for the length of the call only, or as the comment says.
+ * A plain returned pointer is borrowed from the object it was asked of and lives as long as that.
+ * `_free` takes NULL. Any order of release is legal, also an exchange or a cursor after its store:
+ * children keep alive what they need.
+ *
+ * Bytes. In: llvs_bytes, borrowed for the call; NULL with size 0 is empty. Text is UTF-8 with a length
+ * (value ids may hold NUL); llvs_str("...") takes a C string. Out: llvs_buffer, owned. All bytes that
+ * the library hands out, in structs and lists as well, are followed by one NUL that is not counted.
+ * Where an argument is optional, LLVS_NONE (empty) means "not given".
+ *
+ * Structs. Options begin with `struct_size`, which is sizeof the struct as the caller was compiled; fields
+ * are only ever appended. They have an `_INIT` macro and an `_init` function; both make all other fields
+ * zero, and zero always means the default. Arrays of input structs travel with their element size.
+ * Elements of lists that the library makes begin with a `struct_size` that is also the distance to
+ * the next: `_at(list, 0)` is the array, and `_at` steps through it. llvs_bytes, llvs_buffer, llvs_version_id,
+ * llvs_reference and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
+ *
+ * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
+ * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
+ * structs by pointer. A callback that fails returns a status below zero and may set its `error` by llvs_error_make,
+ * whose user_code comes back unchanged from the call that it made fail, as LLVS_ERROR_USER. An error that another call of
+ * the library gave may be put there as well, and comes back as it is.
+ *
+ * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
+ * may be used from any number of threads at once (two exchanges over one handle wait for each other).
+ * Cursors belong to one thread at a time. Lists, results, reports and errors are immutable and may be
+ * read from any thread. No call keeps state in the thread.
+ *
+ * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
+ * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
+ * nothing partial is.
+ *
+ * Accessors that return no status only read memory: they cannot fail, take NULL (and then answer NULL, 0 or
+ * empty), and work in a forked child as well.
+ */
 #ifndef LLVS_H
 #define LLVS_H
-#include <stdint.h>
+
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LLVS_API __attribute__((visibility("default")))
+#else
+#define LLVS_API
+#endif
+
+/** Ownership crosses with this parameter; see "Ownership" above. */
+#define LLVS_OWNED
+/** What this parameter points to stays whose it was; see "Ownership" above. */
+#define LLVS_BORROWED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------------
+ * The library
+ * ------------------------------------------------------------------------------------------------ */
+
+/** The version of this header. While the major number is 0, the minor number counts incompatible changes. Since 0.1. */
+#define LLVS_VERSION_MAJOR 0
+#define LLVS_VERSION_MINOR 1
+#define LLVS_VERSION_PATCH 0
+/** As llvs_version_number() gives it: major * 65536 + minor * 256 + patch. Since 0.1. */
+#define LLVS_VERSION_NUMBER (LLVS_VERSION_MAJOR * 65536 + LLVS_VERSION_MINOR * 256 + LLVS_VERSION_PATCH)
+
+/** The version of the library that is loaded, to be compared with LLVS_VERSION_NUMBER. Any thread. Since 0.1. */
+LLVS_API uint32_t llvs_version_number(void);
+/** The same as text, "0.1.0". Static. Since 0.1. */
+LLVS_API const char *llvs_version_string(void);
+
+/** LLVS_OK, a positive answer of a callback, or a negative error code. Since 0.1. */
+typedef int32_t llvs_status;
+
+/* The codes. Their numbers are pinned for ever; new ones may be added. Since 0.1. */
+enum {
+    LLVS_OK = 0,
+    /** From an arbiter's callback: the fallback shall decide what has no change yet. */
+    LLVS_PASS = 1,
+
+    /* What the caller handed in. */
+
+    /** A NULL, an unknown constant, a reserved field that is not zero, a URL that is none. */
+    LLVS_ERROR_INVALID_ARGUMENT = -1,
+    /** A value id is empty or longer than LLVS_VALUE_ID_SIZE_MAX. */
+    LLVS_ERROR_INVALID_VALUE_ID = -2,
+    /** A version id is not 1 to 128 of [A-Za-z0-9_-], or differs from a known one by case only. */
+    LLVS_ERROR_INVALID_VERSION_ID = -3,
+    /** A text is not valid UTF-8. */
+    LLVS_ERROR_INVALID_UTF8 = -4,
+    /** A size beyond the limits. */
+    LLVS_ERROR_TOO_LARGE = -5,
+    /** A struct_size too small, or unknown bytes that are not zero. */
+    LLVS_ERROR_STRUCT_SIZE = -6,
+    /** One value id twice in one call. */
+    LLVS_ERROR_DUPLICATE_ID = -7,
+    /** No such version in the store. */
+    LLVS_ERROR_UNKNOWN_VERSION = -8,
+    /** The predecessor of a new version is not in the store. */
+    LLVS_ERROR_UNKNOWN_PREDECESSOR = -9,
+    /** Another version with this id is there already. */
+    LLVS_ERROR_VERSION_MISMATCH = -10,
+    /** A preserve names what no ancestor stored. */
+    LLVS_ERROR_INVALID_REFERENCE = -11,
+    /** A metadata key is empty, too long or not UTF-8, or all together is over 16 MiB. */
+    LLVS_ERROR_INVALID_METADATA = -12,
+    /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
+    LLVS_ERROR_UNSUPPORTED = -13,
+
+    /* Where the store rests. */
+
+    /** No such file or directory. */
+    LLVS_ERROR_NOT_FOUND = -20,
+    /** Something else is there than a store. */
+    LLVS_ERROR_NOT_A_STORE = -21,
+    /** The store was written by a newer library; update this one. */
+    LLVS_ERROR_NEWER_FORMAT = -22,
+    /** The store was opened for reading only. */
+    LLVS_ERROR_READ_ONLY = -23,
+    /** The system does not let us. */
+    LLVS_ERROR_PERMISSION = -24,
+    /** The disk or a quota is full. */
+    LLVS_ERROR_NO_SPACE = -25,
+    /** A file is where a directory should be. */
+    LLVS_ERROR_NOT_A_DIRECTORY = -26,
+    /** The medium failed. */
+    LLVS_ERROR_IO = -27,
+    /** Bytes are not what was written. */
+    LLVS_ERROR_DAMAGED = -28,
+    /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
+        power cut. Making it again under its id is harmless. */
+    LLVS_ERROR_UNKNOWN_OUTCOME = -29,
+    /** Another process or handle holds it for too long. */
+    LLVS_ERROR_BUSY = -30,
+
+    /* The life of handles. */
+
+    LLVS_ERROR_CLOSED = -40,
+    LLVS_ERROR_FORKED = -41,
+    LLVS_ERROR_CANCELLED = -42,
+    /** A callback of the host failed: see llvs_error_user_code. */
+    LLVS_ERROR_USER = -43,
+    LLVS_ERROR_OUT_OF_MEMORY = -44,
+    LLVS_ERROR_INTERNAL = -45,
+
+    /* Merging. */
+
+    /** The arbiter left a conflicting fork without a change. */
+    LLVS_ERROR_UNRESOLVED_CONFLICT = -50,
+    /** The versions share no ancestor, and LLVS_RELATION_RELATED was asked for. */
+    LLVS_ERROR_NO_COMMON_ANCESTOR = -51,
+
+    /* Exchanges and snapshots; most appear as problems in a result, not as errors of a call. */
+
+    /** The other side cannot be reached or does not answer as it should. */
+    LLVS_ERROR_TRANSPORT = -60,
+    LLVS_ERROR_MISSING_CHANGES = -61,
+    LLVS_ERROR_MISSING_PREDECESSOR = -62,
+    LLVS_ERROR_INVALID_JSON = -63,
+    LLVS_ERROR_INVALID_BASE64 = -64,
+    /** The identifier in a version file is not the name of the file. */
+    LLVS_ERROR_IDENTIFIER_MISMATCH = -65,
+    /** A changes file without its version file. */
+    LLVS_ERROR_MISSING_VERSION = -66,
+    LLVS_ERROR_SNAPSHOT_DAMAGED = -67,
+    LLVS_ERROR_SNAPSHOT_MISSING = -68,
+    /** A snapshot can be restored only into a store that is empty or holds one version. */
+    LLVS_ERROR_STORE_NOT_EMPTY = -69,
+    /** The snapshot is in another implementation's format. */
+    LLVS_ERROR_FOREIGN_SNAPSHOT = -70,
+    /** A file that is none of ours. */
+    LLVS_ERROR_FOREIGN_FILE = -71
+};
+
+/** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
+LLVS_API const char *llvs_status_name(llvs_status status);
+
+/** Bytes in a value id, at most. */
+#define LLVS_VALUE_ID_SIZE_MAX 4096
+/** Characters in a version id, at most. */
+#define LLVS_VERSION_ID_SIZE_MAX 128
+/** Bytes in a value, at most: 1 GiB. */
+#define LLVS_VALUE_SIZE_MAX 1073741824
+
+/* ------------------------------------------------------------------------------------------------
+ * Bytes
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * Bytes that belong to somebody else. As an argument: read during the call only. In a struct that the
+ * library hands out: lives as long as the object it is borrowed from. Since 0.1.
+ */
+typedef struct llvs_bytes {
+    const uint8_t *data;
+    size_t size;
+} llvs_bytes;
+
+/** Bytes that the holder owns; llvs_buffer_dispose releases them. Since 0.1. */
+typedef struct llvs_buffer {
+    /** Followed by a NUL that is not counted. NULL when there is nothing (which is not the same as 0 bytes). */
+    uint8_t *data;
+    size_t size;
+} llvs_buffer;
+
+/** A version id, held by value. Since 0.1. */
+typedef struct llvs_version_id {
+    /** Characters in `text`, 1 to 128; 0 when there is no version. */
+    uint32_t size;
+    /** ASCII, then NULs to the end. */
+    char text[132];
+} llvs_version_id;
+
+/** Releases the bytes and makes the buffer empty. Nothing happens when it is empty, or NULL. Any thread. Since 0.1. */
+LLVS_API void llvs_buffer_dispose(LLVS_OWNED llvs_buffer *buffer);
+
+/** The bytes of a C string; NULL gives LLVS_NONE. */
+static inline llvs_bytes llvs_str(LLVS_BORROWED const char *text) {
+    llvs_bytes bytes;
+    bytes.data = (const uint8_t *)text;
+    bytes.size = text ? strlen(text) : 0;
+    return bytes;
+}
+/** `size` bytes at `data`. */
+static inline llvs_bytes llvs_bytes_make(LLVS_BORROWED const void *data, size_t size) {
+    llvs_bytes bytes;
+    bytes.data = (const uint8_t *)data;
+    bytes.size = size;
+    return bytes;
+}
+/** The id as an argument; borrowed from `id`. */
+static inline llvs_bytes llvs_id(LLVS_BORROWED const llvs_version_id *id) {
+    return llvs_bytes_make(id ? id->text : 0, id ? id->size : 0);
+}
+/** No bytes: "not given" where an argument is optional. */
+#define LLVS_NONE (llvs_bytes_make(0, 0))
+
+/* ------------------------------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * What went wrong: a code for programs, a message for people, and what it was about. Immutable. Messages
+ * name ids and paths, never the bytes of values. Since 0.1.
+ */
+typedef struct llvs_error llvs_error;
+
+/** The code; what the call returned. LLVS_OK for NULL. Since 0.1. */
+LLVS_API llvs_status llvs_error_code(LLVS_BORROWED const llvs_error *error);
+/** What was being done to what, and what can be done about it; UTF-8, "" for NULL. Borrowed from the error. Since 0.1. */
+LLVS_API const char *llvs_error_message(LLVS_BORROWED const llvs_error *error);
+/** The value id concerned; empty when there is none. Borrowed from the error. Since 0.1. */
+LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
+/** The version id concerned, also one that is unacceptable; empty when there is none. Borrowed from the error. Since 0.1. */
+LLVS_API llvs_bytes llvs_error_version_id(LLVS_BORROWED const llvs_error *error);
+/** The file or directory concerned; empty when there is none. Borrowed from the error. Since 0.1. */
+LLVS_API llvs_bytes llvs_error_path(LLVS_BORROWED const llvs_error *error);
+/** The number that a callback of the host gave to llvs_error_make; else 0. Since 0.1. */
+LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
+/**
+ * For callbacks of the host: an error with code LLVS_ERROR_USER, to be put into their `error`.
+ * @param user_code  a number that means something to the host; comes back unchanged
+ * @param message    UTF-8, copied; what is not UTF-8 is replaced
+ * @return  owned by the caller until it is put there; never NULL
+ * Since 0.1.
+ */
+LLVS_API llvs_error *llvs_error_make(int64_t user_code, llvs_bytes message);
+/** Releases the error. Nothing happens for NULL and for the static error of LLVS_ERROR_OUT_OF_MEMORY. Since 0.1. */
+LLVS_API void llvs_error_free(LLVS_OWNED llvs_error *error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Registrations, log, progress
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What is called when the library lets go of a payload. May be called from any thread; must not call the library. Since 0.1. */
+typedef void (*llvs_free_fn)(LLVS_OWNED void *payload);
+
+/** A registration of an unsolicited callback: log or notification. Since 0.1. */
+typedef struct llvs_observer llvs_observer;
+/**
+ * Ends the registration: waits for a running callback (except when called from within it), then none
+ * comes after. The payload is freed. NULL is a no-op. Since 0.1.
+ */
+LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
+
+/** How important a message is. Since 0.1. */
+typedef uint32_t llvs_log_level;
+enum { LLVS_LOG_OFF = 0, LLVS_LOG_ERROR = 1, LLVS_LOG_WARNING = 2, LLVS_LOG_INFO = 3, LLVS_LOG_DEBUG = 4 };
+
+/**
+ * Gets a message of the library. Since 0.1.
+ *   thread     any, also several at once
+ *   re-entry   may call the library, but not llvs_log_observe
+ *   pointers   live for the callback only; the message is UTF-8
+ *   result     none
+ */
+typedef void (*llvs_log_fn)(LLVS_BORROWED void *payload, llvs_log_level level, LLVS_BORROWED const llvs_bytes *message);
+/**
+ * Registers a receiver of messages up to a level; several may be registered. Without one the library is
+ * silent. Messages never hold value bytes or credentials.
+ * @param level  the least important level wanted
+ * @param fn, payload, payload_free  see "Callbacks" above
+ * @param observer  ends the registration when freed
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_log_observe(llvs_log_level level, llvs_log_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                      LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+
+/** Stops long work from any thread. Since 0.1. */
+typedef struct llvs_cancel_token llvs_cancel_token;
+/** Makes a token that is not set. Since 0.1. */
+LLVS_API llvs_status llvs_cancel_token_create(LLVS_OWNED llvs_cancel_token **token, LLVS_OWNED llvs_error **error);
+/** Sets the token for good: calls that were given it end with LLVS_ERROR_CANCELLED at their next check. Any thread. Since 0.1. */
+LLVS_API void llvs_cancel_token_cancel(LLVS_BORROWED llvs_cancel_token *token);
+/** Whether the token has been set. Any thread. Since 0.1. */
+LLVS_API bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cancel_token *token);
+/** Releases the token; running calls that were given it keep what they need. Since 0.1. */
+LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
+
+/** What long work is doing. Since 0.1. */
+typedef uint32_t llvs_stage;
+enum {
+    LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
+    LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7
+};
+/** How far long work has come. Since 0.1. */
+typedef struct llvs_progress {
+    uint32_t struct_size;
+    llvs_stage stage;
+    /** Of the stage; in versions, files or bytes as the stage has it. */
+    uint64_t completed;
+    /** 0 while it is not known. */
+    uint64_t total;
+} llvs_progress;
+/**
+ * Hears how far a call has come, and may stop it. Since 0.1.
+ *   thread     the one that made the call
+ *   re-entry   may call the library, but not the same exchange or coordinator
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; another code below zero: the call ends with
+ *              LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional)
+ */
+typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress, LLVS_OWNED llvs_error **error);
+/** Progress and cancellation of one call. Nothing is registered: the payload stays the caller's. Since 0.1. */
+typedef struct llvs_control {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** May be NULL. */
+    llvs_progress_fn progress;
+    /** Handed to `progress`. */
+    void *payload;
+    /** May be NULL. */
+    llvs_cancel_token *token;
+} llvs_control;
+#define LLVS_CONTROL_INIT { (uint32_t)sizeof(llvs_control), 0, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_CONTROL_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_control_init(LLVS_BORROWED llvs_control *control, size_t struct_size);
+
+/* ------------------------------------------------------------------------------------------------
+ * What the store is made of
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Which bytes: a value id, and the version in which they were stored. Since 0.1. */
+typedef struct llvs_reference {
+    llvs_bytes id;
+    llvs_bytes stored_version;
+} llvs_reference;
+
+/** One entry of a version's metadata. Since 0.1. */
+typedef struct llvs_metadata_entry {
+    /** UTF-8, 1 to 4096 bytes. "__llvs_branch" holds the name of a branch as a JSON string. */
+    llvs_bytes key;
+    /** By convention a JSON document; other bytes are carried along untouched. */
+    llvs_bytes value;
+} llvs_metadata_entry;
+
+/** What a version records of one value. Since 0.1. */
+typedef uint32_t llvs_change_kind;
+enum {
+    /** Sets the value. Insert and update do the same: the record carries the label that is true. */
+    LLVS_CHANGE_INSERT = 1,
+    LLVS_CHANGE_UPDATE = 2,
+    /** Removes the value; nothing happens when it is not there. */
+    LLVS_CHANGE_REMOVE = 3,
+    /** Takes over bytes that an ancestor stored: how a merge takes a side's value without writing it again. */
+    LLVS_CHANGE_PRESERVE = 4,
+    /** Takes over a removal. */
+    LLVS_CHANGE_PRESERVE_REMOVAL = 5
+};
+
+/** A change to make. Since 0.1. */
+typedef struct llvs_change {
+    llvs_change_kind kind;
+    uint32_t reserved;
+    /** The value id: 1 to 4096 bytes of UTF-8. */
+    llvs_bytes id;
+    /** For insert and update: 0 bytes to 1 GiB, opaque; else empty. */
+    llvs_bytes data;
+    /** For preserve: the version that stored the bytes; else empty. */
+    llvs_bytes stored_version;
+} llvs_change;
+#define LLVS_CHANGE_INIT { 0, 0, { 0, 0 }, { 0, 0 }, { 0, 0 } }
+
+/** A version. Since 0.1. */
+typedef struct llvs_version_info {
+    uint32_t struct_size;
+    /** 0 to 2. */
+    uint32_t predecessor_count;
+    llvs_bytes id;
+    /** The state at a version is the state at the first with the version's own changes applied. */
+    llvs_bytes predecessors[2];
+    /** Seconds since 1970-01-01 UTC. */
+    double timestamp;
+    /** Bytes of the values that this version stored. */
+    uint64_t value_data_size;
+    /** Sorted by key bytes. */
+    const llvs_metadata_entry *metadata;
+    size_t metadata_count;
+    /** The branch named in the metadata; its data is NULL when there is none. */
+    llvs_bytes branch;
+} llvs_version_info;
+
+/** Versions: an immutable list, owned. Since 0.1. */
+typedef struct llvs_version_list llvs_version_list;
+/** How many. O(1). Since 0.1. */
+LLVS_API size_t llvs_version_list_count(LLVS_BORROWED const llvs_version_list *list);
+/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
+LLVS_API const llvs_version_info *llvs_version_list_at(LLVS_BORROWED const llvs_version_list *list, size_t index);
+/** Releases the list. Since 0.1. */
+LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
+
+/** A value as it prevails at a version, or its absence. Since 0.1. */
+typedef struct llvs_value_info {
+    uint32_t struct_size;
+    /** 1, or 0 when there is no such value; then only `id` is set. */
+    uint32_t present;
+    llvs_bytes id;
+    /** Its data pointer is NULL when the bytes were not asked for. */
+    llvs_bytes data;
+    /** The version in which the bytes were stored. */
+    llvs_bytes stored_version;
+} llvs_value_info;
+
+/** Values: an immutable list, owned. Since 0.1. */
+typedef struct llvs_value_list llvs_value_list;
+/** How many. O(1). Since 0.1. */
+LLVS_API size_t llvs_value_list_count(LLVS_BORROWED const llvs_value_list *list);
+/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
+LLVS_API const llvs_value_info *llvs_value_list_at(LLVS_BORROWED const llvs_value_list *list, size_t index);
+/** Releases the list. Since 0.1. */
+LLVS_API void llvs_value_list_free(LLVS_OWNED llvs_value_list *list);
+
+/** A change that a version recorded, or a difference of two versions. Since 0.1. */
+typedef struct llvs_change_info {
+    uint32_t struct_size;
+    llvs_change_kind kind;
+    llvs_bytes id;
+    /** Of insert and update, when the bytes were asked for; else its data pointer is NULL. */
+    llvs_bytes data;
+    /** Where the bytes of insert, update or preserve are stored; else empty. */
+    llvs_bytes stored_version;
+    /** How many bytes the value has; 0 for removals. */
+    uint64_t data_size;
+} llvs_change_info;
+
+/** Changes: an immutable list, owned. Since 0.1. */
+typedef struct llvs_change_list llvs_change_list;
+/** How many. O(1). Since 0.1. */
+LLVS_API size_t llvs_change_list_count(LLVS_BORROWED const llvs_change_list *list);
+/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
+LLVS_API const llvs_change_info *llvs_change_list_at(LLVS_BORROWED const llvs_change_list *list, size_t index);
+/** Releases the list. Since 0.1. */
+LLVS_API void llvs_change_list_free(LLVS_OWNED llvs_change_list *list);
+
+/* ------------------------------------------------------------------------------------------------
+ * Opening and closing a store
+ * ------------------------------------------------------------------------------------------------ */
+
+/** A store: a history of versions, and what prevails at each. Safe from all threads. Since 0.1. */
+typedef struct llvs_store llvs_store;
+/** A storage of the host; see "A storage of the host" below. Since 0.1. */
+typedef struct llvs_storage llvs_storage;
+
+/** Where records rest. Since 0.1. */
+typedef uint32_t llvs_storage_kind;
+enum {
+    /** The default: a directory of append-only files, which several processes and a folder sync may share. */
+    LLVS_STORAGE_FILE = 0,
+    /** One SQLite database in WAL mode, by the system's libsqlite3. */
+    LLVS_STORAGE_SQLITE = 1,
+    /** Gone when closed; for tests and scratch. */
+    LLVS_STORAGE_MEMORY = 2,
+    /** The `host_storage` of the options. */
+    LLVS_STORAGE_HOST = 3
+};
+
+/** What a power cut can take. A killed process takes nothing at either. Since 0.1. */
+typedef uint32_t llvs_durability;
+enum {
+    /** The default: nothing acknowledged is lost. */
+    LLVS_DURABILITY_FULL = 0,
+    /** The newest versions may be missing; the rest is whole. */
+    LLVS_DURABILITY_NORMAL = 1
+};
+
+/** How to open a store. Since 0.1. */
+typedef struct llvs_store_options {
+    uint32_t struct_size;
+    llvs_storage_kind storage;
+    llvs_durability durability;
+    /** 1: nothing is written, and a store that is not there is LLVS_ERROR_NOT_FOUND. */
+    uint32_t read_only;
+    /** 1: a store that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
+    uint32_t must_exist;
+    uint32_t reserved;
+    /** Bytes of caches in memory; 0: 64 MiB. */
+    uint64_t memory_budget;
+    /** For file storage, a directory for caches outside the store (outside a synced folder, say); empty: inside. UTF-8, without NUL. */
+    llvs_bytes cache_directory;
+    /** With LLVS_STORAGE_HOST: the storage, which the store keeps alive; else NULL. */
+    llvs_storage *host_storage;
+} llvs_store_options;
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0 }
+/** Makes the first `struct_size` bytes what LLVS_STORE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_store_options_init(LLVS_BORROWED llvs_store_options *options, size_t struct_size);
+
+/**
+ * Opens a store, or makes it.
+ * @param path     a directory (file), a database file (SQLite), ignored (memory, host); UTF-8, without NUL
+ * @param options  NULL for the defaults
+ * @param store    the store; end with llvs_store_close, release with llvs_store_free
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
+ * LLVS_ERROR_INVALID_UTF8, storage errors. A damaged record is no error: see llvs_store_verify.
+ * Cost: the size of the history's index, not of the values.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_open(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
+                                     LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
+/**
+ * Flushes, seals and lets go of the files. Waits for calls that run; later ones on the store, its cursors and
+ * exchanges give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. The handle must still be freed.
+ * Errors: storage errors; the store is closed all the same.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_close(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_error **error);
+/**
+ * Releases the handle; closes the store first when nothing else (an exchange, a cursor) uses it any
+ * more, dropping that outcome. In a forked child it does nothing to the files. Since 0.1.
+ */
+LLVS_API void llvs_store_free(LLVS_OWNED llvs_store *store);
+/**
+ * Picks up versions that other processes or handles added. (Asking for a version that is not known does so by itself.)
+ * @param added  how many came; may be NULL
+ * Errors: storage errors. Cost: the number of files and of new versions.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED uint64_t *added, LLVS_OWNED llvs_error **error);
+
+/** Counts of a store. Set struct_size before the call; no more than that is written. Since 0.1. */
+typedef struct llvs_statistics {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t versions;
+    uint64_t heads;
+    /** Versions whose ancestry is not completely here: not in history until it is. */
+    uint64_t pending;
+    /** Damaged places met so far. */
+    uint64_t damaged;
+    /** On the medium, caches included. */
+    uint64_t bytes;
+    /** By this handle. */
+    uint64_t bytes_written;
+    /** By this handle. */
+    uint64_t syncs;
+    uint64_t segments;
+    /** Bytes of caches in memory. */
+    uint64_t memory_used;
+} llvs_statistics;
+#define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_STATISTICS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_statistics_init(LLVS_BORROWED llvs_statistics *statistics, size_t struct_size);
+/** Fills in the counts. Errors: storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_statistics *statistics, LLVS_OWNED llvs_error **error);
+
+/** A place whose bytes are not what was written. Since 0.1. */
+typedef struct llvs_damage {
+    uint32_t struct_size;
+    uint32_t reserved;
+    llvs_bytes file;
+    uint64_t offset;
+    llvs_bytes message;
+    /** The version lost, where it can be told; else empty. */
+    llvs_bytes version;
+} llvs_damage;
+/** The outcome of llvs_store_verify; immutable, owned. Since 0.1. */
+typedef struct llvs_verify_report llvs_verify_report;
+/**
+ * Reads everything again and compares it with its checksums.
+ * @param control  progress and cancellation; may be NULL
+ * @param report   what was found; damage found is no error
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Cost: the size of the store.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_verify(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+                                       LLVS_OWNED llvs_verify_report **report, LLVS_OWNED llvs_error **error);
+/** Versions read. Since 0.1. */
+LLVS_API uint64_t llvs_verify_report_versions(LLVS_BORROWED const llvs_verify_report *report);
+/** Values read. Since 0.1. */
+LLVS_API uint64_t llvs_verify_report_values(LLVS_BORROWED const llvs_verify_report *report);
+/** Versions that wait for their ancestry. Since 0.1. */
+LLVS_API uint64_t llvs_verify_report_pending(LLVS_BORROWED const llvs_verify_report *report);
+/** Damaged places. Since 0.1. */
+LLVS_API size_t llvs_verify_report_damage_count(LLVS_BORROWED const llvs_verify_report *report);
+/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
+LLVS_API const llvs_damage *llvs_verify_report_damage_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
+/** Releases the report. Since 0.1. */
+LLVS_API void llvs_verify_report_free(LLVS_OWNED llvs_verify_report *report);
+
+/* ------------------------------------------------------------------------------------------------
+ * Making versions
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What a new version carries beside its changes. Since 0.1. */
+typedef struct llvs_version_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. */
+    llvs_bytes id;
+    /** The name of its branch, UTF-8; empty: none. */
+    llvs_bytes branch;
+    /** A key given twice keeps the last. */
+    const llvs_metadata_entry *metadata;
+    size_t metadata_count;
+} llvs_version_options;
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_VERSION_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_options *options, size_t struct_size);
+
+/**
+ * Records one version: all of it or, also across a crash, nothing.
+ * @param predecessor   the version it is based on; LLVS_NONE makes a root (a store may have many)
+ * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
+ * @param change_size   sizeof(llvs_change)
+ * @param options       id, branch and metadata; may be NULL
+ * @param id            receives the new version's id; may be NULL. The cheap way: no allocation
+ * @param version       receives a list of the one version; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
+ * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors.
+ * Cost: the changes; O(log n) in the number of values.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_make_version(LLVS_BORROWED llvs_store *store, llvs_bytes predecessor,
+                                             LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size,
+                                             LLVS_BORROWED const llvs_version_options *options,
+                                             LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version,
+                                             LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * History
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * One version, as a list of one; NULL when it is not in the store (after a reload). Errors:
+ * LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(1). Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_version(LLVS_BORROWED llvs_store *store, llvs_bytes id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/**
+ * Many versions, in the order of `ids`.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION when one is not in the store, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_versions(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
+                                         LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+/** The versions without successors, newest first; an empty list for an empty store. Errors: storage errors. O(heads). Since 0.1. */
+LLVS_API llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
+/** The newest head, as a list of one; NULL for an empty store. Errors: storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_store_most_recent_head(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **head, LLVS_OWNED llvs_error **error);
+/** The heads that carry this branch name, newest first. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_store_heads_on_branch(LLVS_BORROWED llvs_store *store, llvs_bytes branch, LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
+/** The versions that have this one as a predecessor, newest first. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Since 0.1. */
+LLVS_API llvs_status llvs_store_successors(LLVS_BORROWED llvs_store *store, llvs_bytes id, LLVS_OWNED llvs_version_list **successors, LLVS_OWNED llvs_error **error);
+/**
+ * Whether `ancestor` is an ancestor of `descendant`. A version is not its own ancestor.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: at most the versions whose generation lies between the two. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_store *store, llvs_bytes ancestor, llvs_bytes descendant,
+                                            LLVS_BORROWED bool *is_ancestor, LLVS_OWNED llvs_error **error);
+/**
+ * All best common ancestors of two versions, newest first; an empty list when they share none. Of a version and its ancestor: the ancestor.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: the versions between the two and their bases. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
+                                            LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
+/** All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
+                                            LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+
+/** A walk through the history, in pages. It walks the history as it was when it was made. One thread at a time. Since 0.1. */
+typedef struct llvs_history_cursor llvs_history_cursor;
+/**
+ * Begins a walk in topological order, newest first: each version comes before its predecessors.
+ * @param from        versions whose ancestors to walk, themselves included; NULL with 0: the whole history
+ * @param from_count  how many
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the number of versions walked.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_history(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *from, size_t from_count,
+                                        LLVS_OWNED llvs_history_cursor **cursor, LLVS_OWNED llvs_error **error);
+/**
+ * The next page.
+ * @param limit     how many versions at most; 0: 1000
+ * @param versions  the page; NULL when the walk is at its end
+ * Errors: storage errors. Cost: the page. Since 0.1.
+ */
+LLVS_API llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
+                                              LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+/** Releases the cursor. Since 0.1. */
+LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
+
+/* ------------------------------------------------------------------------------------------------
+ * Reading values
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * The value that prevails at a version.
+ * @param id              the value id
+ * @param at              the version
+ * @param data            receives the bytes; its data is NULL when there is no such value. Release with llvs_buffer_dispose
+ * @param stored_version  receives the version that stored them (size 0 when there is no such value); may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Cost: O(log n) and the value's size.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+                                      LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
+ * Which version stored the value that prevails, without reading it: size 0 when there is no such value. How to ask whether it is there.
+ * Errors: as llvs_store_value. O(log n). Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+                                          LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** Many values at one version: an element for each id, in order, `present` or not. Errors: as llvs_store_value. Since 0.1. */
+LLVS_API llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
+                                       LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/**
+ * The bytes that a version stored for a value id.
+ * @param data  its data is NULL when that version did not store that id
+ * Errors: as llvs_store_value; LLVS_ERROR_UNKNOWN_VERSION for `stored_version`. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
+                                                   LLVS_OWNED llvs_buffer *data, LLVS_OWNED llvs_error **error);
+/** Many of them: an element for each reference, in order, `present` or not. Errors: as llvs_store_value_by_reference. Since 0.1. */
+LLVS_API llvs_status llvs_store_values_by_reference(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_reference *references, size_t count,
+                                                    LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+
+/** Which values to enumerate: those that satisfy all that is given. Since 0.1. */
+typedef struct llvs_range {
+    uint32_t struct_size;
+    /** 1: ids and references only. */
+    uint32_t without_data;
+    /** Ids that begin with these bytes; empty: all. Need not be whole UTF-8 characters. */
+    llvs_bytes prefix;
+    /** Ids that are not before these bytes; empty: from the first. */
+    llvs_bytes from;
+    /** Ids that are before these bytes; empty: to the last. */
+    llvs_bytes to;
+    /** Ids that come after this one: for the next page, the last id of the one before; empty: from the first. */
+    llvs_bytes after;
+    /** How many values a page holds at most; 0: 1000. */
+    uint64_t limit;
+    /** A page ends after the value with which its data reaches this many bytes; 0: 16 MiB. */
+    uint64_t byte_limit;
+} llvs_range;
+#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_RANGE_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_range_init(LLVS_BORROWED llvs_range *range, size_t struct_size);
+/**
+ * One page of the values at a version, in byte order of their ids. A version never changes, so pages asked for
+ * at different times fit together.
+ * @param range   NULL: all, from the first
+ * @param values  the page; NULL when there are no more
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: O(log n) and the page.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+                                          LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/**
+ * How many values prevail at a version (`limit`, `byte_limit` and `without_data` of the range are ignored).
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(log n). Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_count(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+                                      LLVS_BORROWED uint64_t *count, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Changes and differences
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Changes in byte order of their ids, in pages. One thread at a time. Since 0.1. */
+typedef struct llvs_change_cursor llvs_change_cursor;
+/** What a version recorded. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes. Since 0.1. */
+LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_bytes version,
+                                        LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+/**
+ * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: what differs, not what is there. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
+                                            LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+/** How many changes there are in all. Since 0.1. */
+LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor *cursor);
+/**
+ * The next page.
+ * @param limit      how many changes at most; 0: 1000. With data a page also ends after 16 MiB of it
+ * @param with_data  1: with the bytes of insert and update; 0: without
+ * @param changes    the page; NULL at the end
+ * Errors: storage errors. Cost: the page. Since 0.1.
+ */
+LLVS_API llvs_status llvs_change_cursor_next(LLVS_BORROWED llvs_change_cursor *cursor, size_t limit, uint32_t with_data,
+                                             LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
+/** Releases the cursor. Since 0.1. */
+LLVS_API void llvs_change_cursor_free(LLVS_OWNED llvs_change_cursor *cursor);
+
+/* ------------------------------------------------------------------------------------------------
+ * Merging
+ * ------------------------------------------------------------------------------------------------ */
+
+/** How one value differs between two versions and their common ancestor. Since 0.1. */
+typedef uint32_t llvs_fork_kind;
+enum {
+    /** Not at the ancestor, on one side now. */
+    LLVS_FORK_INSERTED = 1,
+    /** Not at the ancestor, different on both sides. Conflicting. */
+    LLVS_FORK_TWICE_INSERTED = 2,
+    /** Changed on one side. */
+    LLVS_FORK_UPDATED = 3,
+    /** Changed on both sides, differently. Conflicting. */
+    LLVS_FORK_TWICE_UPDATED = 4,
+    /** Removed on one side. */
+    LLVS_FORK_REMOVED = 5,
+    /** Removed on both sides. */
+    LLVS_FORK_TWICE_REMOVED = 6,
+    /** Removed on one side (`side`), changed on the other. Conflicting. */
+    LLVS_FORK_REMOVED_AND_UPDATED = 7
+};
+/** A side of a merge. Since 0.1. */
+typedef uint32_t llvs_side;
+enum { LLVS_SIDE_NONE = 0, LLVS_SIDE_FIRST = 1, LLVS_SIDE_SECOND = 2 };
+
+/** One fork of a merge. Since 0.1. */
+typedef struct llvs_fork {
+    uint32_t struct_size;
+    llvs_fork_kind kind;
+    /** On which side, for inserted, updated, removed; on which it was removed, for removed-and-updated; else none. */
+    llvs_side side;
+    /** 1 when an arbiter must decide. */
+    uint32_t conflicting;
+    /** The value id. */
+    llvs_bytes id;
+    /** The versions that stored what prevails at the first version, the second and their ancestor; empty when absent there. */
+    llvs_bytes first;
+    llvs_bytes second;
+    llvs_bytes ancestor;
+} llvs_fork;
+
+/** One merge, as an arbiter sees it; lives for the callback only. Since 0.1. */
+typedef struct llvs_merge llvs_merge;
+/** The newer version: the merge's first predecessor. Borrowed from the merge. Since 0.1. */
+LLVS_API const llvs_version_info *llvs_merge_first(LLVS_BORROWED const llvs_merge *merge);
+/** The older version. Borrowed from the merge. Since 0.1. */
+LLVS_API const llvs_version_info *llvs_merge_second(LLVS_BORROWED const llvs_merge *merge);
+/** The first argument of the merge as it was called: first or second. Borrowed from the merge. Since 0.1. */
+LLVS_API const llvs_version_info *llvs_merge_ours(LLVS_BORROWED const llvs_merge *merge);
+/** The second argument of the merge as it was called. Borrowed from the merge. Since 0.1. */
+LLVS_API const llvs_version_info *llvs_merge_theirs(LLVS_BORROWED const llvs_merge *merge);
+/** The best common ancestors, newest first; empty when there are none. Borrowed from the merge. Since 0.1. */
+LLVS_API const llvs_version_list *llvs_merge_bases(LLVS_BORROWED const llvs_merge *merge);
+/** The store, to read values of any version by; making versions in it is allowed as well. Borrowed from the merge. Since 0.1. */
+LLVS_API llvs_store *llvs_merge_store(LLVS_BORROWED const llvs_merge *merge);
+/** How many forks, conflicting or not. O(1). Since 0.1. */
+LLVS_API size_t llvs_merge_fork_count(LLVS_BORROWED const llvs_merge *merge);
+/** One fork, in byte order of the ids; NULL beyond the end. Borrowed from the merge. O(1). Since 0.1. */
+LLVS_API const llvs_fork *llvs_merge_fork_at(LLVS_BORROWED const llvs_merge *merge, size_t index);
+/** The fork of a value id; NULL when that is no fork. Borrowed from the merge. O(log n). Since 0.1. */
+LLVS_API const llvs_fork *llvs_merge_fork(LLVS_BORROWED const llvs_merge *merge, llvs_bytes id);
+
+/** What an arbiter decided; lives for the callback only. Since 0.1. */
+typedef struct llvs_resolution llvs_resolution;
+/**
+ * Adds changes to what the arbiter decided; bytes are copied. Every conflicting fork needs one; other ids may be
+ * changed, too; what is left alone the store brings over. A second change of one id replaces the first.
+ * @param changes, change_count, change_size  as for llvs_store_make_version
+ * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID; nothing was added.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolution *resolution, LLVS_BORROWED const llvs_change *changes,
+                                         size_t change_count, size_t change_size, LLVS_OWNED llvs_error **error);
+
+/** Decides the conflicts of merges. Safe from all threads. Since 0.1. */
+typedef struct llvs_arbiter llvs_arbiter;
+/** The built-in arbiters. Since 0.1. */
+typedef uint32_t llvs_arbiter_kind;
+enum {
+    /** Per conflict the change that was stored in the later version wins; an update beats a removal. */
+    LLVS_ARBITER_MOST_RECENT_CHANGE = 1,
+    /** Every conflict goes to the newer of the two versions, removals included. */
+    LLVS_ARBITER_MOST_RECENT_BRANCH = 2,
+    /** The first argument's side wins. Such merges depend on who makes them. */
+    LLVS_ARBITER_OURS = 3,
+    /** The second argument's side wins. */
+    LLVS_ARBITER_THEIRS = 4
+};
+/** A built-in arbiter. Since 0.1. */
+LLVS_API llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/**
+ * Resolves one merge. Since 0.1.
+ *   thread     the one that merges; several at once when several merge
+ *   re-entry   may call the library, the store included; no lock is held
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; below zero: the merge fails,
+ *              stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
+ */
+typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_merge *merge,
+                                       LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
+/**
+ * An arbiter of the host.
+ * @param fallback  who decides after LLVS_PASS; kept alive; NULL: nobody, so that conflicts without a change fail the merge
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                         LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/** Releases the arbiter. Since 0.1. */
+LLVS_API void llvs_arbiter_free(LLVS_OWNED llvs_arbiter *arbiter);
+
+/** Whether versions without a common ancestor may be merged. Since 0.1. */
+typedef uint32_t llvs_relation;
+enum {
+    /** The default: three-way when there is one, else two-way. */
+    LLVS_RELATION_ANY = 0,
+    /** None is LLVS_ERROR_NO_COMMON_ANCESTOR. */
+    LLVS_RELATION_RELATED = 1,
+    /** Always two-way, as if the ancestor were empty. */
+    LLVS_RELATION_UNRELATED = 2
+};
+/** Which heads to merge. Since 0.1. */
+typedef uint32_t llvs_head_selection;
+enum {
+    /** The default: all without a branch. */
+    LLVS_HEADS_UNBRANCHED = 0,
+    LLVS_HEADS_ALL = 1,
+    /** Those without a branch, and those on `branches`. */
+    LLVS_HEADS_UNBRANCHED_AND_BRANCHES = 2,
+    /** Those on `branches` only. */
+    LLVS_HEADS_BRANCHES = 3
+};
+/** How to merge or revert. Since 0.1. */
+typedef struct llvs_merge_options {
+    uint32_t struct_size;
+    /** For llvs_store_merge. */
+    llvs_relation relation;
+    /** For llvs_store_merge_heads and llvs_coordinator_merge. */
+    llvs_head_selection selection;
+    uint32_t reserved;
+    /** Names for the selection, UTF-8. */
+    const llvs_bytes *branches;
+    size_t branch_count;
+    /** Of the new version. */
+    const llvs_metadata_entry *metadata;
+    size_t metadata_count;
+} llvs_merge_options;
+#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_MERGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_merge_options_init(LLVS_BORROWED llvs_merge_options *options, size_t struct_size);
+
+/**
+ * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
+ * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
+ * @param arbiter  decides conflicts; NULL: most recent change
+ * @param options  may be NULL
+ * @param version  a list of the one resulting version; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter), storage errors. Nothing is stored then.
+ * Cost: what differs, times log n.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs, LLVS_BORROWED llvs_arbiter *arbiter,
+                                      LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/**
+ * Merges a version and the selected heads, all of them or none.
+ * @param into     a version to which the heads are added
+ * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
+ * Errors: as llvs_store_merge. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into, LLVS_BORROWED llvs_arbiter *arbiter,
+                                            LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/**
+ * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
+ * @param version   whose changes to undo
+ * @param at        the new version's predecessor
+ * @param options   metadata; may be NULL
+ * @param reverted  a list of the new version; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage errors. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at, LLVS_BORROWED const llvs_merge_options *options,
+                                       LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Exchange
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Moves versions between a store and a place that others reach, both ways, never merging. Safe from all threads. Since 0.1. */
+typedef struct llvs_exchange llvs_exchange;
+/** A transport of the host; see "A transport of the host" below. Since 0.1. */
+typedef struct llvs_transport llvs_transport;
+
+/** How to open an exchange. Since 0.1. */
+typedef struct llvs_exchange_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** What llvs_exchange_restoration_state gave in an earlier process; empty: none. */
+    llvs_bytes restoration_state;
+} llvs_exchange_options;
+#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, { 0, 0 } }
+/** Makes the first `struct_size` bytes what LLVS_EXCHANGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_options_init(LLVS_BORROWED llvs_exchange_options *options, size_t struct_size);
+
+/**
+ * Opens an exchange with the place that a URL names.
+ * @param url      "file:///absolute/path": a shared folder (made when it is not there); "memory:name": a place in this
+ *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte
+ * @param options  may be NULL
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION,
+ * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TRANSPORT.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url, LLVS_BORROWED const llvs_exchange_options *options,
+                                        LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
+/** Opens an exchange through a transport of the host, which it keeps alive. A transport serves one exchange at a time: LLVS_ERROR_BUSY. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_open_transport(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_transport *transport,
+                                                  LLVS_BORROWED const llvs_exchange_options *options,
+                                                  LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
+/** Ends the exchange and its observations; later calls give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_close(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
+/** Closes and releases the exchange. Since 0.1. */
+LLVS_API void llvs_exchange_free(LLVS_OWNED llvs_exchange *exchange);
+
+/** Something that could not be exchanged, and why. It held back only what depends on it. Since 0.1. */
+typedef struct llvs_problem {
+    uint32_t struct_size;
+    llvs_status code;
+    /** The version id or file name. */
+    llvs_bytes name;
+    llvs_bytes message;
+} llvs_problem;
+/** What an exchange did; immutable, owned. Since 0.1. */
+typedef struct llvs_exchange_result llvs_exchange_result;
+/** The ids of the versions that were added here; `count` receives how many. An array borrowed from the result. Since 0.1. */
+LLVS_API const llvs_bytes *llvs_exchange_result_retrieved(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
+/** The ids of the versions that were sent; `count` receives how many. An array borrowed from the result. Since 0.1. */
+LLVS_API const llvs_bytes *llvs_exchange_result_sent(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
+/** How many problems there were. Since 0.1. */
+LLVS_API size_t llvs_exchange_result_problem_count(LLVS_BORROWED const llvs_exchange_result *result);
+/** One of them, borrowed from the result; NULL beyond the end. Since 0.1. */
+LLVS_API const llvs_problem *llvs_exchange_result_problem_at(LLVS_BORROWED const llvs_exchange_result *result, size_t index);
+/** Releases the result. Since 0.1. */
+LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result);
+
+/**
+ * Adds to the store what the other side has and the store lacks. What cannot be added (damaged, incomplete, foreign) is a
+ * problem in the result, not an error. May be interrupted and run again at any time.
+ * @param control  progress and cancellation; may be NULL
+ * @param result   may be NULL
+ * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+                                            LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/** Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+                                        LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+
+/**
+ * Hears that something may have changed. Since 0.1.
+ *   thread     one of the library's, one call at a time per registration
+ *   re-entry   may call the library, also to free its own observer
+ *   result     none
+ */
+typedef void (*llvs_notify_fn)(LLVS_BORROWED void *payload);
+/**
+ * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came.
+ * Errors: LLVS_ERROR_UNSUPPORTED when the transport cannot tell, LLVS_ERROR_IO. Since 0.1.
+ */
+LLVS_API llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_exchange *exchange, llvs_notify_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                           LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+/** What the exchange wants to find again in a later process (llvs_exchange_options); opaque; may be 0 bytes. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state, LLVS_OWNED llvs_error **error);
+/** Hands it back. Unusable state is ignored, at the cost of a full listing. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Snapshots and import
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What a snapshot's manifest says. Since 0.1. */
+typedef struct llvs_snapshot_info {
+    uint32_t struct_size;
+    uint32_t chunk_count;
+    llvs_bytes id;
+    llvs_bytes format;
+    llvs_bytes latest_version;
+    /** Seconds since 1970-01-01 UTC. */
+    double created_at;
+    uint64_t version_count;
+    /** Bytes of all chunks. */
+    uint64_t total_size;
+} llvs_snapshot_info;
+/** A snapshot's manifest; immutable, owned. Since 0.1. */
+typedef struct llvs_snapshot llvs_snapshot;
+/** What it says; borrowed from the snapshot. Since 0.1. */
+LLVS_API const llvs_snapshot_info *llvs_snapshot_get(LLVS_BORROWED const llvs_snapshot *snapshot);
+/** Releases the manifest; the snapshot itself stays where it is. Since 0.1. */
+LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
+
+/**
+ * Writes a snapshot of the whole store into a directory: manifest.json and chunks of at most 5 MB. The manifest comes last.
+ * @param directory  made when it is not there; UTF-8, without NUL
+ * @param control    progress and cancellation; may be NULL
+ * @param snapshot   its manifest; may be NULL
+ * Errors: LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
+                                               LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/**
+ * Restores a snapshot from a directory into a store that is empty or holds one version. All of it or nothing.
+ * Errors: LLVS_ERROR_SNAPSHOT_MISSING, LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
+                                                 LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/** Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Parameters and errors: as llvs_store_write_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_put_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/** Restores the snapshot that lies there. Parameters and errors: as llvs_store_restore_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+                                                    LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/** The manifest of the snapshot that lies there, of any format; NULL when there is none. Errors: LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_TRANSPORT. Since 0.1. */
+LLVS_API llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/**
+ * Adds the versions of a store directory of another implementation of this design. The directory is only read.
+ * @param directory  UTF-8, without NUL
+ * @param control    progress and cancellation; may be NULL
+ * @param result     what was added (`retrieved`), and problems; may be NULL
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
+                                       LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Coordinator
+ * ------------------------------------------------------------------------------------------------ */
+
+/** A store, a current version, exchanges and an arbiter: the short way to use all this. Safe from all threads. Since 0.1. */
+typedef struct llvs_coordinator llvs_coordinator;
+/** Whether exchanges keep a snapshot up to date. Since 0.1. */
+typedef uint32_t llvs_snapshot_policy;
+enum {
+    LLVS_SNAPSHOT_OFF = 0,
+    /** After an exchange, when the last is at least 7 days and 20 versions old; at once when it is missing or broken. */
+    LLVS_SNAPSHOT_AUTO = 1
+};
+
+/** How to open a coordinator. Since 0.1. */
+typedef struct llvs_coordinator_options {
+    uint32_t struct_size;
+    llvs_snapshot_policy snapshot_policy;
+    /** How to open the store; NULL: the defaults. */
+    const llvs_store_options *store;
+    /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
+        Two processes that use one store need a name each. */
+    llvs_bytes name;
+    /** A first exchange, as for llvs_exchange_open; empty: none yet. */
+    llvs_bytes exchange_url;
+    /** Decides conflicts; kept alive; NULL: most recent change. */
+    llvs_arbiter *arbiter;
+    /** Metadata of every save; entries given to a save go before. */
+    const llvs_metadata_entry *metadata;
+    size_t metadata_count;
+} llvs_coordinator_options;
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_COORDINATOR_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinator_options *options, size_t struct_size);
+
+/**
+ * Opens a coordinator, and its store.
+ * @param path     of the store, as for llvs_store_open
+ * @param options  may be NULL
+ * Errors: those of llvs_store_open and llvs_exchange_open, LLVS_ERROR_INVALID_METADATA.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
+                                           LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
+/** Persists its state and closes its exchanges and its store. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
+/** Closes and releases the coordinator. Since 0.1. */
+LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
+/** Its store, as a handle of its own to be freed; closing it closes the coordinator's store as well. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
+/** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
+ * Moves the current version, back in time or to a branch, say.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version, LLVS_OWNED llvs_error **error);
+/** The most recent head on a branch; size 0 when there is none. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes branch,
+                                                     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
+ * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
+ * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
+ * head. Concurrent saves each go on the one before.
+ * @param changes, change_count, change_size  as for llvs_store_make_version
+ * @param options  branch and metadata; its id must be empty; may be NULL
+ * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
+ * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
+ * Errors: as llvs_store_make_version. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_change *changes,
+                                           size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
+                                           LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/** As llvs_store_value; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
+                                            LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** As llvs_store_values; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
+                                             LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** As llvs_store_enumerate; `at` LLVS_NONE: the current version (name a version when asking for several pages). Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+                                                LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** Attaches a further exchange; see llvs_exchange_open. Its state is kept under its URL. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes url, LLVS_OWNED llvs_error **error);
+/** Attaches a transport of the host; its state is kept under the name, 1 to 40 of [a-z0-9._-], the same in every process. Errors: LLVS_ERROR_BUSY, LLVS_ERROR_INVALID_ARGUMENT (also for a name that is attached). Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes name,
+                                                       LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
+/**
+ * Retrieves, then sends, with each attached exchange in turn. The current version does not move, except that a
+ * retrieve before the first save moves it from the empty root to the most recent head without a branch.
+ * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_control *control,
+                                               LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Merges heads into the current version, which moves to the result.
+ * @param options  selection and metadata; may be NULL
+ * @param changed  whether the current version moved; may be NULL
+ * Errors: as llvs_store_merge. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_merge_options *options,
+                                            LLVS_BORROWED bool *changed, LLVS_OWNED llvs_error **error);
+/**
+ * Hears that the current version is another one. Since 0.1.
+ *   thread     the one whose call moved it, after that call's work is done
+ *   re-entry   may call the library, also to free its own observer
+ *   pointers   live for the callback only
+ *   result     none
+ */
+typedef void (*llvs_current_version_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_version_id *version);
+/** Registers for changes of the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_coordinator *coordinator, llvs_current_version_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                              LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+/** Registers for news of the other sides of all exchanges attached now; those that cannot tell are left out. As llvs_exchange_observe. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                                        LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+/**
+ * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
+ * @param control   progress and cancellation; may be NULL
+ * @param restored  whether there was one; may be NULL
+ * Errors: as llvs_store_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING), LLVS_ERROR_TRANSPORT. Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_control *control,
+                                                LLVS_BORROWED bool *restored, LLVS_OWNED llvs_error **error);
+/** A branch name that nobody else has: the base, an underscore, a UUID. Errors: LLVS_ERROR_INVALID_UTF8. Since 0.1. */
+LLVS_API llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
+/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT. Since 0.1. */
+LLVS_API llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Answers of callbacks
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Where a callback of a storage or transport puts what it was asked for; lives for the callback only. Since 0.1. */
+typedef struct llvs_reply llvs_reply;
+/** Adds an item to a list: a name. Copied. Since 0.1. */
+LLVS_API llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes item, LLVS_OWNED llvs_error **error);
+/** Answers question number `index` (0 when there is one only); what is never answered is absent. Copied. Since 0.1. */
+LLVS_API llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply, size_t index, llvs_bytes data, LLVS_OWNED llvs_error **error);
+/**
+ * Reports a record to a storage's scan.
+ * @param place   the host's number for the record
+ * @param size    bytes in the record
+ * @param prefix  its first bytes: all when there are at most 65536, else at least 65536. Copied
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_reply_record(LLVS_BORROWED llvs_reply *reply, uint64_t place, uint64_t size, llvs_bytes prefix, LLVS_OWNED llvs_error **error);
+/** Whether the call that led here has been cancelled by its token: return LLVS_ERROR_CANCELLED soon. Since 0.1. */
+LLVS_API bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply);
+
+/* ------------------------------------------------------------------------------------------------
+ * A storage of the host
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * Keeps a store's records in whatever the host has. A record is opaque bytes under a number, its place, that the host chooses. Since 0.1.
+ *   thread     any, one call at a time per storage
+ *   re-entry   must not call into the store that uses it
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
+ *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND keep their code
+ * All callbacks are needed, save where a comment says otherwise.
+ */
+typedef struct llvs_storage_callbacks {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Keeps `count` records, all or, also across a crash, none, and sets places[i] for each. */
+    llvs_status (*append)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *records, size_t count,
+                          LLVS_BORROWED uint64_t *places, LLVS_OWNED llvs_error **error);
+    /**
+     * Reports by llvs_reply_record records that came after `*mark`, whoever appended them, in any order, and moves the mark. The mark is
+     * the host's own; it is 0 the first time. Called again until it reports nothing or leaves the mark: so it may report all at
+     * once, or a part of them each time. A record may be reported again.
+     */
+    llvs_status (*scan)(LLVS_BORROWED void *payload, LLVS_BORROWED uint64_t *mark, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
+    llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size, LLVS_OWNED llvs_error **error);
+    /** Makes what was appended safe from a power cut. May be NULL. */
+    llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+    /** The store is done with the storage. It may be opened with it again. May be NULL. */
+    llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+    /** Answers 0 with the blob of that name, or nothing. All three of these, or none; without them blobs last as long as the storage is open. */
+    llvs_status (*cache_get)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*cache_put)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data, LLVS_OWNED llvs_error **error);
+    llvs_status (*cache_delete)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
+} llvs_storage_callbacks;
+#define LLVS_STORAGE_CALLBACKS_INIT { (uint32_t)sizeof(llvs_storage_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_STORAGE_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_storage_callbacks_init(LLVS_BORROWED llvs_storage_callbacks *callbacks, size_t struct_size);
+/**
+ * A storage for llvs_store_options.host_storage. It serves one open store at a time: LLVS_ERROR_BUSY.
+ * @param name       for messages: "the storage <name>"; may be empty
+ * @param callbacks  copied
+ * @param payload, payload_free  see "Callbacks" above
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_storage_create(llvs_bytes name, LLVS_BORROWED const llvs_storage_callbacks *callbacks, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                         LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
+/** Releases the storage; a store that uses it keeps it alive. Since 0.1. */
+LLVS_API void llvs_storage_free(LLVS_OWNED llvs_storage *storage);
+
+/* ------------------------------------------------------------------------------------------------
+ * A transport of the host
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Two files of one version, to be published. Since 0.1. */
+typedef struct llvs_exchange_files {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The version id. */
+    llvs_bytes name;
+    /** The file versions/<name>. */
+    llvs_bytes version;
+    /** The file changes/<name>. */
+    llvs_bytes changes;
+} llvs_exchange_files;
+
+/**
+ * Moves version files to and from whatever place the host has. A transport moves bytes: it does not look into them. Since 0.1.
+ *   thread     any, one call at a time per transport
+ *   re-entry   may call the library, but not the exchange that uses it
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK, or below zero: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
+ *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _CANCELLED keep their code. A file that is missing is not an error
+ * All callbacks are needed, save where a comment says otherwise.
+ */
+typedef struct llvs_transport_callbacks {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Adds (llvs_reply_add) the names of all version files on the other side, in any order; foreign names may be among them. */
+    llvs_status (*list)(LLVS_BORROWED void *payload, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Answers (llvs_reply_set) for each name with its version file. */
+    llvs_status (*fetch_versions)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Answers (llvs_reply_set) for each name with its changes file. */
+    llvs_status (*fetch_changes)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /**
+     * Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced.
+     * `files` are `count` structs, files->struct_size apart. The reply is for llvs_reply_is_cancelled only.
+     */
+    llvs_status (*send)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_exchange_files *files, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Snapshots: all four of these, or none; without them snapshots are LLVS_ERROR_UNSUPPORTED. Names are like "manifest.json" and "chunk-000", also with one folder before. Adds the names there are. */
+    llvs_status (*snapshot_list)(LLVS_BORROWED void *payload, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Answers 0 with the file, or nothing. */
+    llvs_status (*snapshot_read)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*snapshot_write)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data, LLVS_OWNED llvs_error **error);
+    llvs_status (*snapshot_delete)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
+    /** The exchange is done with the transport. May be NULL. */
+    llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+} llvs_transport_callbacks;
+#define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/** Makes the first `struct_size` bytes what LLVS_TRANSPORT_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_transport_callbacks_init(LLVS_BORROWED llvs_transport_callbacks *callbacks, size_t struct_size);
+/**
+ * A transport for llvs_exchange_open_transport or llvs_coordinator_attach_transport.
+ * @param name       for messages: "the transport <name>"; may be empty
+ * @param callbacks  copied
+ * @param payload, payload_free  see "Callbacks" above
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_transport_create(llvs_bytes name, LLVS_BORROWED const llvs_transport_callbacks *callbacks, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+                                           LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+/** The other side may have gained versions: tells those who observe the exchange. Any thread, also from a callback. LLVS_OK when nobody does. Since 0.1. */
+LLVS_API llvs_status llvs_transport_notify(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
+/** The state that the transport wants to find again in a later process: read and set by the host at any time; see llvs_exchange_restoration_state. Since 0.1. */
+LLVS_API llvs_status llvs_transport_state(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_buffer *state, LLVS_OWNED llvs_error **error);
+/** Sets it; copied. Since 0.1. */
+LLVS_API llvs_status llvs_transport_set_state(LLVS_BORROWED llvs_transport *transport, llvs_bytes state, LLVS_OWNED llvs_error **error);
+/** Releases the transport; an exchange that uses it keeps it alive. Since 0.1. */
+LLVS_API void llvs_transport_free(LLVS_OWNED llvs_transport *transport);
+
+/* ------------------------------------------------------------------------------------------------
+ * Layouts: no hidden padding, the same everywhere
+ * ------------------------------------------------------------------------------------------------ */
+
+#define LLVS_LAYOUT(type, size) typedef char type##_has_the_layout_of_the_contract[sizeof(type) == (size) ? 1 : -1]
+LLVS_LAYOUT(llvs_bytes, 16);
+LLVS_LAYOUT(llvs_buffer, 16);
+LLVS_LAYOUT(llvs_version_id, 136);
+LLVS_LAYOUT(llvs_progress, 24);
+LLVS_LAYOUT(llvs_control, 32);
+LLVS_LAYOUT(llvs_reference, 32);
+LLVS_LAYOUT(llvs_metadata_entry, 32);
+LLVS_LAYOUT(llvs_change, 56);
+LLVS_LAYOUT(llvs_version_info, 104);
+LLVS_LAYOUT(llvs_value_info, 56);
+LLVS_LAYOUT(llvs_change_info, 64);
+LLVS_LAYOUT(llvs_store_options, 56);
+LLVS_LAYOUT(llvs_statistics, 80);
+LLVS_LAYOUT(llvs_damage, 64);
+LLVS_LAYOUT(llvs_version_options, 56);
+LLVS_LAYOUT(llvs_range, 88);
+LLVS_LAYOUT(llvs_fork, 80);
+LLVS_LAYOUT(llvs_merge_options, 48);
+LLVS_LAYOUT(llvs_exchange_options, 24);
+LLVS_LAYOUT(llvs_problem, 40);
+LLVS_LAYOUT(llvs_snapshot_info, 80);
+LLVS_LAYOUT(llvs_coordinator_options, 72);
+LLVS_LAYOUT(llvs_storage_callbacks, 72);
+LLVS_LAYOUT(llvs_exchange_files, 56);
+LLVS_LAYOUT(llvs_transport_callbacks, 80);
+#undef LLVS_LAYOUT
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

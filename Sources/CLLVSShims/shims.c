@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 #include <zlib.h>
 
 _Static_assert(sizeof(SHA256_CTX) <= sizeof(llvs_shim_sha256), "the opaque context is too small");
@@ -77,3 +78,13 @@ int llvs_shim_open(const char *path, int flags, unsigned mode) {
 }
 
 int llvs_shim_equal(const void *a, const void *b, size_t size) { return size == 0 || memcmp(a, b, size) == 0; }
+
+int llvs_shim_syncfs(int fd) {
+#if defined(__linux__)
+    while (syncfs(fd) != 0) if (errno != EINTR) return errno;
+    return 0;
+#else
+    (void)fd;
+    return ENOSYS;
+#endif
+}

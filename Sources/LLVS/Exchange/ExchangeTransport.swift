@@ -8,42 +8,88 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// For messages: "the folder /x/shared".
     var description: String { get }
 
-    /// The names of all version files on the other side, in any order; foreign names may be among them
-    /// (the exchange drops what cannot be a version id).
-    func versionNames(_ control: OperationControl) throws -> [String]
-    /// The version file of each name, in order; nil where there is none.
-    func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [[UInt8]?]
-    /// The changes file of each name, in order; nil where there is none.
-    func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [[UInt8]?]
+    /// What the other side has. One request, or a few where the service pages.
+    func list(_ control: OperationControl) throws -> ExchangeListing
+    /// The version file of each name, in order. May stop early, after at least one, once it has
+    /// `ExchangeLimits.batchSize` bytes: the exchange asks again for the rest.
+    func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile]
+    /// The changes file of each name, in order. May stop early like `fetchVersions`.
+    func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile]
     /// Publishes the files, in order, the changes of a version before the version; each whole or not at all.
-    /// Existing files are replaced.
+    /// Existing files are replaced. All names are version ids.
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws
+    /// Those of the names, all of them listed, whose version file or changes file is known to be missing,
+    /// empty, cut short or unreadable: `Exchange.send` writes them anew. A transport that cannot tell
+    /// without fetching returns none, as the default does.
+    func unusable(among names: [String], _ control: OperationControl) throws -> [String]
 
     /// Named files of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil where there is none.
     func readSnapshotFile(_ name: String) throws -> [UInt8]?
+    /// Replaces the file, as a whole.
     func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws
+    /// No error when there is none.
     func deleteSnapshotFile(_ name: String) throws
+    /// All of them, in any order, those of a sub-folder as "<format>/<name>".
     func snapshotFileNames() throws -> [String]
 
     /// What the transport wants to find again in a later process; kept by the coordinator. Opaque.
     var restorationState: [UInt8] { get set }
 
-    /// Calls back (on a thread of its own) whenever the other side may have gained versions, until the
+    /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the
     /// observation is cancelled. Nil when the transport cannot tell.
-    func observe(_ changed: @escaping @Sendable () -> Void) throws -> ExchangeObservation?
+    func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
+    /// Lets go of what the transport holds. Later calls may throw `.closed`.
     func close()
 }
 
+extension ExchangeTransport {
+    public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
+}
+
+/// What the other side of an exchange has, by name.
+public struct ExchangeListing: Sendable {
+    /// The names of all version files, in any order. Foreign names may be among them; the exchange sorts those out.
+    public var versions: [String]
+    /// The names of changes files without a version file, where the transport can tell cheaply.
+    public var changesOnly: [String]
+    public init(versions: [String], changesOnly: [String] = []) {
+        self.versions = versions; self.changesOnly = changesOnly
+    }
+}
+
+/// What came of fetching one file.
+public enum FetchedFile: Sendable {
+    case missing
+    case data([UInt8])
+    /// There, but it cannot be read (a directory, no permission, too large). Becomes a problem of this one version.
+    case unreadable(StoreError)
+}
+
+/// The two files of one version.
 public struct ExchangeFiles: Sendable {
+    /// The version's id.
     public var name: String
+    /// The version file.
     public var version: [UInt8]
+    /// The changes file.
     public var changes: [UInt8]
     public init(name: String, version: [UInt8], changes: [UInt8]) {
         self.name = name; self.version = version; self.changes = changes
     }
 }
 
-/// A running observation. `cancel` waits for a running callback (except from within one); none comes after.
+/// A running observation. `cancel` waits for a running callback (except from within one); none comes
+/// after. Letting go of the observation cancels it too.
 public protocol ExchangeObservation: AnyObject, Sendable {
     func cancel()
+}
+
+/// Sizes that exchanges keep to.
+public enum ExchangeLimits {
+    /// About how many bytes of files travel at once: 5 MB. A larger file travels alone.
+    public static let batchSize = 5_000_000
+    /// How many versions travel at once at most.
+    public static let batchCount = 1_000
+    /// Bytes in one file: 4 GiB. A larger one is refused unread, and not written.
+    public static let fileSize = 4 << 30
 }

@@ -42,17 +42,17 @@ struct RecordHeader {
         case damaged(String)
     }
 
-    /// Reads from the first bytes of a record whose length is `recordLength`.
-    static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64) -> Reading {
+    /// Reads from the first bytes of a record whose length is `recordLength` (nil: not known, not checked).
+    static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64?) -> Reading {
         var reader = ByteReader(bytes)
         guard let format = reader.integer(UInt8.self), let flags = reader.integer(UInt8.self),
               let reserved = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
               let tableSize = reader.integer(UInt64.self), let bodiesSize = reader.integer(UInt64.self),
               let checksum = reader.integer(UInt32.self)
-        else { return recordLength < UInt64(preludeSize) || bytes.count >= preludeSize ? .damaged("is too short to hold a record") : .needs(preludeSize) }
+        else { return (recordLength ?? .max) < UInt64(preludeSize) ? .damaged("is too short to hold a record") : .needs(preludeSize) }
         let tableOffset = preludeSize + Int(headerSize)
-        guard tableSize <= recordLength, bodiesSize <= recordLength,
-              UInt64(tableOffset) + tableSize + bodiesSize == recordLength
+        let largest = UInt64(Int64.max / 4)
+        guard tableSize <= largest, bodiesSize <= largest, recordLength ?? (UInt64(tableOffset) + tableSize + bodiesSize) == UInt64(tableOffset) + tableSize + bodiesSize
         else { return .damaged("has sizes that do not add up") }
         guard bytes.count >= tableOffset else { return .needs(tableOffset) }
 

@@ -50,23 +50,23 @@ final class History {
     @inline(__always)
     func ordinal(of id: VersionID) -> UInt32? {
         if id.text == nil {
-            return table.find(table.hash(id)) { ordinal in
+            return table.find(OrdinalTable.hash(id)) { ordinal in
                 let row = rows[Int(ordinal)]
                 return row.high == id.high && row.low == id.low && !row.isText && row.state == .live
             }
         }
-        return table.find(table.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
+        return table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
     /// As `ordinal(of:)`, but a provisional version is found, too, when there is no live one.
     func ordinalIncludingProvisional(of id: VersionID) -> UInt32? {
-        ordinal(of: id) ?? table.find(table.hash(id.folded)) { rows[Int($0)].state == .provisional && self.id($0) == id }
+        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .provisional && self.id($0) == id }
     }
 
     /// A live version whose id differs from this one by case only.
     func caseTwin(of id: VersionID) -> VersionID? {
         let folded = id.folded
-        return table.find(table.hash(folded)) { rows[Int($0)].state == .live && self.id($0).folded == folded && self.id($0) != id }.map(self.id)
+        return table.find(OrdinalTable.hash(folded)) { rows[Int($0)].state == .live && self.id($0).folded == folded && self.id($0) != id }.map(self.id)
     }
 
     // MARK: Changing
@@ -86,7 +86,7 @@ final class History {
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
             changeCount: UInt32(truncatingIfNeeded: changeCount), state: .provisional, isText: id.text != nil))
         if id.text != nil { texts[ordinal] = id }
-        table.insert(ordinal, hash: table.hash(id.folded)) { table.hash(self.id($0).folded) }
+        table.insert(ordinal, hash: OrdinalTable.hash(id.folded)) { OrdinalTable.hash(self.id($0).folded) }
         return ordinal
     }
 
@@ -97,7 +97,8 @@ final class History {
         rows[i].checksum = checksum
         rows[i].state = .live
         liveCount += 1
-        headOrdinals.insert(ordinal)
+        // The empty root is virtual while nothing builds on it.
+        if id(ordinal) != EmptyRoot.id { headOrdinals.insert(ordinal) }
         let (first, second) = (rows[i].first, rows[i].second)
         if first != History.none {
             headOrdinals.remove(first)
@@ -115,6 +116,13 @@ final class History {
     func setPlace(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
+    }
+
+    /// Points a provisional version at other predecessors.
+    func redirect(_ ordinal: UInt32, _ replaced: [UInt32: UInt32]) {
+        let i = Int(ordinal)
+        rows[i].first = replaced[rows[i].first] ?? rows[i].first
+        rows[i].second = replaced[rows[i].second] ?? rows[i].second
     }
 
     /// Gives up a provisional version.

@@ -5,14 +5,14 @@
 struct OrdinalTable {
     private var slots: [UInt32] = Array(repeating: .max, count: 64)
     private var used = 0
-    private let secret = SystemRandomNumberGenerator.word()
+    private static let secret = SystemRandomNumberGenerator.word()
 
     /// Of the folded id, so that ids that differ by case only meet.
-    func hash(_ folded: VersionID) -> UInt64 {
+    static func hash(_ folded: VersionID) -> UInt64 {
         if let text = folded.text {
             var hasher = Hasher()
             hasher.combine(text)
-            return UInt64(bitPattern: Int64(hasher.finalize())) ^ secret
+            return UInt64(bitPattern: Int64(hasher.finalize()))
         }
         let product = (folded.high ^ secret).multipliedFullWidth(by: folded.low ^ 0x9E37_79B9_7F4A_7C15 | 1)
         return product.high ^ product.low

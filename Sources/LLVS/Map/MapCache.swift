@@ -79,6 +79,19 @@ final class MapCache: @unchecked Sendable {
         anchorCost = costs.reduce(0, +)
     }
 
+    /// Forgets all: they are made again from the records when they are asked for.
+    func removeAll() {
+        lock.withLock {
+            young = [:]
+            old = [:]
+            anchors = [:]
+            anchorOrder = []
+            anchorCosts = []
+            youngCost = 0
+            anchorCost = 0
+        }
+    }
+
     /// Forgets a version whose commit failed.
     func drop(_ ordinal: UInt32) {
         lock.withLock {

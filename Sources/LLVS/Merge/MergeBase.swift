@@ -72,6 +72,10 @@ struct MergeBase {
                     break
                 }
                 let below = baseVersions(top.versions, upTo: top.next)
+                if let x = mine, let y = entry, areStoredAbove(below, x, y) {
+                    top.state = .conflicting([x, y])
+                    break
+                }
                 if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
                     delivered = nil
                     top.state = MergeBase.combine(known, mine, entry)
@@ -99,6 +103,16 @@ struct MergeBase {
         let found = store.lock.withRead { store.dag.bestCommonAncestors(Array(versions[..<count]), [versions[count]]) }
         basesOf[key] = found
         return found
+    }
+
+    /// Whether both were stored in versions that are no ancestors of these, so that the fold of these holds
+    /// neither: then what it holds does not matter.
+    private func areStoredAbove(_ versions: [UInt32], _ x: MapEntry, _ y: MapEntry) -> Bool {
+        store.lock.withRead {
+            let highest = versions.map { store.dag.rows[Int($0)].generation }.max()
+            guard let highest else { return true }
+            return store.dag.rows[Int(x.version)].generation > highest && store.dag.rows[Int(y.version)].generation > highest
+        }
     }
 
     /// The state of a key after merging `x` and `y`, which differ, over `base`.

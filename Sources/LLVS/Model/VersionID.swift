@@ -74,7 +74,7 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     /// Calls with the ASCII bytes of the id.
-    func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
         return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 1) { buffer in
             var k = 0

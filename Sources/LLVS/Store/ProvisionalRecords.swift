@@ -25,27 +25,3 @@ final class ProvisionalRecords: @unchecked Sendable {
         }
     }
 }
-
-/// Those who want to know of added versions.
-final class VersionObservers: @unchecked Sendable {
-    private final class Observation: ExchangeObservation, @unchecked Sendable {
-        let call: @Sendable ([VersionID]) -> Void
-        weak var observers: VersionObservers?
-        init(_ call: @escaping @Sendable ([VersionID]) -> Void, _ observers: VersionObservers) { self.call = call; self.observers = observers }
-        func cancel() { observers?.remove(self) }
-    }
-    private let lock = Lock()
-    private var observations: [Observation] = []
-
-    func add(_ call: @escaping @Sendable ([VersionID]) -> Void) -> any ExchangeObservation {
-        let observation = Observation(call, self)
-        lock.withLock { observations.append(observation) }
-        return observation
-    }
-    private func remove(_ observation: Observation) { lock.withLock { observations.removeAll { $0 === observation } } }
-    var isEmpty: Bool { lock.withLock { observations.isEmpty } }
-    func tell(_ ids: [VersionID]) {
-        let current = lock.withLock { observations }
-        for observation in current { observation.call(ids) }
-    }
-}

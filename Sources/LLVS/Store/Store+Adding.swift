@@ -164,7 +164,17 @@ extension Store {
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft.version))
         lock.withWrite {
-            for (i, item) in drafts.enumerated() { publish(item.ordinal, item.draft.version.id, places[i], checksums[i]) }
+            // A scan may have met the same version meanwhile, made by another process: then theirs stands.
+            var replaced: [UInt32: UInt32] = [:]
+            for (i, item) in drafts.enumerated() {
+                if let theirs = dag.ordinal(of: item.draft.version.id) {
+                    replaced[item.ordinal] = theirs
+                    dag.drop(item.ordinal)
+                } else {
+                    if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
+                    dag.publish(item.ordinal, place: places[i], checksum: checksums[i])
+                }
+            }
         }
     }
 

@@ -22,9 +22,10 @@ extension Store {
         try checkWritable("Making a version")
         let sorted = try sortedAndChecked(changes)
         var first = History.none
+        var isFirstSave = false
         if let predecessor {
-            if predecessor == EmptyRoot.id, try findOrdinal(predecessor) == nil { try addEmptyRoot() }
-            first = try requireOrdinal(predecessor, .unknownPredecessor)
+            isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
+            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor) }
         }
         let (recorded, kept) = try effective(sorted, on: first)
         return try withExtendedLifetime(kept) {
@@ -36,7 +37,8 @@ extension Store {
                 id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
             if id != nil, let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
             version.timestamp = inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
-            try commit(Draft(version: version, first: first, second: History.none, changes: recorded))
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
+            if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
         }
     }
@@ -169,7 +171,7 @@ extension Store {
             maps.drop(ordinal)
             throw error
         }
-        if !observers.isEmpty { observers.tell([draft.version.id]) }
+        observers.tell([draft.version.id])
     }
 
     /// The caller holds the lock for writing.
@@ -201,11 +203,25 @@ extension Store {
         }
     }
 
-    /// Records the empty root, from which stores that start apart share an ancestor.
-    func addEmptyRoot() throws {
+    /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.
+    private func commitWithEmptyRoot(_ draft: Draft) throws {
         inFlight.begin(EmptyRoot.id)
         defer { inFlight.end(EmptyRoot.id) }
-        if lock.withRead({ dag.ordinal(of: EmptyRoot.id) }) != nil { return }
-        try commit(Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: []))
+        var draft = draft
+        if let root = lock.withRead({ dag.ordinal(of: EmptyRoot.id) }) {
+            draft.first = root
+            return try commit(draft)
+        }
+        let root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
+        let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
+            let rootOrdinal = appendProvisional(root)
+            draft.first = rootOrdinal
+            return (rootOrdinal, appendProvisional(draft))
+        }
+        do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
+            lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
+            throw error
+        }
+        observers.tell([EmptyRoot.id, draft.version.id])
     }
 }

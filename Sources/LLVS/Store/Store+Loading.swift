@@ -4,9 +4,22 @@ extension Store {
         switch options.storage {
         case .memory: return MemoryStorage()
         case .custom(let storage): return storage
-        case .file: return MemoryStorage()
+        case .file:
+            var file = FileStorage.Options()
+            file.readOnly = options.readOnly
+            file.create = options.create
+            file.durability = options.durability
+            file.cacheDirectory = options.cacheDirectory
+            file.inspector = Store.versionNamed
+            return try FileStorage(path: path, options: file)
         case .sqlite: return MemoryStorage()
         }
+    }
+
+    /// The version that a record names, as far as its first bytes tell: for damage reports.
+    @Sendable private static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
+        if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
+        return nil
     }
 
     /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then

@@ -43,7 +43,7 @@ public final class Store: @unchecked Sendable {
     let encoders = Pool<RecordEncoder> { RecordEncoder() }
     let inFlight = InFlight()
     let provisional = ProvisionalRecords()
-    let observers = VersionObservers()
+    let observers = Observers<[VersionID]>()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// While opening: where all records are, should a second reading be needed.

@@ -1,0 +1,77 @@
+/// An exchange with whatever the host can reach, through closures.
+///
+/// What the closures throw comes out of the exchange unchanged. They are called on the thread that
+/// called the exchange, one at a time per exchange, with no lock of a store held.
+public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
+    /// The closures; each does what the requirement of `ExchangeTransport` of its name says.
+    public struct Callbacks: Sendable {
+        /// For messages: "the exchange with example.org".
+        public var description: String
+        public var list: @Sendable (OperationControl) throws -> ExchangeListing
+        public var fetchVersions: @Sendable ([String], OperationControl) throws -> [FetchedFile]
+        public var fetchChanges: @Sendable ([String], OperationControl) throws -> [FetchedFile]
+        public var send: @Sendable ([ExchangeFiles], OperationControl) throws -> Void
+        /// Nil, like the three that follow: there are no snapshots; putting one throws `.unsupported`.
+        public var readSnapshotFile: (@Sendable (String) throws -> [UInt8]?)?
+        public var writeSnapshotFile: (@Sendable (String, [UInt8]) throws -> Void)?
+        public var deleteSnapshotFile: (@Sendable (String) throws -> Void)?
+        public var snapshotFileNames: (@Sendable () throws -> [String])?
+        /// Nil: there is no state to keep.
+        public var restorationState: (@Sendable () -> [UInt8])?
+        public var setRestorationState: (@Sendable ([UInt8]) -> Void)?
+        /// Nil: the other side cannot tell.
+        public var observe: (@Sendable (@escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?)?
+        /// Called once, at the latest when the transport goes.
+        public var close: (@Sendable () -> Void)?
+
+        public init(
+            description: String,
+            list: @escaping @Sendable (OperationControl) throws -> ExchangeListing,
+            fetchVersions: @escaping @Sendable ([String], OperationControl) throws -> [FetchedFile],
+            fetchChanges: @escaping @Sendable ([String], OperationControl) throws -> [FetchedFile],
+            send: @escaping @Sendable ([ExchangeFiles], OperationControl) throws -> Void
+        ) {
+            self.description = description
+            self.list = list; self.fetchVersions = fetchVersions; self.fetchChanges = fetchChanges; self.send = send
+        }
+    }
+
+    private let callbacks: Callbacks
+    private let lock = Lock()
+    private var isClosed = false
+
+    public init(_ callbacks: Callbacks) { self.callbacks = callbacks }
+    deinit { close() }
+
+    public var description: String { callbacks.description }
+    public func list(_ control: OperationControl) throws -> ExchangeListing { try callbacks.list(control) }
+    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        try callbacks.fetchVersions(names, control)
+    }
+    public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        try callbacks.fetchChanges(names, control)
+    }
+    public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws { try callbacks.send(files, control) }
+
+    public func readSnapshotFile(_ name: String) throws -> [UInt8]? { try callbacks.readSnapshotFile?(name) }
+    public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
+        guard let write = callbacks.writeSnapshotFile else {
+            throw StoreError(.unsupported, "A snapshot cannot be put into \(description): it gives no way to write snapshot files.")
+        }
+        try write(name, data)
+    }
+    public func deleteSnapshotFile(_ name: String) throws { try callbacks.deleteSnapshotFile?(name) }
+    public func snapshotFileNames() throws -> [String] { try callbacks.snapshotFileNames?() ?? [] }
+
+    public var restorationState: [UInt8] {
+        get { callbacks.restorationState?() ?? [] }
+        set { callbacks.setRestorationState?(newValue) }
+    }
+    public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        try callbacks.observe?(changed)
+    }
+    public func close() {
+        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        if first { callbacks.close?() }
+    }
+}

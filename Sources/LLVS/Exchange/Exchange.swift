@@ -1,0 +1,128 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Moves versions between a store and the other side of a transport, both ways, never merging.
+///
+/// Safe from all threads: `retrieve` and `send` of one exchange run one at a time, and several exchanges
+/// may work on one store at once. Only failures of the transport or of the store itself are thrown. What
+/// cannot be taken or sent is a problem in the result, by name and reason; it holds back only what
+/// depends on it. An interrupted or cancelled exchange keeps what was added whole and can be run again.
+public final class Exchange: @unchecked Sendable {
+    public let store: Store
+    public let transport: any ExchangeTransport
+    let gate = ExchangeGate()
+
+    /// The exchange keeps both; closing the store is up to whoever opened it.
+    public init(store: Store, transport: any ExchangeTransport) {
+        self.store = store; self.transport = transport
+    }
+
+    /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
+    ///
+    /// One listing when there is nothing new. A version that is here already is not fetched again, so that
+    /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
+    /// (`.versionMismatch`, or what is wrong with the file).
+    /// - Parameter control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    /// - Returns: the versions added, in that order, and the problems met.
+    /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks, and
+    ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).
+    public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
+        try gate.run("Retrieving from \(transport.description)") {
+            var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown)
+            return try retrieval.run()
+        }
+    }
+
+    /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
+    /// known to be empty or cut short.
+    /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
+    /// - Returns: the versions sent, in that order, and the problems met.
+    /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
+    public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+        try gate.run("Sending to \(transport.description)") {
+            var sending = Sending(store: store, transport: transport, control: control)
+            return try sending.run()
+        }
+    }
+
+    /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the
+    /// observation is cancelled or let go; nil when the transport cannot tell. The callback may retrieve.
+    public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        try gate.checkOpen("Observing \(transport.description)")
+        return try transport.observe(changed)
+    }
+
+    /// What the transport wants to find again in a later process. Opaque.
+    public var restorationState: [UInt8] {
+        get { transport.restorationState }
+        set { transport.restorationState = newValue }
+    }
+
+    /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
+    public func close() { if gate.close() { transport.close() } }
+}
+
+/// What came of a retrieve, a send or an import.
+public struct ExchangeResult: Sendable {
+    /// The versions added or sent, in that order.
+    public var versions: [VersionID]
+    /// What could not be, by name; sorted by name.
+    public var problems: [ExchangeProblem]
+    public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
+}
+
+/// Something that could not be taken or sent, and why. Nothing of it was stored.
+public struct ExchangeProblem: Sendable {
+    /// The version id, or the name of the foreign file.
+    public var name: String
+    public var error: StoreError
+    public init(name: String, error: StoreError) { self.name = name; self.error = error }
+
+    static func inOrder(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {
+        problems.sorted { Bytes.compare(Array($0.name.utf8), Array($1.name.utf8)) < 0 }
+    }
+}
+
+/// Lets one thread at a time through, and tells a thread that comes back from within, instead of leaving it waiting for itself.
+final class ExchangeGate: @unchecked Sendable {
+    private let lock = Lock()
+    private let freed = Condition()
+    private var owner: pthread_t?
+    private var isClosed = false
+
+    func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        try lock.withLock {
+            while let owner, !isClosed {
+                guard pthread_equal(owner, pthread_self()) == 0 else {
+                    throw StoreError(.busy, "\(what) is not possible from within a callback of the same exchange. Do it after the running call has returned.")
+                }
+                freed.wait(lock)
+            }
+            try checkOpenLocked(what)
+            owner = pthread_self()
+        }
+        defer { lock.withLock { owner = nil; freed.broadcast() } }
+        return try body()
+    }
+
+    func checkOpen(_ what: String) throws { try lock.withLock { try checkOpenLocked(what) } }
+    private func checkOpenLocked(_ what: String) throws {
+        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed.") }
+    }
+
+    /// Waits for the running call, unless it is this thread's; true the first time.
+    func close() -> Bool {
+        lock.withLock {
+            guard !isClosed else { return false }
+            isClosed = true
+            freed.broadcast()
+            while let owner, pthread_equal(owner, pthread_self()) == 0 { freed.wait(lock) }
+            return true
+        }
+    }
+}

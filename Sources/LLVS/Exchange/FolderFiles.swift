@@ -1,0 +1,219 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import CLLVSShims
+
+/// The system calls that a folder exchange needs, each behind one function that throws a `StoreError`
+/// naming the file. Nothing here knows the layout.
+enum FolderFiles {
+    /// The error for a failed call. `doing`: "Reading the file".
+    static func error(_ number: Int32, _ doing: String, _ path: String) -> StoreError {
+        let code: StoreError.Code, advice: String
+        switch number {
+        case ENOENT: code = .notFound; advice = "It is not there; check the path, and that its drive is connected."
+        case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
+        case EROFS: code = .permission; advice = "The file system is mounted read-only."
+        case ENOSPC, EDQUOT: code = .noSpace; advice = "Make room and run it again."
+        case ENOTDIR: code = .notADirectory; advice = "A file is where a directory should be."
+        default: code = .io; advice = "Check the drive and run it again."
+        }
+        // The POSIX form, which all C libraries here have under this name.
+        var text = [CChar](repeating: 0, count: 128)
+        let known = strerror_r(number, &text, text.count - 1) == 0
+        let reason = known ? text.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) } : "error \(number)"
+        return StoreError(code, "\(doing) \(path) failed: \(reason). \(advice)", path: path)
+    }
+
+    // MARK: Directories
+
+    static func isDirectory(_ path: String) throws -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT { return false }
+            throw error(errno, "Looking at", path)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw error(ENOTDIR, "Using the folder", path) }
+        return true
+    }
+
+    /// Makes the last component of the path; no error when it is there.
+    static func makeDirectory(_ path: String) throws {
+        if mkdir(path, 0o777) == 0 { return }
+        let number = errno
+        if number == EEXIST, try isDirectory(path) { return }
+        throw error(number, "Making the folder", path)
+    }
+
+    /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
+    /// not UTF-8 come repaired, and are foreign thereby.
+    static func names(in path: String) throws -> [String] {
+        guard let directory = opendir(path) else {
+            if errno == ENOENT { return [] }
+            throw error(errno, "Listing the folder", path)
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                guard errno == 0 else { throw error(errno, "Listing the folder", path) }
+                return names
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+
+    static func syncDirectory(_ path: String) throws {
+        let descriptor = llvs_shim_open(path, O_RDONLY | O_DIRECTORY, 0)
+        guard descriptor >= 0 else { throw error(-descriptor, "Opening the folder", path) }
+        defer { close(descriptor) }
+        // Some network file systems cannot sync a directory, and need not.
+        guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else { throw error(errno, "Syncing the folder", path) }
+    }
+
+    // MARK: Files
+
+    /// All of a regular file. `.missing` when it is not there or was replaced by nothing meanwhile.
+    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) -> FetchedFile {
+        // Non-blocking, so that a pipe of that name does not hold up the exchange.
+        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else {
+            return descriptor == -ENOENT ? .missing : .unreadable(error(-descriptor, "Opening the file", path))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return .unreadable(error(errno, "Looking at the file", path)) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            return .unreadable(StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path))
+        }
+        guard let size = Int(exactly: status.st_size), size <= limit else {
+            return .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path))
+        }
+        var failed: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size, let start = buffer.baseAddress {
+                let got = pread(descriptor, start + count, size - count, off_t(count))
+                if got < 0 {
+                    if errno == EINTR { continue }
+                    failed = errno
+                    return
+                }
+                if got == 0 { return } // it was cut meanwhile: what is left will not parse
+                count += got
+            }
+        }
+        return failed == 0 ? .data(bytes) : .unreadable(error(failed, "Reading the file", path))
+    }
+
+    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails.
+    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool) throws {
+        let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
+        guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
+        var failed: Int32 = 0
+        data.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count, let start = buffer.baseAddress {
+                let got = write(descriptor, start + written, min(buffer.count - written, 1 << 30))
+                if got < 0 {
+                    if errno == EINTR { continue }
+                    failed = errno
+                    return
+                }
+                written += got
+            }
+        }
+        if failed == 0, syncs, fsync(descriptor) != 0 { failed = errno }
+        // A network file system may tell only now that it is full.
+        if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
+        if failed != 0 {
+            unlink(path)
+            throw error(failed, "Writing the file", path)
+        }
+    }
+
+    /// Gives a file its final name, replacing what has it.
+    static func publish(_ path: String, as final: String) throws {
+        guard rename(path, final) == 0 else { throw error(errno, "Putting in place the file", final) }
+    }
+
+    /// No error when it is not there.
+    static func remove(_ path: String) throws {
+        guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
+    }
+
+    /// What tells one state of a file from another, without reading it.
+    struct Signature: Hashable {
+        var inode: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64
+    }
+    /// Nil when there is no regular file.
+    static func signature(_ path: String) -> Signature? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        #if canImport(Darwin)
+        let modified = status.st_mtimespec
+        #else
+        let modified = status.st_mtim
+        #endif
+        return Signature(inode: UInt64(status.st_ino), size: Int64(status.st_size), seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
+    }
+    /// When a directory last gained or lost a name, and which directory it is.
+    static func directorySignature(_ path: String) -> Signature? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        #if canImport(Darwin)
+        let modified = status.st_mtimespec
+        #else
+        let modified = status.st_mtim
+        #endif
+        return Signature(inode: UInt64(status.st_ino), size: 0, seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
+    }
+
+    /// The last byte of a file that is no white space, looking at its end only; nil when it is empty or unreadable.
+    static func lastByte(_ path: String) -> UInt8? {
+        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let size = lseek(descriptor, 0, SEEK_END)
+        guard size > 0 else { return nil }
+        return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+            let length = min(64, Int(size))
+            guard let start = buffer.baseAddress, pread(descriptor, start, length, size - off_t(length)) == length else { return nil }
+            return buffer[..<length].last { !JSONString.isSpace($0) }
+        }
+    }
+
+    static func beginsWith(_ start: StaticString, _ path: String) -> Bool {
+        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        let size = start.utf8CodeUnitCount
+        return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
+            guard let bytes = buffer.baseAddress, pread(descriptor, bytes, size, 0) == size else { return false }
+            return Bytes.equal(UnsafeRawBufferPointer(buffer), UnsafeRawBufferPointer(start: start.utf8Start, count: size))
+        }
+    }
+
+    /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
+    static func removeFiles(in path: String, olderThan seconds: Int) {
+        guard let names = try? names(in: path) else { return }
+        let now = time(nil)
+        for name in names {
+            let file = path + "/" + name
+            var status = stat()
+            guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+            #if canImport(Darwin)
+            let modified = status.st_mtimespec.tv_sec
+            #else
+            let modified = status.st_mtim.tv_sec
+            #endif
+            if now - modified > seconds { unlink(file) }
+        }
+    }
+}

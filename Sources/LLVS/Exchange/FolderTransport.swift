@@ -1,0 +1,197 @@
+/// An exchange through a folder that both sides reach: shared, synced by a program, or on a stick.
+///
+///     versions/<version id>    changes/<version id>    snapshots/…    tmp/…
+///
+/// Files are written under `tmp/` and renamed, so that nobody sees half of one; the changes of a version
+/// before the version. A listing is one pass over two directories. Safe from all threads, also beside
+/// other processes and machines: nothing is ever locked.
+public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
+    public struct Options: Sendable {
+        /// Whether files and directories are on disk before the next step. Off: a power cut may leave empty
+        /// files, which are then written anew by whoever has the version.
+        public var syncs = true
+        /// Whether to make the folder (the last component of the path) when it is not there.
+        public var create = true
+        public init() {}
+    }
+    public let path: String
+    private let options: Options
+    private let lock = Lock()
+    private var state: [UInt8] = []
+    private var isPrepared = false
+    /// Files that were found whole, as they were then: they need only be looked at again when they change.
+    private var whole: [String: FolderFiles.Signature] = [:]
+
+    /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
+    public init(path: String, options: Options = Options()) throws {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw StoreError(.invalidArgument, "The path of an exchange folder is empty or holds a NUL.", path: path)
+        }
+        var path = path
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        self.path = path
+        self.options = options
+        if try !FolderFiles.isDirectory(path) {
+            guard options.create else { throw StoreError(.notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path) }
+            try FolderFiles.makeDirectory(path)
+        }
+    }
+
+    public var description: String { "the folder \(path)" }
+
+    /// A name that is no version id never becomes a path.
+    private func file(_ folder: StaticString, _ name: String) -> String? {
+        guard (try? VersionID(name)) != nil else { return nil }
+        return "\(path)/\(folder)/\(name)"
+    }
+
+    // MARK: Receiving
+
+    public func list(_ control: OperationControl) throws -> ExchangeListing {
+        // A folder that has gone is an error; one that is empty is not.
+        guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
+        let versions = try FolderFiles.names(in: path + "/versions")
+        let known = Set(versions)
+        let changesOnly = try FolderFiles.names(in: path + "/changes").filter { !known.contains($0) }
+        return ExchangeListing(versions: versions, changesOnly: changesOnly)
+    }
+
+    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        try fetch("versions", names, control)
+    }
+    public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        try fetch("changes", names, control)
+    }
+    private func fetch(_ folder: StaticString, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        var files: [FetchedFile] = [], size = 0
+        for name in names {
+            if let token = control.token, token.isCancelled, !files.isEmpty { break } // the exchange throws
+            let fetched = file(folder, name).map { FolderFiles.read($0) } ?? .missing
+            files.append(fetched)
+            if case .data(let bytes) = fetched { size += bytes.count }
+            if size >= ExchangeLimits.batchSize { break }
+        }
+        return files
+    }
+
+    // MARK: Sending
+
+    public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+        try prepare()
+        var leftovers: [String] = []
+        defer { for path in leftovers { try? FolderFiles.remove(path) } }
+        var staged: [(changes: String, version: String)] = []
+        for (i, file) in files.enumerated() {
+            try control.check(.sending, i, of: files.count, doing: "Sending to \(description)")
+            guard self.file("versions", file.name) != nil else {
+                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+            }
+            let changes = try stage(file.changes), version: String
+            leftovers.append(changes)
+            version = try stage(file.version)
+            leftovers.append(version)
+            staged.append((changes, version))
+        }
+        // All changes first: a folder that is synced while we write then shows no version without its changes.
+        for (file, paths) in zip(files, staged) { try FolderFiles.publish(paths.changes, as: "\(path)/changes/\(file.name)") }
+        if options.syncs { try FolderFiles.syncDirectory(path + "/changes") }
+        for (file, paths) in zip(files, staged) { try FolderFiles.publish(paths.version, as: "\(path)/versions/\(file.name)") }
+        leftovers = []
+        if options.syncs { try FolderFiles.syncDirectory(path + "/versions") }
+    }
+
+    /// Writes a file under a new name in `tmp/`.
+    private func stage(_ data: [UInt8]) throws -> String {
+        let path = "\(self.path)/tmp/\(VersionID.random())"
+        try FolderFiles.writeNew(path, data, syncs: options.syncs)
+        return path
+    }
+
+    /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
+    private func prepare() throws {
+        try lock.withLock {
+            for folder in ["versions", "changes", "tmp"] { try FolderFiles.makeDirectory("\(path)/\(folder)") }
+            if isPrepared { return }
+            FolderFiles.removeFiles(in: path + "/tmp", olderThan: 86_400)
+            if options.syncs { try FolderFiles.syncDirectory(path) }
+            isPrepared = true
+        }
+    }
+
+    /// Looks at the size of every file, and at the last byte of those that changed since it last did: that
+    /// finds the empty, the cut short and the zero-filled without reading them.
+    public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        try lock.withLock {
+            var bad: [String] = []
+            for (i, name) in names.enumerated() {
+                if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
+                if !isWhole("versions", name, endsWith: UInt8(ascii: "}")) || !isWhole("changes", name, endsWith: UInt8(ascii: "]")) { bad.append(name) }
+            }
+            return bad
+        }
+    }
+    private func isWhole(_ folder: StaticString, _ name: String, endsWith last: UInt8) -> Bool {
+        guard let path = file(folder, name), let signature = FolderFiles.signature(path), signature.size > 0 else { return false }
+        let key = "\(folder)/\(name)"
+        if whole[key] == signature { return true }
+        guard FolderFiles.lastByte(path) == last else { return false }
+        whole[key] = signature
+        return true
+    }
+
+    // MARK: Snapshots
+
+    public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
+        switch FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize) {
+        case .missing: return nil
+        case .data(let bytes): return bytes
+        case .unreadable(let error): throw error
+        }
+    }
+    public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
+        let final = try snapshotPath(name)
+        try prepare()
+        try FolderFiles.makeDirectory(path + "/snapshots")
+        let folder = final[..<(final.lastIndex(of: "/") ?? final.endIndex)]
+        try FolderFiles.makeDirectory(String(folder))
+        let staged = try stage(data)
+        do { try FolderFiles.publish(staged, as: final) } catch {
+            try? FolderFiles.remove(staged)
+            throw error
+        }
+        if options.syncs { try FolderFiles.syncDirectory(String(folder)) }
+    }
+    public func deleteSnapshotFile(_ name: String) throws { try FolderFiles.remove(try snapshotPath(name)) }
+
+    public func snapshotFileNames() throws -> [String] {
+        var names: [String] = []
+        for name in try FolderFiles.names(in: path + "/snapshots") where SnapshotLimits.isFileName(name) {
+            if (try? FolderFiles.isDirectory("\(path)/snapshots/\(name)")) ?? false {
+                names += try FolderFiles.names(in: "\(path)/snapshots/\(name)").map { "\(name)/\($0)" }.filter(SnapshotLimits.isFileName)
+            } else {
+                names.append(name)
+            }
+        }
+        return names
+    }
+    private func snapshotPath(_ name: String) throws -> String {
+        guard SnapshotLimits.isFileName(name) else {
+            throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name)
+        }
+        return "\(path)/snapshots/\(name)"
+    }
+
+    // MARK: The rest
+
+    public var restorationState: [UInt8] {
+        get { lock.withLock { state } }
+        set { lock.withLock { state = newValue } }
+    }
+
+    /// Tells of every new name in `versions/`, whoever wrote it, this transport included.
+    public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        try? FolderFiles.makeDirectory(path + "/versions") // not in a folder that we may only read
+        return try FolderWatch.start(path + "/versions", changed)
+    }
+    public func close() {}
+}

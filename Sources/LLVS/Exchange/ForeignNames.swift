@@ -1,0 +1,32 @@
+/// Names in an exchange folder that are no version ids.
+enum ForeignNames {
+    /// Whether a name is one that file-syncing programs and desktops leave behind, which is no news to
+    /// anybody: dotfiles (`.DS_Store`, `.syncthing.NAME.tmp`, `.NAME.icloud`), conflict copies
+    /// (`NAME.sync-conflict-…`, `NAME (conflicted copy)`, `NAME (2)`), `desktop.ini`, `Thumbs.db`.
+    ///
+    /// A conflict copy can be passed over without loss: both sides of it are files of one version, and
+    /// the one that kept the name is complete or is written anew by whoever has the version.
+    static func isExpected(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        if bytes.first == UInt8(ascii: ".") { return true }
+        if contains(bytes, ".sync-conflict-") || contains(bytes, "onflicted copy") { return true }
+        if name == "desktop.ini" || name == "Thumbs.db" { return true }
+        return isNumberedCopy(bytes)
+    }
+
+    /// "NAME (2)"
+    private static func isNumberedCopy(_ name: [UInt8]) -> Bool {
+        guard name.last == UInt8(ascii: ")"), let open = name.lastIndex(of: UInt8(ascii: "(")), open > 1, name[open - 1] == UInt8(ascii: " ") else { return false }
+        let number = name[(open + 1)..<(name.count - 1)]
+        return !number.isEmpty && number.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+    }
+
+    private static func contains(_ name: [UInt8], _ part: StaticString) -> Bool {
+        let length = part.utf8CodeUnitCount
+        let part = UnsafeRawBufferPointer(start: part.utf8Start, count: length)
+        guard name.count >= length else { return false }
+        return name.withUnsafeBytes { name in
+            (0...(name.count - length)).contains { Bytes.equal(UnsafeRawBufferPointer(rebasing: name[$0..<($0 + length)]), part) }
+        }
+    }
+}

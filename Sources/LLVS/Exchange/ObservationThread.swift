@@ -1,0 +1,89 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A thread that calls back on behalf of one observation, and ends with it.
+///
+/// Cancelling waits until the callback is over, unless it comes from within the callback, and none
+/// comes after. In a forked child, where the thread does not exist, it waits for nothing.
+public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
+    /// What the thread and the observation share; outlives the observation when that goes first.
+    final class State: @unchecked Sendable {
+        let lock = Lock()
+        let changed = Condition()
+        var isCancelled = false
+        var isFinished = false
+        var isSignalled = false
+        var thread: pthread_t?
+        let process = getpid()
+        let body: @Sendable (State) -> Void
+        /// Wakes the body where it waits for something else than `changed`.
+        let wake: @Sendable () -> Void
+
+        init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) {
+            self.body = body; self.wake = wake
+        }
+        var stops: Bool { lock.withLock { isCancelled } }
+
+        /// Asks for one more callback; several askings while one runs become one.
+        func signal() { lock.withLock { isSignalled = true; changed.broadcast() } }
+
+        /// Waits for a signal; false when the observation is cancelled.
+        func waitForSignal() -> Bool {
+            lock.withLock {
+                while !isSignalled && !isCancelled { changed.wait(lock) }
+                isSignalled = false
+                return !isCancelled
+            }
+        }
+    }
+
+    let state: State
+
+    /// Calls `changed` once for each signal, or for several that come together.
+    public convenience init(_ changed: @escaping @Sendable () -> Void) throws {
+        try self.init(body: { state in while state.waitForSignal() { changed() } }, wake: {})
+    }
+
+    /// Runs `body`, which must return soon after `state.stops`, on a thread of its own.
+    init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) throws {
+        state = State(body: body, wake: wake)
+        let box = Unmanaged.passRetained(state)
+        var thread = pthread_self()
+        let error = pthread_create(&thread, nil, { argument in
+            guard let argument else { return nil }
+            let state = Unmanaged<State>.fromOpaque(argument).takeRetainedValue()
+            state.lock.withLock { state.thread = pthread_self() }
+            state.body(state)
+            state.lock.withLock { state.isFinished = true; state.changed.broadcast() }
+            return nil
+        }, box.toOpaque())
+        guard error == 0 else {
+            box.release()
+            state.lock.withLock { state.isFinished = true } // what throws here is deinitialised, and that waits
+            throw StoreError(.io, "A thread that watches for new versions cannot be started (error \(error)). Too many threads may be running.")
+        }
+        pthread_detach(thread)
+    }
+    deinit { cancel() }
+
+    /// Asks for one more callback; several askings while one runs become one.
+    public func signal() { state.signal() }
+
+    public func cancel() {
+        guard getpid() == state.process else { return }
+        let mustWait = state.lock.withLock {
+            state.isCancelled = true
+            state.changed.broadcast()
+            guard let thread = state.thread else { return true }
+            return pthread_equal(thread, pthread_self()) == 0
+        }
+        state.wake()
+        guard mustWait else { return }
+        state.lock.withLock { while !state.isFinished { state.changed.wait(state.lock) } }
+    }
+}

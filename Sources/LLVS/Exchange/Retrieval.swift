@@ -1,0 +1,227 @@
+/// One run of `Exchange.retrieve`.
+///
+///     list -> sort out names -> fetch version files -> order -> fetch changes -> add, batch by batch
+struct Retrieval {
+    let store: Store
+    let transport: any ExchangeTransport
+    let control: OperationControl
+    let verifyKnown: Bool
+    private var result = ExchangeResult()
+    /// What cannot be added, and so holds back what depends on it.
+    private var failed: Set<VersionID> = []
+    /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
+    private var versions: [VersionID: Version] = [:]
+    private var heavy: Set<VersionID> = []
+    private static let heavySize = 64 << 10
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool) {
+        self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown
+    }
+
+    mutating func run() throws -> ExchangeResult {
+        _ = try store.reloadHistory()
+        try control.check(.listing, 0, of: 0, doing: what)
+        let listing = try transport.list(control)
+        let wanted = try sortOut(listing)
+        if !wanted.isEmpty {
+            try fetchVersions(wanted)
+            try addInOrder(try ordered())
+        }
+        result.problems = ExchangeProblem.inOrder(result.problems)
+        return result
+    }
+
+    private var what: String { "Retrieving from \(transport.description)" }
+
+    private mutating func problem(_ id: VersionID, _ error: StoreError) {
+        failed.insert(id)
+        result.problems.append(ExchangeProblem(name: id.description, error: error))
+    }
+
+    // MARK: Names
+
+    /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
+    private mutating func sortOut(_ listing: ExchangeListing) throws -> [VersionID] {
+        var wanted: Set<VersionID> = []
+        for name in listing.versions {
+            guard let id = VersionID(validating: name) else { foreign(name, in: "versions"); continue }
+            if try verifyKnown || !store.contains(id) { wanted.insert(id) }
+        }
+        for name in Set(listing.changesOnly) {
+            guard let id = VersionID(validating: name) else { foreign(name, in: "changes"); continue }
+            if try !wanted.contains(id) && !store.contains(id) {
+                result.problems.append(ExchangeProblem(name: name, error: StoreError(
+                    .missingVersion, "The version \(name) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: name)))
+            }
+        }
+        return wanted.sorted()
+    }
+
+    private mutating func foreign(_ name: String, in folder: String) {
+        guard !ForeignNames.isExpected(name) else { return }
+        result.problems.append(ExchangeProblem(name: name, error: StoreError(
+            .foreignFile, "\"\(name)\" in \(folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: name)))
+    }
+
+    // MARK: Version files
+
+    private mutating func fetchVersions(_ wanted: [VersionID]) throws {
+        var next = 0
+        while next < wanted.count {
+            try control.check(.receiving, 0, of: wanted.count, doing: what)
+            let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
+            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control)
+            for (id, file) in zip(ids, files) {
+                guard let version = read(id, file) else { continue }
+                versions[id] = version
+                guard case .data(let bytes) = file, bytes.count > Retrieval.heavySize else { continue }
+                heavy.insert(id)
+                versions[id]?.metadata = Metadata()
+            }
+            next += files.count
+        }
+    }
+
+    private mutating func read(_ id: VersionID, _ file: FetchedFile) -> Version? {
+        switch file {
+        case .missing:
+            problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
+        case .unreadable(let error): problem(id, error)
+        case .data(let bytes):
+            do { return try InterchangeDecoder.version(bytes, name: id) } catch { problem(id, StoreError.of(error)) }
+        }
+        return nil
+    }
+
+    // MARK: Order
+
+    /// The versions read, predecessors before successors, each depth first from the smallest id; an
+    /// explicit stack, since histories are long. Those in a circle come too, and fail for lack of a predecessor.
+    private func ordered() throws -> [VersionID] {
+        var order: [VersionID] = []
+        order.reserveCapacity(versions.count)
+        var visited: Set<VersionID> = []
+        var stack: [(id: VersionID, next: Int)] = []
+        for start in versions.keys.sorted() where visited.insert(start).inserted {
+            stack.append((start, 0))
+            while let (id, next) = stack.last {
+                guard let version = versions[id], next < version.predecessors.count else {
+                    stack.removeLast()
+                    order.append(id)
+                    continue
+                }
+                stack[stack.count - 1].next += 1
+                let predecessor = version.predecessors[next]
+                if versions[predecessor] != nil, visited.insert(predecessor).inserted { stack.append((predecessor, 0)) }
+            }
+        }
+        return order
+    }
+
+    // MARK: Changes files
+
+    private mutating func addInOrder(_ order: [VersionID]) throws {
+        var done: Set<VersionID> = [] // in the store, or in a batch on its way there
+        var next = 0
+        while next < order.count {
+            // Ids that can still be added, up to a batch.
+            var ids: [VersionID] = [], end = next
+            var promised = done
+            while end < order.count, ids.count < ExchangeLimits.batchCount {
+                let id = order[end]
+                if let missing = try missingPredecessor(of: id, promised) { holdBack(id, missing) } else { ids.append(id); promised.insert(id) }
+                end += 1
+            }
+            var fetched = 0
+            while fetched < ids.count {
+                try control.check(.receiving, next, of: order.count, doing: what)
+                let names = ids[fetched...]
+                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control)
+                try add(Array(zip(names, files)), &done)
+                fetched += files.count
+                next += files.count
+                try control.check(.adding, next, of: order.count, doing: what)
+            }
+            next = end
+        }
+    }
+
+    private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
+        let reason = failed.contains(missing) || versions[missing] != nil ? "cannot be added itself" : "is neither here nor there yet"
+        problem(id, StoreError(.missingPredecessor, "The version \(id) waits for its predecessor \(missing), which \(reason). It is taken once that can be.", versionID: missing.description))
+    }
+
+    private func missingPredecessor(of id: VersionID, _ known: Set<VersionID>) throws -> VersionID? {
+        try versions[id]?.predecessors.first { try !known.contains($0) && !store.contains($0) }
+    }
+
+    private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {
+        var batch: [Store.ReceivedVersion] = []
+        for (id, file) in files {
+            // Something earlier in this very batch may have failed.
+            if let missing = try missingPredecessor(of: id, done) { holdBack(id, missing); continue }
+            guard let received = try received(id, file) else { continue }
+            batch.append(received)
+            done.insert(id)
+        }
+        guard !batch.isEmpty else { return }
+        for (received, addition) in zip(batch, try store.add(batch)) {
+            let id = received.version.id
+            switch addition {
+            case .added: result.versions.append(id)
+            case .alreadyPresent: break
+            case .problem(let error): done.remove(id); problem(id, error)
+            }
+        }
+    }
+
+    private mutating func received(_ id: VersionID, _ file: FetchedFile) throws -> Store.ReceivedVersion? {
+        guard var version = versions[id] else { return nil }
+        let changes: [Value.Change]
+        switch file {
+        case .missing:
+            problem(id, StoreError(.missingChanges, "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. It is taken once they are there; whoever has the version writes them anew.", versionID: id.description))
+            return nil
+        case .unreadable(let error):
+            problem(id, error)
+            return nil
+        case .data(let bytes):
+            do { changes = try InterchangeDecoder.changes(bytes, of: id) } catch {
+                problem(id, StoreError.of(error))
+                return nil
+            }
+        }
+        if heavy.contains(id) {
+            guard let again = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control).first,
+                  let whole = read(id, again) else { return nil }
+            version = whole
+        }
+        version.valueDataSize = InterchangeOrder.valueDataSize(changes)
+        return Store.ReceivedVersion(version: version, changes: changes)
+    }
+}
+
+extension VersionID {
+    /// Nil when the text cannot be a version id.
+    init?(validating text: String) {
+        var text = text
+        guard let id = text.withUTF8({ VersionID(validating: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = id
+    }
+}
+
+extension StoreError {
+    /// For errors that are known to be ours.
+    static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
+}
+
+extension ExchangeTransport {
+    /// Fetches, and holds the answer's length against the question's.
+    func fetched(_ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl) throws -> [FetchedFile] {
+        let files = try fetch(names, control)
+        guard !files.isEmpty, files.count <= names.count else {
+            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count).")
+        }
+        return files
+    }
+}

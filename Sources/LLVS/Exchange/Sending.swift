@@ -1,0 +1,90 @@
+/// One run of `Exchange.send`.
+struct Sending {
+    let store: Store
+    let transport: any ExchangeTransport
+    let control: OperationControl
+    private var result = ExchangeResult()
+    private var failed: Set<VersionID> = []
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl) {
+        self.store = store; self.transport = transport; self.control = control
+    }
+    private var what: String { "Sending to \(transport.description)" }
+
+    mutating func run() throws -> ExchangeResult {
+        _ = try store.reloadHistory()
+        try control.check(.listing, 0, of: 0, doing: what)
+        let there = Set(try transport.list(control).versions.compactMap { VersionID(validating: $0) })
+        let missing = try select(there)
+        try send(missing)
+        result.problems = ExchangeProblem.inOrder(result.problems)
+        return result
+    }
+
+    /// What has to be sent, predecessors first.
+    private mutating func select(_ there: Set<VersionID>) throws -> [VersionID] {
+        let here = try store.allVersionIDs()
+        let common = here.filter(there.contains)
+        let broken = common.isEmpty ? [] : Set(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
+        // On a file system that folds case, a file of ours would replace another version's.
+        let folded = Set(there.map(\.folded))
+        var missing: [VersionID] = []
+        for id in here where !there.contains(id) || broken.contains(id) {
+            if !there.contains(id), folded.contains(id.folded) {
+                problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only.", versionID: id.description))
+            } else {
+                missing.append(id)
+            }
+        }
+        return missing
+    }
+
+    private mutating func problem(_ id: VersionID, _ error: StoreError) {
+        failed.insert(id)
+        result.problems.append(ExchangeProblem(name: id.description, error: error))
+    }
+
+    private mutating func send(_ ids: [VersionID]) throws {
+        var batch: [ExchangeFiles] = [], batchIDs: [VersionID] = [], size = 0
+        for (i, id) in ids.enumerated() {
+            try control.check(.sending, i, of: ids.count, doing: what)
+            guard let files = try files(of: id) else { continue }
+            batch.append(files)
+            batchIDs.append(id)
+            size += files.version.count + files.changes.count
+            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount || i == ids.count - 1 {
+                try flush(&batch, &batchIDs)
+                size = 0
+            }
+        }
+        try flush(&batch, &batchIDs)
+        if !ids.isEmpty { try control.check(.sending, ids.count, of: ids.count, doing: what) }
+    }
+
+    private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
+        guard !batch.isEmpty else { return }
+        try transport.send(batch, control)
+        result.versions += ids
+        batch = []
+        ids = []
+    }
+
+    /// Nil, and a problem, when the version cannot be sent.
+    private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
+        do {
+            guard let version = try store.version(id) else { return nil }
+            if let held = version.predecessors.first(where: failed.contains) {
+                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be.", versionID: held.description))
+                return nil
+            }
+            let changes = try store.changes(madeIn: id)
+            guard changes.reduce(0, { $0 + InterchangeEncoder.sizeHint($1) }) <= ExchangeLimits.fileSize else {
+                throw StoreError(.tooLarge, "The version \(id) cannot be sent to \(transport.description): its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.", versionID: id.description)
+            }
+            return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version), changes: InterchangeEncoder.changes(changes))
+        } catch let error as StoreError where [.damaged, .tooLarge].contains(error.code) {
+            problem(id, error)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// Base64 (RFC 4648, section 4), padded, strict: no line breaks, no other alphabet, no stray bits.
+enum Base64 {
+    /// The length of what `encode` writes for so many bytes.
+    static func encodedSize(_ size: Int) -> Int { (size + 2) / 3 * 4 }
+
+    /// Appends the encoding of `data`. O(n).
+    static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) {
+        guard !data.isEmpty else { return }
+        // A piece at a time, so that the array grows by amortised steps and no second copy is made.
+        let piece = 3 << 14
+        withUnsafeTemporaryAllocation(byteCount: min(encodedSize(data.count), encodedSize(piece)), alignment: 8) { buffer in
+            var start = 0
+            while start < data.count {
+                let end = min(start + piece, data.count)
+                let written = encode(UnsafeRawBufferPointer(rebasing: data[start..<end]), into: buffer)
+                out.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<written]))
+                start = end
+            }
+        }
+    }
+
+    static func encode(_ data: [UInt8]) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(encodedSize(data.count))
+        data.withUnsafeBytes { append($0, to: &out) }
+        return out
+    }
+
+    /// Nil when the text is not base64: wrong alphabet, length or padding, or bits set behind the last byte.
+    static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+        let count = text.count
+        guard count % 4 == 0 else { return nil }
+        guard count > 0 else { return [] }
+        let equals = UInt8(ascii: "=")
+        let padding = text[count - 1] != equals ? 0 : text[count - 2] != equals ? 1 : 2
+        let size = count / 4 * 3 - padding
+        var valid = false
+        let out = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
+            valid = decode(text, padding: padding, into: buffer)
+            if !valid { buffer.update(repeating: 0) }
+            initialized = size
+        }
+        return valid ? out : nil
+    }
+
+    private static func encode(_ data: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer) -> Int {
+        alphabet.withUnsafeBufferPointer { letters in
+            var i = 0, o = 0
+            while i + 3 <= data.count {
+                let word = UInt32(data[i]) << 16 | UInt32(data[i + 1]) << 8 | UInt32(data[i + 2])
+                out[o] = letters[Int(word >> 18)]
+                out[o + 1] = letters[Int(word >> 12 & 63)]
+                out[o + 2] = letters[Int(word >> 6 & 63)]
+                out[o + 3] = letters[Int(word & 63)]
+                i += 3; o += 4
+            }
+            let rest = data.count - i
+            if rest > 0 {
+                let word = UInt32(data[i]) << 16 | (rest == 2 ? UInt32(data[i + 1]) << 8 : 0)
+                out[o] = letters[Int(word >> 18)]
+                out[o + 1] = letters[Int(word >> 12 & 63)]
+                out[o + 2] = rest == 2 ? letters[Int(word >> 6 & 63)] : UInt8(ascii: "=")
+                out[o + 3] = UInt8(ascii: "=")
+                o += 4
+            }
+            return o
+        }
+    }
+
+    private static func decode(_ text: UnsafeRawBufferPointer, padding: Int, into out: UnsafeMutableBufferPointer<UInt8>) -> Bool {
+        values.withUnsafeBufferPointer { values in
+            let whole = text.count - (padding > 0 ? 4 : 0)
+            var i = 0, o = 0
+            // Letters that are none have the top bit set; they are gathered and looked at once.
+            var bad: UInt8 = 0
+            while i < whole {
+                let a = values[Int(text[i])], b = values[Int(text[i + 1])], c = values[Int(text[i + 2])], d = values[Int(text[i + 3])]
+                bad |= a | b | c | d
+                out[o] = a << 2 | b >> 4
+                out[o + 1] = b << 4 | c >> 2
+                out[o + 2] = c << 6 | d
+                i += 4; o += 3
+            }
+            guard bad & 0x80 == 0 else { return false }
+            guard padding > 0 else { return true }
+            let a = values[Int(text[i])], b = values[Int(text[i + 1])]
+            guard (a | b) & 0x80 == 0 else { return false }
+            out[o] = a << 2 | b >> 4
+            if padding == 2 { return b & 15 == 0 }
+            let c = values[Int(text[i + 2])]
+            guard c & 0x80 == 0, c & 3 == 0 else { return false }
+            out[o + 1] = b << 4 | c >> 2
+            return true
+        }
+    }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    /// The six bits of each letter, 0xFF for all else.
+    private static let values: [UInt8] = {
+        var table = [UInt8](repeating: 0xFF, count: 256)
+        for (value, letter) in alphabet.enumerated() { table[Int(letter)] = UInt8(value) }
+        return table
+    }()
+}

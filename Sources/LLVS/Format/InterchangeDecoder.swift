@@ -1,0 +1,225 @@
+/// Reads version files and changes files of the interchange layout, whoever wrote them.
+///
+/// Lenient where other implementations differ (member order, escapes, unknown members, repeats), strict
+/// about what a store keeps. Errors name the file: `.invalidJSON`, `.invalidBase64`, `.invalidUTF8`,
+/// `.identifierMismatch`, `.invalidValueID`, `.invalidVersionID`, `.invalidMetadata`, `.tooLarge`.
+struct InterchangeDecoder {
+    /// For messages: "versions/1C227BD7-…".
+    let file: String
+
+    // MARK: Versions
+
+    /// The version in a version file. Its `valueDataSize` is what the file claims (0 when it claims nothing);
+    /// the changes tell the truth.
+    /// - Parameter name: the name of the file, which must be the version's id.
+    static func version(_ bytes: [UInt8], name: VersionID, file: String? = nil) throws -> Version {
+        let file = file ?? "versions/\(name)"
+        let version = try versionOfAnyName(bytes, file: file)
+        try InterchangeDecoder(file: file).check(version, isNamed: name)
+        return version
+    }
+
+    static func versionOfAnyName(_ bytes: [UInt8], file: String) throws -> Version {
+        let decoder = InterchangeDecoder(file: file)
+        return try decoder.reading(bytes) { reader in
+            var version: Version?
+            try reader.beginObject()
+            while let member = try reader.nextMember() {
+                if try reader.equals(member, "version") { version = try decoder.version(&reader) } else { try reader.skip() }
+            }
+            guard let version else { throw reader.failure("it has no member \"version\"") }
+            return version
+        }
+    }
+
+    /// A version as a document of its own, without the enclosing object.
+    static func bareVersion(_ bytes: [UInt8], name: VersionID, file: String) throws -> Version {
+        let decoder = InterchangeDecoder(file: file)
+        let version = try decoder.reading(bytes) { try decoder.version(&$0) }
+        try decoder.check(version, isNamed: name)
+        return version
+    }
+
+    private func check(_ version: Version, isNamed name: VersionID) throws {
+        guard version.id == name else {
+            throw StoreError(.identifierMismatch, "\(file) holds the version \(version.id), not the one that its name says. Nothing of it was taken.", versionID: name.description, path: file)
+        }
+    }
+
+    private func version(_ reader: inout JSONReader) throws -> Version {
+        var id: VersionID?, timestamp: Double?, size: UInt64 = 0
+        var predecessors: [VersionID] = [], metadata = Metadata()
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "identifier") { id = try versionID(&reader) }
+            else if try reader.equals(member, "timestamp") { timestamp = try reader.double() }
+            else if try reader.equals(member, "predecessors") { predecessors = try self.predecessors(&reader) }
+            else if try reader.equals(member, "valueDataSize") { size = try reader.skipNull() ? 0 : try reader.unsigned() }
+            else if try reader.equals(member, "metadata") { metadata = try reader.skipNull() ? Metadata() : try self.metadata(&reader) }
+            else { try reader.skip() }
+        }
+        guard let id else { throw reader.failure("the version has no \"identifier\"") }
+        guard let timestamp else { throw reader.failure("the version has no \"timestamp\"") }
+        guard !predecessors.contains(id) else { throw reader.failure("the version is its own predecessor") }
+        return Version(id: id, predecessors: predecessors, timestamp: timestamp, valueDataSize: size, metadata: metadata)
+    }
+
+    private func predecessors(_ reader: inout JSONReader) throws -> [VersionID] {
+        if try reader.skipNull() { return [] }
+        var first: VersionID?, second: VersionID?
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "idOfFirst") { first = try reader.skipNull() ? nil : try versionID(&reader) }
+            else if try reader.equals(member, "idOfSecond") { second = try reader.skipNull() ? nil : try versionID(&reader) }
+            else { try reader.skip() }
+        }
+        guard let first else {
+            guard second == nil else { throw reader.failure("the version has a second predecessor but no first") }
+            return []
+        }
+        guard let second else { return [first] }
+        guard first != second else { throw reader.failure("the version names one predecessor twice") }
+        return [first, second]
+    }
+
+    private func metadata(_ reader: inout JSONReader) throws -> Metadata {
+        var pairs: [(key: [UInt8], value: [UInt8])] = []
+        try reader.beginArray()
+        while try reader.nextElement() {
+            let key = try reader.string()
+            guard try reader.nextElement() else { throw reader.failure("the metadata has a key without a value") }
+            pairs.append((key, try metadataValue(&reader)))
+        }
+        // In order, so that many keys cost no more than a few; of equal keys the last stays last.
+        let order = pairs.indices.sorted { a, b in
+            let order = Bytes.compare(pairs[a].key, pairs[b].key)
+            return order != 0 ? order < 0 : a < b
+        }
+        do { return try Metadata(order.map { pairs[$0] }) } catch let error as StoreError {
+            throw StoreError(error.code, "The metadata in \(file) cannot be kept. \(error.message)", path: file)
+        }
+    }
+
+    private func metadataValue(_ reader: inout JSONReader) throws -> [UInt8] {
+        var data: [UInt8]?
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "data") { data = try base64(&reader) } else { try reader.skip() }
+        }
+        guard let data else { throw reader.failure("a metadata value has no \"data\"") }
+        return data
+    }
+
+    // MARK: Changes
+
+    /// The changes in a changes file: sorted by id bytes, of two changes of one id the last.
+    static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] {
+        let decoder = InterchangeDecoder(file: "changes/\(version)")
+        return try decoder.reading(bytes) { reader in
+            var changes: [Value.Change] = []
+            try reader.beginArray()
+            while try reader.nextElement() {
+                guard changes.count < Limits.changesPerVersion else {
+                    throw StoreError(.tooLarge, "\(decoder.file) holds more than \(Limits.changesPerVersion) changes; one version can record no more.", versionID: version.description, path: decoder.file)
+                }
+                changes.append(try decoder.change(&reader))
+            }
+            return InterchangeOrder.sorted(changes)
+        }
+    }
+
+    private func change(_ reader: inout JSONReader) throws -> Value.Change {
+        var change: Value.Change?
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            let next: Value.Change
+            if try reader.equals(member, "insert") { let value = try self.value(&reader); next = .insert(value.id, data: value.data) }
+            else if try reader.equals(member, "update") { let value = try self.value(&reader); next = .update(value.id, data: value.data) }
+            else if try reader.equals(member, "remove") { next = .remove(try valueID(&reader)) }
+            else if try reader.equals(member, "preserve") { next = .preserve(try reference(&reader)) }
+            else if try reader.equals(member, "preserveRemoval") { next = .preserveRemoval(try valueID(&reader)) }
+            else { try reader.skip(); continue }
+            guard change.map({ $0.kind == next.kind }) ?? true else { throw reader.failure("one change is of two kinds") }
+            change = next
+        }
+        guard let change else { throw reader.failure("a change is of no known kind") }
+        return change
+    }
+
+    private func value(_ reader: inout JSONReader) throws -> (id: ValueID, data: [UInt8]) {
+        var id: ValueID?, data: [UInt8]?
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "id") { id = try valueID(&reader) }
+            else if try reader.equals(member, "data") { data = try base64(&reader) }
+            else { try reader.skip() }
+        }
+        guard let id else { throw reader.failure("a value has no \"id\"") }
+        guard let data else { throw reader.failure("a value has no \"data\"") }
+        guard data.count <= Limits.valueSize else {
+            throw StoreError(.tooLarge, "The value \(id) in \(file) has \(data.count) bytes; at most \(Limits.valueSize) are allowed.", valueID: id, path: file)
+        }
+        return (id, data)
+    }
+
+    func reference(_ reader: inout JSONReader) throws -> Value.Reference {
+        var id: ValueID?, version: VersionID?
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "valueId") { id = try valueID(&reader) }
+            else if try reader.equals(member, "storedVersionId") { version = try versionID(&reader) }
+            else { try reader.skip() }
+        }
+        guard let id else { throw reader.failure("a reference has no \"valueId\"") }
+        guard let version else { throw reader.failure("a reference has no \"storedVersionId\"") }
+        return Value.Reference(id: id, version: version)
+    }
+
+    // MARK: Pieces
+
+    func versionID(_ reader: inout JSONReader) throws -> VersionID {
+        let text = try reader.text()
+        if !text.escaped, let id = VersionID(validating: reader.slice(text)) { return id }
+        let bytes = try reader.string(text)
+        guard let id = bytes.withUnsafeBytes({ VersionID(validating: $0) }) else {
+            let shown = String(decoding: bytes.prefix(140), as: UTF8.self)
+            throw StoreError(.invalidVersionID, "\(file) names \"\(shown)\", which cannot be a version id: those are 1 to \(Limits.versionIDSize) of the characters A-Z, a-z, 0-9, _ and -.", versionID: shown, path: file)
+        }
+        return id
+    }
+
+    func valueID(_ reader: inout JSONReader) throws -> ValueID {
+        let bytes = try reader.string()
+        do { try bytes.withUnsafeBytes(ValueID.check) } catch let error as StoreError {
+            throw StoreError(error.code, "A value id in \(file) cannot be kept. \(error.message)", path: file)
+        }
+        return ValueID(unchecked: bytes)
+    }
+
+    private func base64(_ reader: inout JSONReader) throws -> [UInt8] {
+        let text = try reader.text()
+        let data = text.escaped ? try reader.string(text).withUnsafeBytes(Base64.decode) : Base64.decode(reader.slice(text))
+        guard let data else {
+            throw StoreError(.invalidBase64, "\(file) holds data that is not base64, in the string at byte \(text.start). Nothing of it was taken; whoever has the version can write the file anew.", path: file)
+        }
+        return data
+    }
+
+    /// Reads a whole document and says what is wrong with it.
+    func reading<R>(_ bytes: [UInt8], _ body: (inout JSONReader) throws -> R) throws -> R {
+        guard !bytes.isEmpty else {
+            throw StoreError(.invalidJSON, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
+        }
+        return try bytes.withUnsafeBytes { raw in
+            var reader = JSONReader(raw)
+            do {
+                let result = try body(&reader)
+                try reader.end()
+                return result
+            } catch let failure as JSONReader.Failure {
+                let code: StoreError.Code = failure.reason == .utf8 ? .invalidUTF8 : .invalidJSON
+                throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position) of \(bytes.count). It may be half-written; it is read again by the next exchange.", path: file)
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+/// Writes version files and changes files of the interchange layout, in our one canonical form.
+///
+/// `docs/interchange.md` is normative. The form is a function of the meaning, because two devices may
+/// make the same deterministic version and write its files at once.
+enum InterchangeEncoder {
+    /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…]}}`
+    static func version(_ version: Version) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(256)
+        append("{\"version\":", to: &out)
+        appendVersion(version, to: &out)
+        append("}", to: &out)
+        return out
+    }
+
+    private static func appendVersion(_ version: Version, to out: inout [UInt8]) {
+        append("{\"identifier\":", to: &out)
+        append(version.id, to: &out)
+        if let first = version.predecessors.first {
+            append(",\"predecessors\":{\"idOfFirst\":", to: &out)
+            append(first, to: &out)
+            if version.predecessors.count > 1 {
+                append(",\"idOfSecond\":", to: &out)
+                append(version.predecessors[1], to: &out)
+            }
+            append("}", to: &out)
+        }
+        append(",\"timestamp\":", to: &out)
+        JSONNumber.append(version.timestamp, to: &out)
+        append(",\"valueDataSize\":", to: &out)
+        JSONNumber.append(version.valueDataSize, to: &out)
+        append(",\"metadata\":[", to: &out)
+        var first = true
+        for entry in version.metadata.entries {
+            if !first { append(",", to: &out) }
+            first = false
+            appendString(entry.key, to: &out)
+            append(",{\"data\":\"", to: &out)
+            entry.value.withUnsafeBytes { Base64.append($0, to: &out) }
+            append("\"}", to: &out)
+        }
+        append("]}", to: &out)
+    }
+
+    /// `[{"insert":{"id":…,"data":…}},…]`, sorted by the bytes of the ids.
+    static func changes(_ changes: [Value.Change]) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(changes.reduce(2) { $0 + sizeHint($1) })
+        append("[", to: &out)
+        var first = true
+        for change in InterchangeOrder.sorted(changes) {
+            if !first { append(",", to: &out) }
+            first = false
+            append(change, to: &out)
+        }
+        append("]", to: &out)
+        return out
+    }
+
+    private static func append(_ change: Value.Change, to out: inout [UInt8]) {
+        switch change {
+        case .insert(let id, let data), .update(let id, let data):
+            append(change.kind == .insert ? "{\"insert\":{\"id\":" : "{\"update\":{\"id\":", to: &out)
+            appendString(id.bytes, to: &out)
+            append(",\"data\":\"", to: &out)
+            data.withUnsafeBytes { Base64.append($0, to: &out) }
+            append("\"}}", to: &out)
+        case .remove(let id):
+            append("{\"remove\":", to: &out)
+            appendString(id.bytes, to: &out)
+            append("}", to: &out)
+        case .preserve(let reference):
+            append("{\"preserve\":{\"valueId\":", to: &out)
+            appendString(reference.id.bytes, to: &out)
+            append(",\"storedVersionId\":", to: &out)
+            append(reference.version, to: &out)
+            append("}}", to: &out)
+        case .preserveRemoval(let id):
+            append("{\"preserveRemoval\":", to: &out)
+            appendString(id.bytes, to: &out)
+            append("}", to: &out)
+        }
+    }
+
+    /// About how many bytes a change takes in its file.
+    static func sizeHint(_ change: Value.Change) -> Int {
+        switch change {
+        case .insert(let id, let data), .update(let id, let data): 40 + id.bytes.count + Base64.encodedSize(data.count)
+        case .remove(let id), .preserveRemoval(let id): 30 + id.bytes.count
+        case .preserve(let reference): 100 + reference.id.bytes.count
+        }
+    }
+
+    @inline(__always)
+    private static func append(_ text: StaticString, to out: inout [UInt8]) {
+        out.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+    private static func append(_ id: VersionID, to out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\""))
+        id.withASCII { out.append(contentsOf: $0) }
+        out.append(UInt8(ascii: "\""))
+    }
+    private static func appendString(_ text: [UInt8], to out: inout [UInt8]) {
+        text.withUnsafeBytes { JSONString.append($0, to: &out) }
+    }
+}
+
+/// The order of changes in a changes file: by the bytes of the ids, each id once.
+enum InterchangeOrder {
+    /// Sorted; of several changes of one id the last counts. O(n) when sorted already, else O(n log n).
+    static func sorted(_ changes: [Value.Change]) -> [Value.Change] {
+        var ascending = true
+        for i in changes.indices.dropFirst() where !(changes[i - 1].id < changes[i].id) { ascending = false; break }
+        if ascending { return changes }
+        let order = changes.indices.sorted { a, b in
+            let order = Bytes.compare(changes[a].id.bytes, changes[b].id.bytes)
+            return order != 0 ? order < 0 : a < b
+        }
+        var result: [Value.Change] = []
+        result.reserveCapacity(changes.count)
+        for i in order {
+            if let last = result.last, last.id == changes[i].id { result[result.count - 1] = changes[i] } else { result.append(changes[i]) }
+        }
+        return result
+    }
+
+    /// Bytes of the values that the changes store.
+    static func valueDataSize(_ changes: [Value.Change]) -> UInt64 {
+        changes.reduce(0) { sum, change in
+            switch change {
+            case .insert(_, let data), .update(_, let data): sum &+ UInt64(data.count)
+            default: sum
+            }
+        }
+    }
+}

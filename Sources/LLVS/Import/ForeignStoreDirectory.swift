@@ -1,0 +1,181 @@
+/// A store directory of the other implementation, for reading.
+///
+///     versions/<first 2 characters of the id>/<rest>.json          a Version
+///     values/<id, split likewise>/<first of the version id>/<rest>.json    bytes of a value
+///     maps/__llvs_values/<key, split>/<first of the version id>/<rest>.json  a node of the index
+///
+/// In ids and keys `/` is written `LLVSSLASH` and `:` `LLVSCOLON`; what has 2 characters or fewer is not
+/// split. Characters are Swift's (grapheme clusters), since that is what wrote them. Each version has a
+/// root node, under the key `__llvs_root`, that names the leaf nodes which prevail at it; equal names are
+/// the same node, so that two versions are compared by what differs.
+struct ForeignStoreDirectory {
+    let path: String
+
+    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`, `.unsupported` for a store kept in SQLite.
+    init(path: String) throws {
+        self.path = path
+        guard !path.utf8.contains(0), !path.isEmpty else {
+            throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL.", path: path)
+        }
+        if FolderFiles.signature(path) != nil, ForeignStoreDirectory.isSQLite(path) { throw ForeignStoreDirectory.unsupportedSQLite(path) }
+        guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path).", path: path) }
+        for folder in ["", "/values", "/maps", "/maps/__llvs_values"] {
+            for name in (try? FolderFiles.names(in: path + folder)) ?? [] {
+                let file = "\(path)\(folder)/\(name)"
+                if FolderFiles.signature(file) != nil, ForeignStoreDirectory.isSQLite(file) { throw ForeignStoreDirectory.unsupportedSQLite(file) }
+            }
+        }
+        for folder in ["versions", "maps"] where try !FolderFiles.isDirectory("\(path)/\(folder)") {
+            throw StoreError(.notAStore, "\(path) is not a store that can be imported: it has no folder \"\(folder)\".", path: path)
+        }
+    }
+
+    private static func isSQLite(_ path: String) -> Bool {
+        FolderFiles.beginsWith("SQLite format 3\0", path)
+    }
+    private static func unsupportedSQLite(_ file: String) -> StoreError {
+        StoreError(.unsupported, "\(file) is an SQLite database: stores that are kept in SQLite cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
+    }
+
+    // MARK: Files
+
+    /// Nil when there is none.
+    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(ForeignStoreDirectory.split(id.description, 2)).json") }
+
+    /// The ids of all version files; names that are none come as they are.
+    func versionNames() throws -> [String] {
+        var names: [String] = []
+        for first in try FolderFiles.names(in: path + "/versions") where !ForeignNames.isExpected(first) {
+            guard (try? FolderFiles.isDirectory("\(path)/versions/\(first)")) ?? false else {
+                names.append(ForeignStoreDirectory.withoutExtension(first))
+                continue
+            }
+            for rest in try FolderFiles.names(in: "\(path)/versions/\(first)") where rest == ".json" || !ForeignNames.isExpected(rest) {
+                names.append(first + ForeignStoreDirectory.withoutExtension(rest))
+            }
+        }
+        return names
+    }
+
+    func value(_ reference: Value.Reference) throws -> [UInt8] {
+        let version = ForeignStoreDirectory.split(reference.version.description + ".json", 1)
+        let id = reference.id.description
+        for name in [ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(id), 2), ForeignStoreDirectory.escapedAfterSplitting(id)] {
+            if let bytes = try read("values/\(name)/\(version)") { return bytes }
+        }
+        throw StoreError(.missingChanges, "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.", valueID: reference.id, versionID: reference.version.description, path: path)
+    }
+
+    func node(_ name: NodeName) throws -> Node {
+        let file = "maps/__llvs_values/\(ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(String(decoding: name.key, as: UTF8.self)), 2))/\(ForeignStoreDirectory.split(name.version.description + ".json", 1))"
+        guard let bytes = try read(file) else {
+            throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
+        }
+        return try Node(bytes, file: "\(path)/\(file)")
+    }
+
+    private func read(_ file: String) throws -> [UInt8]? {
+        let file = "\(path)/\(file)"
+        guard !file.utf8.contains(0) else { return nil } // no file system holds it
+        switch FolderFiles.read(file) {
+        case .missing: return nil
+        case .unreadable(let error): throw error
+        case .data(let bytes):
+            guard !bytes.starts(with: Array("LLZF".utf8)) else {
+                throw StoreError(.unsupported, "\(file) is compressed (LLZF), as Apple systems do, and cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
+            }
+            return bytes
+        }
+    }
+
+    // MARK: Names
+
+    static func split(_ name: String, _ length: Int) -> String {
+        let first = name.prefix(length)
+        return first.endIndex == name.endIndex ? name : first + "/" + name[first.endIndex...]
+    }
+    static func escaped(_ id: String) -> String {
+        var out: [UInt8] = []
+        for b in id.utf8 {
+            switch b {
+            case UInt8(ascii: "/"): out += Array("LLVSSLASH".utf8)
+            case UInt8(ascii: ":"): out += Array("LLVSCOLON".utf8)
+            default: out.append(b)
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+    /// The other order of the two steps; the examples at hand do not tell which is meant for ids that
+    /// have a slash or colon among their first two characters.
+    static func escapedAfterSplitting(_ id: String) -> String {
+        let first = id.prefix(2)
+        return first.endIndex == id.endIndex ? escaped(id) : escaped(String(first)) + "/" + escaped(String(id[first.endIndex...]))
+    }
+    private static func withoutExtension(_ name: String) -> String {
+        name.utf8.suffix(5).elementsEqual(".json".utf8) ? String(decoding: name.utf8.dropLast(5), as: UTF8.self) : name
+    }
+}
+
+extension ForeignStoreDirectory {
+    /// Which node of the index.
+    struct NodeName: Hashable {
+        var key: [UInt8]
+        var version: VersionID
+        static func root(_ version: VersionID) -> NodeName { NodeName(key: Array("__llvs_root".utf8), version: version) }
+    }
+
+    /// A node of the index: names of further nodes, or references to values.
+    struct Node {
+        var nodes: [NodeName] = []
+        var values: [Value.Reference] = []
+
+        /// `{"children":{"nodes":[{"key","version"}]}}` or `{"children":{"values":[{"valueReference":{"valueId","storedVersionId"}}]}}`
+        init(_ bytes: [UInt8], file: String) throws {
+            let decoder = InterchangeDecoder(file: file)
+            self = try decoder.reading(bytes) { reader in
+                var node: Node?
+                try reader.beginObject()
+                while let member = try reader.nextMember() {
+                    if try reader.equals(member, "children") { node = try Node(children: &reader, decoder) } else { try reader.skip() }
+                }
+                guard let node else { throw reader.failure("the node has no \"children\"") }
+                return node
+            }
+        }
+
+        private init(children reader: inout JSONReader, _ decoder: InterchangeDecoder) throws {
+            try reader.beginObject()
+            while let member = try reader.nextMember() {
+                if try reader.equals(member, "nodes") {
+                    try reader.beginArray()
+                    while try reader.nextElement() { nodes.append(try Node.name(&reader, decoder)) }
+                } else if try reader.equals(member, "values") {
+                    try reader.beginArray()
+                    while try reader.nextElement() { values.append(try Node.value(&reader, decoder)) }
+                } else { try reader.skip() }
+            }
+        }
+
+        private static func name(_ reader: inout JSONReader, _ decoder: InterchangeDecoder) throws -> NodeName {
+            var key: [UInt8]?, version: VersionID?
+            try reader.beginObject()
+            while let member = try reader.nextMember() {
+                if try reader.equals(member, "key") { key = try reader.string() }
+                else if try reader.equals(member, "version") { version = try decoder.versionID(&reader) }
+                else { try reader.skip() }
+            }
+            guard let key, let version else { throw reader.failure("a child has no \"key\" or no \"version\"") }
+            return NodeName(key: key, version: version)
+        }
+
+        private static func value(_ reader: inout JSONReader, _ decoder: InterchangeDecoder) throws -> Value.Reference {
+            var reference: Value.Reference?
+            try reader.beginObject()
+            while let member = try reader.nextMember() {
+                if try reader.equals(member, "valueReference") { reference = try decoder.reference(&reader) } else { try reader.skip() }
+            }
+            guard let reference else { throw reader.failure("a child has no \"valueReference\"") }
+            return reference
+        }
+    }
+}

@@ -1,0 +1,105 @@
+/// Shows a store directory of the other implementation as if it were the other side of an exchange that
+/// one can only receive from: what a version changed is told by comparing its index with its first predecessor's.
+final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
+    private let directory: ForeignStoreDirectory
+    private var nodes: [ForeignStoreDirectory.NodeName: ForeignStoreDirectory.Node] = [:]
+    /// How many nodes are kept at most; a version shares nearly all of its nodes with its predecessor.
+    private static let nodeCount = 20_000
+    private static let depthLimit = 16
+
+    init(path: String) throws { directory = try ForeignStoreDirectory(path: path) }
+
+    var description: String { "the store directory \(directory.path)" }
+
+    func list(_ control: OperationControl) throws -> ExchangeListing { ExchangeListing(versions: try directory.versionNames()) }
+
+    func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        fetch(names) { id in
+            guard let bytes = try directory.versionFile(id) else { return nil }
+            return Array("{\"version\":".utf8) + bytes + Array("}".utf8)
+        }
+    }
+    func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        fetch(names) { id in
+            guard let bytes = try directory.versionFile(id) else { return nil }
+            let version = try InterchangeDecoder.bareVersion(bytes, name: id, file: "versions/\(id)")
+            return InterchangeEncoder.changes(try changes(of: version))
+        }
+    }
+    private func fetch(_ names: [String], _ read: (VersionID) throws -> [UInt8]?) -> [FetchedFile] {
+        var files: [FetchedFile] = [], size = 0
+        for name in names {
+            do {
+                let bytes = try VersionID(validating: name).flatMap(read)
+                files.append(bytes.map(FetchedFile.data) ?? .missing)
+                size += bytes?.count ?? 0
+            } catch { files.append(.unreadable(StoreError.of(error))) }
+            if size >= ExchangeLimits.batchSize { break }
+        }
+        return files
+    }
+
+    // MARK: What a version changed
+
+    func changes(of version: Version) throws -> [Value.Change] {
+        let (here, before) = try difference(version.id, version.predecessors.first)
+        var changes: [Value.Change] = []
+        for (id, stored) in here where before[id] != stored {
+            if stored == version.id {
+                let data = try directory.value(Value.Reference(id: id, version: stored))
+                changes.append(before[id] == nil ? .insert(id, data: data) : .update(id, data: data))
+            } else {
+                changes.append(.preserve(Value.Reference(id: id, version: stored)))
+            }
+        }
+        let removed = before.keys.filter { here[$0] == nil }
+        if !removed.isEmpty {
+            // A removal that the second predecessor shows too came from there.
+            let second = version.predecessors.count > 1 ? try difference(version.id, version.predecessors[1]).before : nil
+            for id in removed { changes.append(second.map { $0[id] == nil } ?? false ? .preserveRemoval(id) : .remove(id)) }
+        }
+        return changes
+    }
+
+    /// What the nodes show in which two versions differ.
+    private func difference(_ version: VersionID, _ base: VersionID?) throws -> (here: [ValueID: VersionID], before: [ValueID: VersionID]) {
+        let here = try node(.root(version)), before = try base.map { try node(.root($0)) }
+        let names = Set(here.nodes), namesBefore = Set(before?.nodes ?? [])
+        return (try values(here, without: namesBefore), try before.map { try values($0, without: names) } ?? [:])
+    }
+
+    private func values(_ root: ForeignStoreDirectory.Node, without shared: Set<ForeignStoreDirectory.NodeName>) throws -> [ValueID: VersionID] {
+        var values: [ValueID: VersionID] = [:]
+        var open = [(node: root, depth: 0)]
+        while let (node, depth) = open.popLast() {
+            for value in node.values { values[value.id] = value.version }
+            guard depth < StoreDirectoryTransport.depthLimit else {
+                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply; it may hold a circle.", path: directory.path)
+            }
+            for name in node.nodes where !shared.contains(name) { open.append((try self.node(name), depth + 1)) }
+        }
+        return values
+    }
+
+    private func node(_ name: ForeignStoreDirectory.NodeName) throws -> ForeignStoreDirectory.Node {
+        if let node = nodes[name] { return node }
+        let node = try directory.node(name)
+        if nodes.count >= StoreDirectoryTransport.nodeCount { nodes = [:] }
+        nodes[name] = node
+        return node
+    }
+
+    // MARK: What there is not
+
+    private var unsupported: StoreError {
+        StoreError(.unsupported, "\(description) can only be imported from.", path: directory.path)
+    }
+    func send(_ files: [ExchangeFiles], _ control: OperationControl) throws { throw unsupported }
+    func readSnapshotFile(_ name: String) throws -> [UInt8]? { nil }
+    func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws { throw unsupported }
+    func deleteSnapshotFile(_ name: String) throws { throw unsupported }
+    func snapshotFileNames() throws -> [String] { [] }
+    var restorationState: [UInt8] { get { [] } set {} }
+    func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
+    func close() {}
+}

@@ -1,0 +1,35 @@
+/// Sizes and names of snapshot files; those that come from elsewhere are held against them.
+enum SnapshotLimits {
+    /// Bytes in a chunk file at most: 5 MB.
+    static let chunkSize = 5_000_000
+    /// Bytes of the stream in one chunk at most, before compression.
+    static let payloadSize = 4 << 20
+    /// Bytes that are read of any snapshot file at most; a manifest has 70 bytes per chunk.
+    static let fileSize = 128 << 20
+    static let chunkCount = 1_000_000
+    /// Bytes of a snapshot's id: an upper-case UUID.
+    static let idSize = 36
+    /// Bytes before the payload of a chunk: id, encoding, size.
+    static let headerSize = idSize + 1 + 4
+    /// Bytes of the version file in an entry: what the largest metadata can take.
+    static let versionFileSize = 64 << 20
+
+    /// One or two components of letters, digits, `.`, `_` and `-` that do not begin with a dot.
+    static func isFileName(_ name: String) -> Bool {
+        let components = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard components.count <= 2 else { return false }
+        return components.allSatisfy { component in
+            !component.isEmpty && component.count <= 100 && component.first != UInt8(ascii: ".") && component.allSatisfy { b in
+                switch b {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+                default: false
+                }
+            }
+        }
+    }
+
+    static func chunkName(_ index: Int) -> String {
+        let digits = String(index)
+        return "chunk-" + String(repeating: "0", count: max(0, 3 - digits.utf8.count)) + digits
+    }
+}

@@ -1,0 +1,78 @@
+/// What a snapshot says of itself: `manifest.json`.
+///
+///     {"snapshotId":…,"format":…,"createdAt":…,"latestVersionId":…,"versionCount":…,"chunkCount":…,"totalSize":…,"chunkDigests":[…]}
+public struct SnapshotManifest: Hashable, Sendable {
+    /// An upper-case UUID in ours.
+    public var snapshotID: String
+    /// `Snapshots.format` in ours; others write others.
+    public var format: String
+    /// Seconds since 2001-01-01 UTC.
+    public var createdAt: Double
+    /// The most recent head when it was made.
+    public var latestVersionID: String
+    public var versionCount: UInt64
+    public var chunkCount: UInt64
+    /// Bytes of all chunks together.
+    public var totalSize: UInt64
+    /// The SHA-256 of each chunk, in lower-case hexadecimal. Empty in foreign ones.
+    public var chunkDigests: [String]
+
+    /// Whether another implementation made it; its chunks cannot be read here.
+    public var isForeign: Bool { format != Snapshots.format }
+
+    func encoded() -> [UInt8] {
+        var out: [UInt8] = []
+        func append(_ text: String) { out.append(contentsOf: text.utf8) }
+        func string(_ text: String) { Array(text.utf8).withUnsafeBytes { JSONString.append($0, to: &out) } }
+        append("{\"snapshotId\":"); string(snapshotID)
+        append(",\"format\":"); string(format)
+        append(",\"createdAt\":"); JSONNumber.append(createdAt, to: &out)
+        append(",\"latestVersionId\":"); string(latestVersionID)
+        append(",\"versionCount\":\(versionCount),\"chunkCount\":\(chunkCount),\"totalSize\":\(totalSize),\"chunkDigests\":[")
+        for (i, digest) in chunkDigests.enumerated() {
+            if i > 0 { append(",") }
+            string(digest)
+        }
+        append("]}")
+        return out
+    }
+
+    /// - Throws: `.snapshotDamaged`.
+    init(_ bytes: [UInt8], file: String) throws {
+        snapshotID = ""; format = ""; createdAt = 0; latestVersionID = ""; versionCount = 0; chunkCount = 0; totalSize = 0; chunkDigests = []
+        var found = 0
+        func text(_ reader: inout JSONReader) throws -> String { found += 1; return String(decoding: try reader.string(), as: UTF8.self) }
+        do {
+            try InterchangeDecoder(file: file).reading(bytes) { reader in
+                try reader.beginObject()
+                while let member = try reader.nextMember() {
+                    if try reader.equals(member, "snapshotId") { snapshotID = try text(&reader) }
+                    else if try reader.equals(member, "format") { format = try text(&reader) }
+                    else if try reader.equals(member, "createdAt") { createdAt = try reader.double() }
+                    else if try reader.equals(member, "latestVersionId") { latestVersionID = try reader.skipNull() ? "" : try text(&reader) }
+                    else if try reader.equals(member, "versionCount") { versionCount = try reader.unsigned() }
+                    else if try reader.equals(member, "chunkCount") { chunkCount = try reader.unsigned() }
+                    else if try reader.equals(member, "totalSize") { totalSize = try reader.unsigned() }
+                    else if try reader.equals(member, "chunkDigests") {
+                        try reader.beginArray()
+                        chunkDigests = []
+                        while try reader.nextElement() { chunkDigests.append(String(decoding: try reader.string(), as: UTF8.self)) }
+                    } else { try reader.skip() }
+                }
+            }
+        } catch {
+            throw StoreError(.snapshotDamaged, "The snapshot cannot be used. \(StoreError.of(error).message)", path: file)
+        }
+        guard !snapshotID.isEmpty, !format.isEmpty else {
+            throw StoreError(.snapshotDamaged, "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\".", path: file)
+        }
+        guard isForeign || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount && snapshotID.utf8.count == SnapshotLimits.idSize) else {
+            throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
+        }
+    }
+
+    init(snapshotID: String, createdAt: Double, latestVersionID: String) {
+        self.snapshotID = snapshotID; format = Snapshots.format; self.createdAt = createdAt; self.latestVersionID = latestVersionID
+        versionCount = 0; chunkCount = 0; totalSize = 0; chunkDigests = []
+    }
+}

@@ -1,0 +1,121 @@
+/// Reads the versions of a snapshot, one after another, verifying each chunk as it comes. Holds one chunk
+/// and one version at most; no size in the stream is believed before that many bytes are there.
+struct SnapshotReader {
+    private let manifest: SnapshotManifest
+    private let source: String
+    private let read: (_ index: Int) throws -> [UInt8]?
+    private let control: OperationControl
+    private var payload: [UInt8] = []
+    private var position = 0
+    private var nextChunk = 0
+    private var totalSize: UInt64 = 0
+    private(set) var versionsRead: UInt64 = 0
+
+    /// - Parameter source: where the snapshot is, for messages.
+    /// - Parameter read: gives a chunk by its index; nil when there is none.
+    init(_ manifest: SnapshotManifest, from source: String, _ control: OperationControl, read: @escaping (_ index: Int) throws -> [UInt8]?) {
+        self.manifest = manifest; self.source = source; self.control = control; self.read = read
+    }
+
+    /// The next version; nil behind the last, when all that the manifest promises was there.
+    /// - Parameter keepingData: off leaves the bytes of values out.
+    /// - Throws: `.snapshotDamaged`, `.cancelled`, what reading throws.
+    mutating func next(keepingData: Bool) throws -> Store.ReceivedVersion? {
+        guard try !isAtEnd() else {
+            guard versionsRead == manifest.versionCount, totalSize == manifest.totalSize else {
+                throw damaged("it holds \(versionsRead) versions in \(totalSize) bytes, and its manifest says \(manifest.versionCount) in \(manifest.totalSize)")
+            }
+            return nil
+        }
+        let file = try bytes(Int(exactly: try integer(UInt64.self)), atMost: SnapshotLimits.versionFileSize)
+        let version = try self.version(file)
+        let count = Int(try integer(UInt32.self))
+        guard count <= Limits.changesPerVersion else { throw damaged("the version \(version.id) has too many changes") }
+        var changes: [Value.Change] = []
+        for _ in 0..<count {
+            let change = try self.change(keepingData)
+            if let last = changes.last, !(last.id < change.id) { throw damaged("the changes of the version \(version.id) are not in order") }
+            changes.append(change)
+        }
+        versionsRead += 1
+        return Store.ReceivedVersion(version: version, changes: changes)
+    }
+
+    func damaged(_ what: String) -> StoreError {
+        StoreError(.snapshotDamaged, "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.", path: source)
+    }
+
+    private func version(_ file: [UInt8]) throws -> Version {
+        do { return try InterchangeDecoder.versionOfAnyName(file, file: "A version") } catch {
+            throw damaged(StoreError.of(error).message)
+        }
+    }
+
+    private mutating func change(_ keepingData: Bool) throws -> Value.Change {
+        let kind = Value.Change.Kind(rawValue: try integer(UInt8.self))
+        let id = try bytes(Int(try integer(UInt32.self)), atMost: Limits.valueIDSize)
+        do { try id.withUnsafeBytes(ValueID.check) } catch { throw damaged(StoreError.of(error).message) }
+        let valueID = ValueID(unchecked: id)
+        switch kind {
+        case .insert, .update:
+            let size = Int(exactly: try integer(UInt64.self)), data = keepingData ? try bytes(size, atMost: Limits.valueSize) : []
+            if !keepingData { try skip(size, atMost: Limits.valueSize) }
+            return kind == .insert ? .insert(valueID, data: data) : .update(valueID, data: data)
+        case .remove: return .remove(valueID)
+        case .preserveRemoval: return .preserveRemoval(valueID)
+        case .preserve:
+            let text = try bytes(Int(try integer(UInt8.self)), atMost: Limits.versionIDSize)
+            guard let version = text.withUnsafeBytes({ VersionID(validating: $0) }) else { throw damaged("it names a version by what is no version id") }
+            return .preserve(Value.Reference(id: valueID, version: version))
+        case nil: throw damaged("it holds a change of an unknown kind")
+        }
+    }
+
+    // MARK: Bytes across chunks
+
+    private mutating func isAtEnd() throws -> Bool {
+        while position == payload.count {
+            guard UInt64(nextChunk) < manifest.chunkCount else { return true }
+            try loadChunk()
+        }
+        return false
+    }
+
+    private mutating func loadChunk() throws {
+        try control.check(.reading, nextChunk, of: Int(clamping: manifest.chunkCount), doing: "Restoring the snapshot in \(source)")
+        let name = SnapshotLimits.chunkName(nextChunk)
+        guard let chunk = try read(nextChunk) else { throw damaged("\(name) is missing") }
+        guard manifest.chunkDigests.indices.contains(nextChunk), SnapshotChunk.digest(chunk) == manifest.chunkDigests[nextChunk] else {
+            throw damaged("\(name) is not what its manifest describes; it may belong to another snapshot, or be half-written")
+        }
+        guard let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { throw damaged("\(name) does not have the form of a chunk of this snapshot") }
+        self.payload = payload
+        position = 0
+        nextChunk += 1
+        totalSize += UInt64(chunk.count)
+    }
+
+    private mutating func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        let bytes = try bytes(MemoryLayout<T>.size, atMost: 8)
+        return bytes.withUnsafeBytes { T(littleEndian: $0.loadUnaligned(as: T.self)) }
+    }
+
+    private mutating func bytes(_ count: Int?, atMost limit: Int) throws -> [UInt8] {
+        var out: [UInt8] = []
+        try take(count, atMost: limit) { out.append(contentsOf: $0) }
+        return out
+    }
+    private mutating func skip(_ count: Int?, atMost limit: Int) throws { try take(count, atMost: limit) { _ in } }
+
+    private mutating func take(_ count: Int?, atMost limit: Int, _ use: (ArraySlice<UInt8>) -> Void) throws {
+        guard let count, count <= limit else { throw damaged("it names a size that no store can hold") }
+        var left = count
+        while left > 0 {
+            guard try !isAtEnd() else { throw damaged("it ends too early") }
+            let piece = min(left, payload.count - position)
+            use(payload[position..<(position + piece)])
+            position += piece
+            left -= piece
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import CLLVSShims
+
+/// Writes versions as a stream, cut into chunks (docs/snapshot.md). Holds one chunk at most.
+///
+///     chunk:   id (36) | encoding (1: 0 as it is, 1 deflated) | size of the payload (4) | payload
+///     stream:  the payloads, one after another: an entry per version, predecessors first
+///     entry:   size (8) | version file | number of changes (4) | changes by id
+///     change:  kind (1) | size (4) | id | insert, update: size (8) | bytes; preserve: size (1) | version id
+///
+/// All integers are little-endian.
+struct SnapshotWriter {
+    private let id: [UInt8]
+    private let put: (_ index: Int, _ chunk: [UInt8]) throws -> Void
+    private var payload: [UInt8] = []
+    private(set) var digests: [String] = []
+    private(set) var totalSize: UInt64 = 0
+
+    /// - Parameter put: called with each chunk, in order.
+    init(id: String, put: @escaping (_ index: Int, _ chunk: [UInt8]) throws -> Void) {
+        self.id = Array(id.utf8)
+        self.put = put
+        payload.reserveCapacity(SnapshotLimits.payloadSize)
+    }
+
+    mutating func append(_ version: Version, _ changes: [Value.Change]) throws {
+        let file = InterchangeEncoder.version(version)
+        try integer(UInt64(file.count))
+        try bytes(file)
+        try integer(UInt32(truncatingIfNeeded: changes.count))
+        for change in InterchangeOrder.sorted(changes) {
+            try integer(change.kind.rawValue)
+            try integer(UInt32(truncatingIfNeeded: change.id.bytes.count))
+            try bytes(change.id.bytes)
+            switch change {
+            case .insert(_, let data), .update(_, let data):
+                try integer(UInt64(data.count))
+                try bytes(data)
+            case .preserve(let reference):
+                let version = reference.version.withASCII { Array($0) }
+                try integer(UInt8(truncatingIfNeeded: version.count))
+                try bytes(version)
+            case .remove, .preserveRemoval: break
+            }
+        }
+    }
+
+    mutating func finish() throws {
+        if !payload.isEmpty || digests.isEmpty { try flush() }
+    }
+
+    private mutating func integer<T: FixedWidthInteger>(_ value: T) throws {
+        try withUnsafeBytes(of: value.littleEndian) { try append($0) }
+    }
+    private mutating func bytes(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try append($0) } }
+
+    private mutating func append(_ bytes: UnsafeRawBufferPointer) throws {
+        var start = 0
+        while start < bytes.count {
+            if payload.count == SnapshotLimits.payloadSize { try flush() }
+            let end = min(bytes.count, start + SnapshotLimits.payloadSize - payload.count)
+            payload.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+            start = end
+        }
+    }
+
+    private mutating func flush() throws {
+        guard digests.count < SnapshotLimits.chunkCount else {
+            throw StoreError(.tooLarge, "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks.")
+        }
+        let deflated = [UInt8](unsafeUninitializedCapacity: payload.count) { buffer, count in
+            count = payload.withUnsafeBytes { source in
+                guard let from = source.baseAddress, let to = buffer.baseAddress, source.count > 1 else { return 0 }
+                return llvs_shim_deflate(from, source.count, to, source.count - 1)
+            }
+        }
+        var chunk = id
+        chunk.reserveCapacity(SnapshotLimits.headerSize + payload.count)
+        chunk.append(deflated.isEmpty ? 0 : 1)
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: payload.count).littleEndian) { chunk.append(contentsOf: $0) }
+        chunk.append(contentsOf: deflated.isEmpty ? payload : deflated)
+        payload.removeAll(keepingCapacity: true)
+        try put(digests.count, chunk)
+        digests.append(SnapshotChunk.digest(chunk))
+        totalSize += UInt64(chunk.count)
+    }
+}
+
+/// One chunk file.
+enum SnapshotChunk {
+    /// SHA-256 in lower-case hexadecimal.
+    static func digest(_ chunk: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        let text = chunk.withUnsafeBytes { SHA256.digest($0) }.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The payload of a chunk whose digest is right; nil when it is not of this snapshot or has not the form.
+    static func payload(_ chunk: [UInt8], of snapshot: String) -> [UInt8]? {
+        chunk.withUnsafeBytes { bytes in
+            guard bytes.count >= SnapshotLimits.headerSize, bytes[..<SnapshotLimits.idSize].elementsEqual(snapshot.utf8) else { return nil }
+            let size = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: SnapshotLimits.idSize + 1, as: UInt32.self)))
+            let body = UnsafeRawBufferPointer(rebasing: bytes[SnapshotLimits.headerSize...])
+            guard size <= SnapshotLimits.payloadSize else { return nil }
+            switch bytes[SnapshotLimits.idSize] {
+            case 0: return body.count == size ? Array(body) : nil
+            case 1:
+                var whole = false
+                let payload = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                    guard let from = body.baseAddress, let to = buffer.baseAddress else { return }
+                    whole = llvs_shim_inflate(from, body.count, to, size) == 1
+                    count = whole ? size : 0
+                }
+                return whole ? payload : nil
+            default: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+/// Chunked dumps of a whole store beside an exchange, by which a new replica starts.
+///
+/// The layout is that of `snapshots/` in docs/interchange.md, the chunks' format that of docs/snapshot.md.
+/// Safe from all threads. At most one chunk and one version are held in memory.
+public struct Snapshots: Sendable {
+    /// The name of our format in manifests. Others are not read, and never replaced.
+    public static let format = "llvs-v1"
+
+    let store: Store
+    let transport: any ExchangeTransport
+
+    /// Of the snapshot area of `transport`, for `store`.
+    public init(store: Store, transport: any ExchangeTransport) {
+        self.store = store; self.transport = transport
+    }
+
+    // MARK: Into and from a directory of one's own
+
+    /// Writes a snapshot of the store to a directory, which is made when only its last component is missing.
+    /// Errors are those of `put`.
+    public static func write(_ store: Store, to directory: String, _ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+        try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control)
+    }
+    /// Restores a snapshot that `write`, or an exchange through that folder, left there. Errors are those of `restore`.
+    public static func restore(_ store: Store, from directory: String, _ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+        var options = FolderTransport.Options()
+        options.create = false
+        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options)).restore(control)
+    }
+
+    // MARK: The manifest
+
+    /// The manifest of the snapshot that is there: the newest of ours, else a foreign one, else nil. One or two small reads.
+    /// - Throws: `.snapshotDamaged` when there is none of ours and one that cannot be read; what the transport throws.
+    public func manifest() throws -> SnapshotManifest? { try find()?.manifest }
+
+    private struct Found {
+        var manifest: SnapshotManifest
+        /// What precedes the names of its files: "", or "llvs-v1/".
+        var prefix: String
+    }
+    private static let prefixes = ["", format + "/"]
+
+    private func find() throws -> Found? {
+        var foreign: Found?, ours: Found?, failure: StoreError?
+        for prefix in Snapshots.prefixes {
+            do {
+                guard let found = try readManifest(prefix) else { continue }
+                if found.manifest.isForeign { foreign = foreign ?? found }
+                else if found.manifest.createdAt > ours?.manifest.createdAt ?? -.infinity { ours = found }
+            } catch let error as StoreError where error.code == .snapshotDamaged { failure = failure ?? error }
+        }
+        if let ours { return ours }
+        if let failure { throw failure }
+        return foreign
+    }
+
+    private func readManifest(_ prefix: String) throws -> Found? {
+        let name = prefix + "manifest.json"
+        guard let bytes = try transport.readSnapshotFile(name) else { return nil }
+        return Found(manifest: try SnapshotManifest(bytes, file: "snapshots/\(name) in \(transport.description)"), prefix: prefix)
+    }
+
+    // MARK: Putting
+
+    /// Puts a snapshot of all versions, in place of an older one of ours. While that goes on there is none.
+    ///
+    /// A snapshot that another implementation put stays; ours goes beside it.
+    /// - Parameter control: called with stage `.writing`, in versions.
+    /// - Throws: `.invalidArgument` when the store has no versions; `.cancelled`; `.damaged`; what the transport throws.
+    public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+        _ = try store.reloadHistory()
+        guard let latest = try store.mostRecentHead() else {
+            throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet.")
+        }
+        let ids = try store.allVersionIDs()
+        let prefix = try isForeignAtRoot() ? Snapshots.prefixes[1] : Snapshots.prefixes[0]
+        // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.
+        try transport.deleteSnapshotFile(prefix + "manifest.json")
+        var manifest = SnapshotManifest(snapshotID: VersionID.random().description, createdAt: Clock.now(), latestVersionID: latest.id.description)
+        let transport = self.transport
+        var writer = SnapshotWriter(id: manifest.snapshotID) { index, chunk in
+            try transport.writeSnapshotFile(prefix + SnapshotLimits.chunkName(index), chunk)
+        }
+        for (i, id) in ids.enumerated() {
+            try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
+            guard let version = try store.version(id) else { continue }
+            try writer.append(version, try store.changes(madeIn: id))
+            manifest.versionCount += 1
+        }
+        try writer.finish()
+        try control.check(.writing, ids.count, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
+        manifest.chunkDigests = writer.digests
+        manifest.chunkCount = UInt64(writer.digests.count)
+        manifest.totalSize = writer.totalSize
+        try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
+        try removeStale(prefix, Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }))
+        return manifest
+    }
+
+    private func isForeignAtRoot() throws -> Bool {
+        do { return try readManifest("")?.manifest.isForeign ?? false } catch let error as StoreError where error.code == .snapshotDamaged { return false }
+    }
+
+    /// Removes chunks of an older, larger snapshot, and an older one of ours in the other place.
+    private func removeStale(_ prefix: String, _ current: Set<String>) throws {
+        for name in try transport.snapshotFileNames() {
+            let inFolder = name.utf8.starts(with: Snapshots.prefixes[1].utf8)
+            let isChunk = name.utf8.dropFirst(inFolder ? Snapshots.prefixes[1].utf8.count : 0).starts(with: "chunk-".utf8)
+            let isOurPlace = inFolder == !prefix.isEmpty
+            if isOurPlace ? isChunk && !current.contains(name) : inFolder { try transport.deleteSnapshotFile(name) }
+        }
+    }
+
+    // MARK: Restoring
+
+    /// Adds all versions of the snapshot to a store that is empty or holds one version.
+    ///
+    /// All of it is read and verified before the first version is added, so that a damaged one leaves the
+    /// store as it was. A cancelled or failed adding keeps what was added whole; an exchange brings the rest.
+    /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
+    /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
+    ///   transport throws, and what keeps the store from adding.
+    public func restore(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+        _ = try store.reloadHistory()
+        let count = try store.allVersionIDs().count
+        guard count <= 1 else {
+            throw StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty or holds one version; this one holds \(count). Use an exchange, or a new store.")
+        }
+        guard let found = try find() else {
+            throw StoreError(.snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
+        }
+        guard !found.manifest.isForeign else {
+            throw StoreError(.foreignSnapshot, "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which cannot be read here. Use an exchange.")
+        }
+        try verify(found, control)
+        try add(found, control)
+        return found.manifest
+    }
+
+    private func reader(_ found: Found, _ control: OperationControl) -> SnapshotReader {
+        let transport = self.transport
+        return SnapshotReader(found.manifest, from: transport.description, control) {
+            try transport.readSnapshotFile(found.prefix + SnapshotLimits.chunkName($0))
+        }
+    }
+
+    private func verify(_ found: Found, _ control: OperationControl) throws {
+        var reader = reader(found, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
+        while let received = try reader.next(keepingData: false) {
+            let id = received.version.id
+            try control.check(.verifying, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+            for predecessor in received.version.predecessors where !seen.contains(predecessor) {
+                throw reader.damaged("the version \(id) comes before its predecessor \(predecessor)")
+            }
+            for case .preserve(let reference) in received.changes where !seen.contains(reference.version) {
+                throw reader.damaged("the version \(id) preserves bytes of \(reference.version), which is not before it")
+            }
+            guard folded.insert(id.folded).inserted else { throw reader.damaged("the version \(id) is there twice") }
+            seen.insert(id)
+        }
+        for id in try store.allVersionIDs() where !seen.contains(id) && folded.contains(id.folded) {
+            throw StoreError(.storeNotEmpty, "The store's version \(id) and one of the snapshot have ids that differ by case only. Use a new store.", versionID: id.description)
+        }
+    }
+
+    private func add(_ found: Found, _ control: OperationControl) throws {
+        var reader = reader(found, control), batch: [Store.ReceivedVersion] = [], size = 0
+        while let received = try reader.next(keepingData: true) {
+            batch.append(received)
+            size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
+            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
+                try add(&batch, reader)
+                size = 0
+                try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+            }
+        }
+        try add(&batch, reader)
+    }
+
+    private func add(_ batch: inout [Store.ReceivedVersion], _ reader: SnapshotReader) throws {
+        for case .problem(let error) in try store.add(batch) {
+            throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) holds a version that cannot be added. \(error.message) What came before it was kept; use an exchange for the rest.", versionID: error.versionID)
+        }
+        batch = []
+    }
+}

@@ -1,0 +1,279 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Values too large for records, a file each, checksummed per block so that a part can be read and checked
+/// without the rest. All integers little-endian, all checksums CRC-32C.
+///
+///     header, 64 bytes                        table: checksum:4 for each block of 64 KiB
+///      0  8  magic "LLVSblb\n"                data:  the value's bytes
+///      8  4  format, 1
+///     12  4  block size, 65,536
+///     16 16  blob id
+///     32  8  bytes of data
+///     40  4  checksum of the table
+///     44 16  zero
+///     60  4  checksum of bytes 0..<60
+///
+/// A blob is written under its random name before the record that names it; one that no record names
+/// is garbage.
+final class BlobDirectory: @unchecked Sendable {
+    static let magic: UInt64 = 0x0A62_6C62_5356_4C4C
+    static let headerSize = 64
+    static let blockSize = 65_536
+
+    private let path: String
+    private let store: StoreDirectory
+    private let durability: Durability
+    private let system: FileSystem
+    private let lock = Lock()
+    /// Written here and not synced yet (at durability `normal`).
+    private var dirty: [String] = []
+    private var directoryIsDirty = false
+    /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
+    private var poison: StoreError?
+    private var open: [OpenBlob] = []
+    private static let openLimit = 16
+
+    /// A blob open for reading, with its table.
+    final class OpenBlob: Sendable {
+        let id: RandomName
+        let path: String
+        let file: OpenFile
+        let size: UInt64
+        let table: [UInt32]
+        var dataOffset: UInt64 { UInt64(BlobDirectory.headerSize + 4 * table.count) }
+        init(id: RandomName, path: String, file: OpenFile, size: UInt64, table: [UInt32]) {
+            self.id = id; self.path = path; self.file = file; self.size = size; self.table = table
+        }
+    }
+
+    init(path: String, store: StoreDirectory, durability: Durability, system: FileSystem) {
+        self.path = path; self.store = store; self.durability = durability; self.system = system
+    }
+
+    // MARK: Writing
+
+    /// Returns the blob's name and the bytes written.
+    func store(_ data: UnsafeRawBufferPointer) throws -> (BlobID, UInt64) {
+        let id = try posix("Naming a new blob in", path) { () throws(Errno) in try RandomName.random() }
+        let filePath = path + "/" + id.hex + ".blob"
+        let blocks = data.count / BlobDirectory.blockSize + (data.count % BlobDirectory.blockSize == 0 ? 0 : 1)
+        var head = [UInt8](repeating: 0, count: BlobDirectory.headerSize + 4 * blocks)
+        head.withUnsafeMutableBytes { head in
+            for block in 0..<blocks {
+                let from = block * BlobDirectory.blockSize
+                let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: data[from..<min(data.count, from + BlobDirectory.blockSize)]))
+                head.storeBytes(of: crc.littleEndian, toByteOffset: BlobDirectory.headerSize + 4 * block, as: UInt32.self)
+            }
+            head.storeBytes(of: BlobDirectory.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
+            head.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 8, as: UInt32.self)
+            head.storeBytes(of: UInt32(BlobDirectory.blockSize).littleEndian, toByteOffset: 12, as: UInt32.self)
+            id.store(in: head, at: 16)
+            head.storeBytes(of: UInt64(data.count).littleEndian, toByteOffset: 32, as: UInt64.self)
+            let table = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[BlobDirectory.headerSize...]))
+            head.storeBytes(of: table.littleEndian, toByteOffset: 40, as: UInt32.self)
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[0..<60]))
+            head.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
+        }
+        let file = try make(filePath)
+        do throws(Errno) {
+            try head.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
+            try system.write(file.descriptor, data, at: UInt64(head.count))
+            if durability == .full { try system.fdatasync(file.descriptor) }
+        } catch {
+            // No record names it, and none will.
+            try? System.unlink(filePath)
+            throw StoreError.posix(error, doing: "Writing a value of \(data.count) bytes to", path: filePath)
+        }
+        lock.withLock {
+            if durability != .full { dirty.append(filePath) }
+            directoryIsDirty = true
+        }
+        return (BlobID(high: id.high, low: id.low), UInt64(head.count) + UInt64(data.count))
+    }
+
+    private func make(_ filePath: String) throws -> OpenFile {
+        do throws(Errno) {
+            return try OpenFile(filePath, O_WRONLY | O_CREAT | O_EXCL)
+        } catch {
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath) }
+        }
+        try store.makeDirectories(path, system)
+        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_WRONLY | O_CREAT | O_EXCL) }
+    }
+
+    /// Makes durable what was stored here.
+    func sync() throws {
+        let (paths, directory, failure) = lock.withLock { (self.dirty, self.directoryIsDirty, self.poison) }
+        if let failure { throw failure }
+        for filePath in paths {
+            do throws(Errno) {
+                let file = try OpenFile(filePath, O_RDONLY)
+                try system.fdatasync(file.descriptor)
+            } catch {
+                let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath)
+                lock.withLock { self.poison = failure }
+                throw failure
+            }
+        }
+        if directory { try store.syncDirectory(path, system) }
+        if directory || !paths.isEmpty {
+            lock.withLock {
+                dirty.removeFirst(min(paths.count, dirty.count))
+                if dirty.isEmpty { directoryIsDirty = false }
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    func has(_ id: BlobID) -> Bool { (try? blob(RandomName(id))) != nil }
+
+    func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        let blob = try blob(RandomName(id))
+        guard offset <= blob.size, UInt64(buffer.count) <= blob.size - offset else {
+            throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(offset) of the blob \(blob.path) failed: it has \(blob.size). Verify the store.", path: blob.path)
+        }
+        let blockSize = UInt64(BlobDirectory.blockSize)
+        var done = 0
+        var spare: [UInt8] = []
+        while done < buffer.count {
+            let at = offset + UInt64(done)
+            let block = at / blockSize
+            let inBlock = Int(at % blockSize)
+            let length = Int(min(blockSize, blob.size - block * blockSize))
+            let wanted = min(length - inBlock, buffer.count - done)
+            if inBlock == 0, wanted == length {
+                // Whole blocks, as many as there are, go where they are wanted.
+                var whole = 0
+                var blocks = 0
+                while done + whole < buffer.count {
+                    let next = Int(min(blockSize, blob.size - (block + UInt64(blocks)) * blockSize))
+                    if next == 0 || done + whole + next > buffer.count || whole >= 1 << 20 { break }
+                    whole += next
+                    blocks += 1
+                }
+                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + whole])
+                try load(blob, at, target)
+                var from = 0
+                for i in 0..<blocks {
+                    let end = min(whole, from + BlobDirectory.blockSize)
+                    try check(blob, Int(block) + i, UnsafeRawBufferPointer(rebasing: target[from..<end]))
+                    from = end
+                }
+                done += whole
+            } else {
+                if spare.isEmpty { spare = [UInt8](repeating: 0, count: BlobDirectory.blockSize) }
+                try spare.withUnsafeMutableBytes { spare in
+                    let whole = UnsafeMutableRawBufferPointer(rebasing: spare[0..<length])
+                    try load(blob, block * blockSize, whole)
+                    try check(blob, Int(block), UnsafeRawBufferPointer(whole))
+                    if let to = buffer.baseAddress, let from = whole.baseAddress { memcpy(to + done, from + inBlock, wanted) }
+                }
+                done += wanted
+            }
+        }
+    }
+
+    /// Checks every block of every blob that is whole in length.
+    func verify(progress: (UInt64) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        let names = (try? System.names(in: path)) ?? []
+        var done: UInt64 = 0
+        for name in names.sorted() where name.hasSuffix(".blob") {
+            guard let id = RandomName(hex: name.dropLast(5)) else { continue }
+            do {
+                let blob = try blob(id)
+                var bytes = [UInt8](repeating: 0, count: BlobDirectory.blockSize * 16)
+                var at: UInt64 = 0
+                while at < blob.size {
+                    let count = Int(min(blob.size - at, UInt64(bytes.count)))
+                    try progress(done)
+                    do {
+                        try bytes.withUnsafeMutableBytes { try read(BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count])) }
+                    } catch let error as StoreError where error.code == .damaged || error.code == .io {
+                        try damage(StorageDamage(file: blob.path, offset: blob.dataOffset + at, message: error.message))
+                    }
+                    at += UInt64(count)
+                    done &+= UInt64(count)
+                }
+            } catch let error as StoreError where error.code == .damaged || error.code == .io || error.code == .permission {
+                try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message))
+            } catch let error as StoreError where error.code == .notFound {
+                continue  // Still on its way, or gone again.
+            }
+        }
+    }
+
+    func letGo() { lock.withLock { open = [] } }
+
+    private func load(_ blob: OpenBlob, _ at: UInt64, _ target: UnsafeMutableRawBufferPointer) throws {
+        let got = try posix("Reading the blob", blob.path) { () throws(Errno) in
+            try System.pread(blob.file.descriptor, target, at: blob.dataOffset + at)
+        }
+        if got < target.count {
+            forget(blob)
+            throw StoreError(.damaged, "Reading the blob \(blob.path) failed: it has become shorter than it was. Put back the whole file, or exchange with a store that has the value.", path: blob.path)
+        }
+    }
+
+    private func check(_ blob: OpenBlob, _ block: Int, _ bytes: UnsafeRawBufferPointer) throws {
+        guard block < blob.table.count, Bytes.crc32c(bytes) == blob.table[block] else {
+            forget(blob)
+            throw StoreError(.damaged, "A value is damaged: block \(block) of the blob \(blob.path) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: blob.path)
+        }
+    }
+
+    private func forget(_ blob: OpenBlob) { lock.withLock { open.removeAll { $0 === blob } } }
+
+    /// The blob, open and with a checked table.
+    /// - Throws: `.notFound` when it is not here, or not wholly.
+    private func blob(_ id: RandomName) throws -> OpenBlob {
+        let known: OpenBlob? = lock.withLock {
+            guard let i = open.firstIndex(where: { $0.id == id }) else { return nil }
+            let blob = open.remove(at: i)
+            open.append(blob)
+            return blob
+        }
+        if let known { return known }
+        let filePath = path + "/" + id.hex + ".blob"
+        let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_RDONLY) }
+        let damaged = StoreError(.damaged, "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
+        let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here yet. Wait for the sync to finish.", path: filePath)
+        let fileSize = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor).size }
+        guard fileSize >= UInt64(BlobDirectory.headerSize) else { throw incomplete }
+        let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)
+        let (size, tableChecksum): (UInt64, UInt32) = try header.withUnsafeBytes { b in
+            guard FrameFormat.load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])),
+                  FrameFormat.load(b, 0, UInt64.self) == BlobDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
+                  FrameFormat.load(b, 12, UInt32.self) == UInt32(BlobDirectory.blockSize), RandomName(loading: b, at: 16) == id else { throw damaged }
+            return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self))
+        }
+        let blocks = size / UInt64(BlobDirectory.blockSize) + (size % UInt64(BlobDirectory.blockSize) == 0 ? 0 : 1)
+        // Before memory is taken for the table: the file must be as long as its header says.
+        guard size <= fileSize, blocks * 4 <= fileSize - size, fileSize - size - blocks * 4 >= UInt64(BlobDirectory.headerSize), let count = Int(exactly: blocks) else { throw incomplete }
+        let table = try bytes(of: file, filePath, at: UInt64(BlobDirectory.headerSize), count * 4)
+        let blob: OpenBlob = try table.withUnsafeBytes { b in
+            guard Bytes.crc32c(b) == tableChecksum else { throw damaged }
+            return OpenBlob(id: id, path: filePath, file: file, size: size, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
+        }
+        lock.withLock {
+            if open.count >= BlobDirectory.openLimit { open.removeFirst() }
+            open.append(blob)
+        }
+        return blob
+    }
+
+    private func bytes(of file: OpenFile, _ filePath: String, at offset: UInt64, _ count: Int) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = try posix("Reading the blob", filePath) { () throws(Errno) in
+            try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: offset) }
+        }
+        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here.", path: filePath) }
+        return bytes
+    }
+}

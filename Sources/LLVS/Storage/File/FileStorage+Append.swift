@@ -1,0 +1,128 @@
+extension FileStorage {
+    /// Batches up to this size are written in one call.
+    static let scratchSize = 256 << 10
+
+    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+        guard !records.isEmpty else { return [] }
+        if isReadOnly { throw StorageRange.readOnly(description) }
+        let frameSize = try SegmentWriter.frameSize(records, of: description)
+        appending.lock()
+        defer { appending.unlock() }
+        let (writer, segment) = try writer(for: frameSize)
+        do {
+            let places = try writer.append(records, frameSize: frameSize, segment: segment.index, scratch: scratch)
+            state.lock()
+            segment.position = writer.end
+            durability.serial &+= 1
+            counters.bytesWritten &+= UInt64(frameSize)
+            state.unlock()
+            return places
+        } catch {
+            abandon(writer, segment)
+            if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
+                // No frame in it was ever whole: on a full disk its bytes are better free.
+                try? System.unlink(writer.path)
+            }
+            throw error
+        }
+    }
+
+    /// The segment to append to; a new one where there is none, or the present one is full. Under `appending`.
+    func writer(for frameSize: Int) throws -> (SegmentWriter, Segment) {
+        state.lock()
+        if closed { state.unlock(); throw StorageRange.closed(description) }
+        if let writer, let segment = durability.ownSegment, writer.end == 0 || writer.end &+ UInt64(frameSize) <= options.segmentLimit {
+            state.unlock()
+            return (writer, segment)
+        }
+        let full = writer, fullSegment = durability.ownSegment
+        state.unlock()
+        if let full, let fullSegment { finish(full, fullSegment) }
+        if scratch.count == 0 { scratch = .allocate(byteCount: FileStorage.scratchSize, alignment: 16) }
+        let new = try makeWriter()
+        let segment = try state.withLock {
+            let segment = try segmentLocked(named: new.id.hex + ".seg")
+            segment.id = new.id
+            install(new.file, for: segment)
+            writer = new
+            durability.ownSegment = segment
+            durability.segmentsDirectory = true
+            return segment
+        }
+        return (new, segment)
+    }
+
+    private func makeWriter() throws -> SegmentWriter {
+        do {
+            return try SegmentWriter(directory: directory.segments, system: options.system)
+        } catch let error as StoreError where error.code == .notFound {
+            // Syncing programs and version control drop empty directories.
+            try directory.makeDirectories(directory.segments, options.system)
+            return try SegmentWriter(directory: directory.segments, system: options.system)
+        }
+    }
+
+    /// Seals a segment that is full. Its bytes must be durable first: the seal says that they need no checking.
+    private func finish(_ full: SegmentWriter, _ segment: Segment) {
+        do {
+            try options.system.fdatasync(full.file.descriptor)
+            syncGroup.counted()
+            state.withLock { segment.durable = segment.position }
+            try full.seal()
+            state.withLock { segment.complete = true }
+            retire()
+        } catch {
+            Log.write(.warning, "Sealing the segment \(full.path) failed: \(error). It is left unsealed, and what is not known to be on the disk is written anew.")
+            lose(full, segment)
+        }
+    }
+
+    /// A write failed: nothing more goes into this segment. What it holds is still to be synced. Under `appending`.
+    func abandon(_ writer: SegmentWriter, _ segment: Segment) {
+        state.withLock {
+            if segment.durable < segment.position { durability.retired.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment)) }
+        }
+        retire()
+    }
+
+    /// A sync failed, or the file is no longer the one in the directory: what is not known to be durable
+    /// is to be written anew. (The system may have dropped the bytes; syncing again would say it is fine.) Under `appending`.
+    func lose(_ writer: SegmentWriter, _ segment: Segment) {
+        state.withLock {
+            if segment.durable < segment.position { durability.lost.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment)) }
+        }
+        retire()
+    }
+
+    private func retire() {
+        state.withLock { writer = nil; durability.ownSegment = nil }
+    }
+
+    /// Writes anew, in a segment that works, the frames whose sync failed. Under `appending`.
+    func rewriteLost() throws {
+        while let own = state.withLock({ durability.lost.first }) {
+            let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
+            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: false, thorough: true, inspector: nil, buffer: ScanBuffer())
+            try check.run(found: { _, _, _ in }, damage: { _ in })
+            guard check.position == end else {
+                throw StoreError(.io, "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.", path: own.path)
+            }
+            var at = from
+            while at < end {
+                let (writer, segment) = try writer(for: 0)
+                do throws(Errno) {
+                    at = try writer.copyFrame(from: own.file, sourceID: own.id, at: at, scratch: scratch)
+                } catch {
+                    abandon(writer, segment)
+                    if writer.end == 0 { try? System.unlink(writer.path) }
+                    throw StoreError.posix(error, doing: "Writing versions anew to the segment", path: writer.path)
+                }
+                state.withLock {
+                    segment.position = writer.end
+                    durability.serial &+= 1
+                }
+            }
+            state.withLock { if !durability.lost.isEmpty { durability.lost.removeFirst() } }
+        }
+    }
+}

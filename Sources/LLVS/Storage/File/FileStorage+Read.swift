@@ -1,0 +1,91 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension FileStorage {
+    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
+        let (position, overflow) = place.offset.addingReportingOverflow(offset)
+        guard !overflow else { throw StorageRange.unknownPlace(description) }
+        let file = try file(of: place.segment)
+        if try fill(buffer, file, position, place) { return }
+        // Shorter than it was. Perhaps another file was put in its place: look again, by path.
+        state.withLock {
+            if Int(place.segment) < segments.count, segments[Int(place.segment)].file === file { forget(segments[Int(place.segment)]) }
+        }
+        if try fill(buffer, self.file(of: place.segment), position, place) { return }
+        let path = path(of: place)
+        throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. Put back the longer copy, or exchange with a store that has the versions.", path: path)
+    }
+
+    private func fill(_ buffer: UnsafeMutableRawBufferPointer, _ file: OpenFile, _ position: UInt64, _ place: RecordPlace) throws -> Bool {
+        do throws(Errno) { return try System.pread(file.descriptor, buffer, at: position) == buffer.count } catch {
+            throw StoreError.posix(error, doing: "Reading the segment", path: path(of: place))
+        }
+    }
+
+    private func path(of place: RecordPlace) -> String {
+        state.withLock { Int(place.segment) < segments.count ? directory.segments + "/" + segments[Int(place.segment)].name : directory.segments }
+    }
+
+    /// The segment's file, open.
+    private func file(of index: UInt32) throws -> OpenFile {
+        state.lock()
+        guard !closed else { state.unlock(); throw StorageRange.closed(description) }
+        guard Int(index) < segments.count else { state.unlock(); throw StorageRange.unknownPlace(description) }
+        let segment = segments[Int(index)]
+        useClock &+= 1
+        segment.lastUse = useClock
+        if let file = segment.pinned ?? segment.file { state.unlock(); return file }
+        let (name, id) = (segment.name, segment.id)
+        state.unlock()
+
+        let path = directory.segments + "/" + name
+        let file: OpenFile
+        do throws(Errno) {
+            file = try OpenFile(path, O_RDONLY)
+        } catch {
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Opening the segment", path: path) }
+            throw StoreError(.damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.", path: path)
+        }
+        var header = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
+        let found = try posix("Reading the segment", path) { () throws(Errno) in
+            try header.filled { (b) throws(Errno) in
+                try System.pread(file.descriptor, b, at: 0) == b.count ? FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)) : nil
+            }
+        }
+        if let found, let id, found.id != id {
+            throw StoreError(.damaged, "Reading the segment \(path) failed: another segment was put in its place. Put it back, or exchange with a store that has the versions.", path: path)
+        }
+        return try state.withLock {
+            try checkOpen()
+            if let other = segment.file { return other }
+            install(file, for: segment)
+            return file
+        }
+    }
+
+    /// Keeps the file open for reading, and lets go of the one unused longest where there are too many. Under `state`.
+    func install(_ file: OpenFile, for segment: Segment) {
+        useClock &+= 1
+        segment.lastUse = useClock
+        if segment.file == nil { opened.append(Int(segment.index)) }
+        segment.file = file
+        while opened.count > max(1, options.openFiles) {
+            var oldest = 0
+            for i in opened.indices where segments[opened[i]].lastUse < segments[opened[oldest]].lastUse { oldest = i }
+            segments[opened[oldest]].file = nil
+            opened.remove(at: oldest)
+        }
+    }
+
+    /// Under `state`.
+    func forget(_ segment: Segment) {
+        segment.file = nil
+        opened.removeAll { $0 == Int(segment.index) }
+    }
+}

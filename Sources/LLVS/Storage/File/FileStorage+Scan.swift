@@ -1,0 +1,187 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension FileStorage {
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+        try state.withLock { try checkOpen() }
+        var changed: [(segment: Segment, path: String, modified: Int64)] = []
+        for name in try segmentNames() {
+            let (segment, skip, look) = try state.withLock {
+                try checkOpen()
+                let segment = try segmentLocked(named: name)
+                return (segment, segment.complete || segment === durability.ownSegment, segment.look)
+            }
+            if skip { continue }
+            let path = directory.segments + "/" + name
+            let status: System.Status
+            do throws(Errno) { status = try System.status(path) } catch {
+                if error.code == ENOENT { continue }
+                throw StoreError.posix(error, doing: "Looking at the segment", path: path)
+            }
+            if status != look, status.isRegularFile { changed.append((segment, path, status.modified)) }
+        }
+        // Those written earlier first: versions then mostly come after those that they build on.
+        changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
+        let buffer = ScanBuffer()
+        for (segment, path, _) in changed { try scan(segment, path, buffer, found) }
+        try keepOwnSegment()
+    }
+
+    /// The files in `segments/`. A file that a syncing program set aside under a changed name ("x (conflict).seg")
+    /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
+    func segmentNames() throws -> [String] {
+        do throws(Errno) {
+            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }.sorted()
+        } catch {
+            if error.code == ENOENT, state.withLock({ segments.isEmpty }) { return [] }
+            throw StoreError.posix(error, doing: "Listing the segments in", path: directory.segments)
+        }
+    }
+
+    /// The segment of that name, new or known. Under `state`.
+    func segmentLocked(named name: String) throws -> Segment {
+        if let index = segmentsByName[name] { return segments[index] }
+        guard let index = UInt32(exactly: segments.count) else {
+            throw StoreError(.tooLarge, "\(description) has too many segments.", path: directory.segments)
+        }
+        let segment = Segment(index: index, name: name)
+        segmentsByName[name] = segments.count
+        segments.append(segment)
+        return segment
+    }
+
+    private func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void) throws {
+        var callback: (any Error)?
+        do {
+            // By path each time: a syncing program may have put another file in its place.
+            let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
+            let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
+            guard let (id, start, problem) = try begin(segment, file, path, status.size) else {
+                state.withLock { segment.look = status }
+                return
+            }
+            var scanner = SegmentScanner(
+                file: file, path: path, id: id, from: start, size: status.size, sealed: try isSealed(file, path, id, status.size),
+                thorough: false, inspector: options.inspector, buffer: buffer)
+            var reported = false
+            defer {
+                let (position, finished) = (scanner.position, scanner.finished)
+                // A damaged header costs nothing while the frames are whole; without any it is not there yet.
+                if problem == nil || position > start {
+                    state.withLock {
+                        segment.id = id
+                        segment.position = position
+                        segment.complete = finished
+                        if reported, !isReadOnly {
+                            durability.foreign.insert(Int(segment.index))
+                            durability.segmentsDirectory = true
+                            durability.serial &+= 1
+                        }
+                        if let problem { remember(problem) }
+                    }
+                }
+            }
+            try scanner.run(found: { offset, length, prefix in
+                reported = true
+                do {
+                    try found(ScannedRecord(place: RecordPlace(segment: segment.index, offset: offset, length: length), prefix: prefix))
+                } catch {
+                    callback = error
+                    throw error
+                }
+            }, damage: { damage in
+                state.withLock { remember(damage) }
+                Log.write(.warning, "\(damage.file) at \(damage.offset): \(damage.message)")
+            })
+            state.withLock {
+                segment.look = status
+                install(file, for: segment)
+            }
+        } catch let error as StoreError where callback == nil {
+            switch error.code {
+            case .notFound: return
+            case .io, .permission:
+                // One file that cannot be read must not keep the others from being opened.
+                state.withLock { remember(StorageDamage(file: path, offset: segment.position, message: error.message)) }
+            default: throw error
+            }
+        }
+    }
+
+    /// The segment's id, where to go on, and what is wrong with its header. Nil: there is nothing to read (yet).
+    private func begin(_ segment: Segment, _ file: OpenFile, _ path: String, _ size: UInt64) throws -> (RandomName, UInt64, StorageDamage?)? {
+        let (known, position) = state.withLock { (segment.id, segment.position) }
+        if let known, position > 0 {
+            // Shrunken: an older copy was put in its place. It comes back, or reading says what is missing.
+            return size > position ? (known, position, nil) : nil
+        }
+        return try SegmentFile.begin(file, path, name: segment.name, size: size) { damage in state.withLock { remember(damage) } }
+    }
+
+    private func isSealed(_ file: OpenFile, _ path: String, _ id: RandomName, _ size: UInt64) throws -> Bool {
+        try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, size) }
+    }
+
+    /// Whether our segment is still the file of its name. A syncing program that put an older copy in its
+    /// place would leave us writing where nobody looks: then all of it is written anew.
+    private func keepOwnSegment() throws {
+        guard let (writer, _) = state.withLock({ writer.flatMap { w in durability.ownSegment.map { (w, $0) } } }), writer.end > 0 else { return }
+        let there = try? System.status(writer.path), ours = try? System.status(writer.file.descriptor)
+        guard let ours, there?.inode != ours.inode else { return }
+        appending.lock()
+        defer { appending.unlock() }
+        guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
+        Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
+        state.withLock {
+            segment.durable = 0
+            segment.pinned = writer.file
+        }
+        lose(writer, segment)
+        try rewriteLost()
+    }
+}
+
+/// The two ends of a segment's file.
+enum SegmentFile {
+    /// The segment's id, where its frames begin, and what is wrong with its header (kept only where frames are
+    /// found). Nil: nothing to read, yet or at all; then `damage` is told why, if that is so for good.
+    static func begin(_ file: OpenFile, _ path: String, name: String, size: UInt64, damage: (StorageDamage) -> Void) throws -> (RandomName, UInt64, StorageDamage?)? {
+        let headerSize = UInt64(FrameFormat.segmentHeaderSize)
+        guard size >= headerSize else { return nil }
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
+        let header = try posix("Reading the segment", path) { () throws(Errno) in
+            try bytes.filled { (b) throws(Errno) in
+                try System.pread(file.descriptor, b, at: 0) == b.count ? FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)) : nil
+            }
+        }
+        let named = RandomName(hex: name.dropLast(4))
+        guard let header else {
+            // The frames carry the id as well, so with the id from the file's name they can be read without the header.
+            return named.map { ($0, headerSize, StorageDamage(file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.")) }
+        }
+        guard header.format == FrameFormat.format else {
+            damage(StorageDamage(file: path, offset: 0, message: "The segment has format \(header.format), which this version of the library does not know. Use a newer version of the library."))
+            return nil
+        }
+        if let named, named != header.id {
+            damage(StorageDamage(file: path, offset: 0, message: "The file is a segment of another name, \(header.id.hex).seg; it was renamed or copied. It is not read: give it back its name."))
+            return nil
+        }
+        return (header.id, headerSize, nil)
+    }
+
+    static func isSealed(_ file: OpenFile, _ id: RandomName, _ size: UInt64) throws(Errno) -> Bool {
+        let sealSize = UInt64(FrameFormat.sealSize)
+        guard size >= UInt64(FrameFormat.segmentHeaderSize) + sealSize else { return false }
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
+        return try bytes.filled { (b) throws(Errno) in
+            try System.pread(file.descriptor, b, at: size - sealSize) == b.count
+                && FrameFormat.isSeal(UnsafeRawBufferPointer(b), id: id, offset: size - sealSize)
+        }
+    }
+}

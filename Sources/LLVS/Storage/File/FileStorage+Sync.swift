@@ -1,0 +1,176 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What is not known to be on the medium. Guarded by the storage's `state`.
+struct DurabilityState {
+    /// A segment of ours that is not written any more.
+    struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
+
+    /// Grows with all that a sync would cover.
+    var serial: UInt64 = 0
+    /// The segment that the writer writes.
+    var ownSegment: Segment?
+    /// To be synced.
+    var retired: [Own] = []
+    /// To be written anew, from `durable` to `position`: a sync of them failed.
+    var lost: [Own] = []
+    /// Segments of others whose records `scan` reported.
+    var foreign: Set<Int> = []
+    /// A file was made in `segments/`, by whomever.
+    var segmentsDirectory = false
+}
+
+/// Lets callers who wait for the disk at once share one sync.
+final class SyncGroup: @unchecked Sendable {
+    private let lock = Lock()
+    private let done = Condition()
+    private var running = false
+    private var covered: UInt64 = 0
+    private var syncs: UInt64 = 0
+
+    var count: UInt64 { lock.withLock { syncs } }
+    func counted() { lock.withLock { syncs &+= 1 } }
+
+    /// Returns once a sync has covered `serial`. `work` syncs and returns what it covered; where it fails
+    /// only its own caller gets the error, the others try again.
+    func run(until serial: UInt64, _ work: () throws -> UInt64) throws {
+        lock.lock()
+        while covered < serial, running { done.wait(lock) }
+        if covered >= serial { lock.unlock(); return }
+        running = true
+        lock.unlock()
+        let result = Result { try work() }
+        lock.lock()
+        running = false
+        if case .success(let reached) = result { covered = max(covered, reached) }
+        done.broadcast()
+        lock.unlock()
+        _ = try result.get()
+    }
+}
+
+extension FileStorage {
+    public func sync() throws {
+        let serial = try state.withLock { try checkOpen(); return durability.serial }
+        if isReadOnly { return }
+        try syncGroup.run(until: serial) { try makeDurable(foreign: true, appendingHeld: false) }
+    }
+
+    /// Syncs all that is not known to be durable and returns the serial that this covers. `foreign`: what others wrote, too.
+    func makeDurable(foreign: Bool, appendingHeld: Bool) throws -> UInt64 {
+        do {
+            if state.withLock({ !durability.lost.isEmpty }) {
+                if !appendingHeld { appending.lock() }
+                defer { if !appendingHeld { appending.unlock() } }
+                try rewriteLost()
+            }
+            let serial = state.withLock { durability.serial }
+            // Blobs before the records that name them, others' records before ours that build on them.
+            try syncGroup.counting(blobs.sync)
+            if foreign { try syncForeign() }
+            try syncRetired()
+            try syncWriter(appendingHeld: appendingHeld)
+            if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
+                do { try syncGroup.counting { try directory.syncDirectory(directory.segments, options.system) } } catch {
+                    state.withLock { durability.segmentsDirectory = true }
+                    throw error
+                }
+            }
+            return serial
+        } catch let error as StoreError {
+            throw StoreError(.unknownOutcome, "\(error.message) What was added to \(description) last is stored and can be read, but whether it would survive a power cut is not known. Storing it again under the same version id is harmless.", path: error.path ?? directory.path)
+        }
+    }
+
+    private func syncWriter(appendingHeld: Bool) throws {
+        state.lock()
+        guard let writer, let segment = durability.ownSegment, segment.durable < segment.position else { state.unlock(); return }
+        let end = segment.position
+        state.unlock()
+        do throws(Errno) {
+            try options.system.fdatasync(writer.file.descriptor)
+            syncGroup.counted()
+            state.withLock { segment.durable = max(segment.durable, end) }
+        } catch {
+            if !appendingHeld { appending.lock() }
+            // Unless an append has given it up meanwhile.
+            if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
+            if !appendingHeld { appending.unlock() }
+            throw StoreError.posix(error, doing: "Syncing the segment", path: writer.path)
+        }
+    }
+
+    private func syncRetired() throws {
+        while let own = state.withLock({ durability.retired.first }) {
+            let end = state.withLock { own.segment.position }
+            do throws(Errno) {
+                try options.system.fdatasync(own.file.descriptor)
+                syncGroup.counted()
+            } catch {
+                moveToLost(own.segment)
+                throw StoreError.posix(error, doing: "Syncing the segment", path: own.path)
+            }
+            state.withLock {
+                own.segment.durable = max(own.segment.durable, end)
+                durability.retired.removeAll { $0.segment === own.segment }
+            }
+        }
+    }
+
+    private func moveToLost(_ segment: Segment) {
+        state.withLock {
+            durability.lost += durability.retired.filter { $0.segment === segment }
+            durability.retired.removeAll { $0.segment === segment }
+        }
+    }
+
+    /// Others' segments, and with them whatever blobs they name, of which nothing is known here.
+    private func syncForeign() throws {
+        let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
+        guard !pending.isEmpty else { return }
+        let haveBlobs = (try? System.status(directory.blobs)) != nil
+        // A sync costs a flush of the disk even when there is nothing to write: many files at once are
+        // better done by one call for the whole file system.
+        var wholesale = false
+        if haveBlobs || pending.count > 4 {
+            wholesale = try posix("Syncing", directory.path) { () throws(Errno) in
+                try System.syncfs(try OpenFile(directory.path, O_RDONLY | O_DIRECTORY).descriptor)
+            }
+            syncGroup.counted()
+        }
+        if !wholesale {
+            for segment in pending { try syncFile(directory.segments + "/" + segment.name) }
+            if haveBlobs {
+                for name in (try? System.names(in: directory.blobs)) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobs + "/" + name) }
+                try directory.syncDirectory(directory.blobs, options.system)
+            }
+        }
+        state.withLock {
+            for segment in pending where segment.index < segments.count {
+                let known = segments[segment.index]
+                known.durable = max(known.durable, segment.end)
+                if known.durable >= known.position { durability.foreign.remove(segment.index) }
+            }
+        }
+    }
+
+    private func syncFile(_ path: String) throws {
+        do throws(Errno) {
+            let file = try OpenFile(path, O_RDONLY)
+            try options.system.fdatasync(file.descriptor)
+            syncGroup.counted()
+        } catch {
+            // Gone: moved elsewhere by whoever tidies up.
+            if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: path) }
+        }
+    }
+}
+
+extension SyncGroup {
+    fileprivate func counting(_ body: () throws -> Void) throws { try body(); counted() }
+}

@@ -1,0 +1,77 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension FileStorage {
+    /// Reads every byte of every segment and blob. Touches nothing of what `scan` knows, so it may run beside readers.
+    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        let known = try state.withLock { try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) } }
+        for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
+
+        let names = try segmentNames()
+        var total = 0
+        for path in names.map({ directory.segments + "/" + $0 }) + ((try? System.names(in: directory.blobs)) ?? []).map({ directory.blobs + "/" + $0 }) {
+            total = total &+ Int(clamping: (try? System.status(path))?.size ?? 0)
+        }
+        var done = 0
+        let what = "Verifying \(description)"
+        let there = Set(names)
+        for segment in known where !there.contains(segment.name) {
+            try damage(StorageDamage(file: directory.segments + "/" + segment.name, offset: 0, message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
+        }
+        let buffer = ScanBuffer()
+        for name in names {
+            try control.check(.verifying, done, of: total, doing: what)
+            let end = known.first { $0.name == name }?.end ?? 0
+            done = done &+ Int(clamping: try verify(name, knownTo: end, buffer, found, damage) { at in
+                try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
+            })
+        }
+        try blobs.verify(progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
+        try control.check(.verifying, total, of: total, doing: what)
+    }
+
+    /// Returns the segment's size.
+    private func verify(_ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
+                        _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void) throws -> UInt64 {
+        let path = directory.segments + "/" + name
+        let file: OpenFile
+        let status: System.Status
+        do throws(Errno) {
+            file = try OpenFile(path, O_RDONLY)
+            status = try System.status(file.descriptor)
+        } catch {
+            try damage(StorageDamage(file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message))
+            return 0
+        }
+        guard status.isRegularFile else { return 0 }
+        if status.size < end {
+            try damage(StorageDamage(file: path, offset: status.size, message: "The segment has become shorter than it was: \(end) bytes were read from it before. Put back the longer copy, or exchange with a store that has the versions."))
+        }
+        var met: [StorageDamage] = []
+        guard let (id, start, problem) = try SegmentFile.begin(file, path, name: name, size: status.size, damage: { met.append($0) }) else {
+            for one in met { try damage(one) }
+            return status.size
+        }
+        let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, status.size) }
+        var scanner = SegmentScanner(file: file, path: path, id: id, from: start, size: status.size, sealed: sealed, thorough: true, inspector: options.inspector, buffer: buffer)
+        let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
+        // The closures are called while `run` lasts only.
+        try withoutActuallyEscaping(progress) { progress in
+            scanner.progress = progress
+            defer { scanner.progress = { _ in } }
+            try scanner.run(found: { offset, length, prefix in
+                try found(ScannedRecord(place: RecordPlace(segment: segment, offset: offset, length: length), prefix: prefix))
+            }, damage: damage)
+        }
+        if let problem, scanner.position > start { try damage(problem) }
+        if scanner.position < end, status.size >= end {
+            try damage(StorageDamage(file: path, offset: scanner.position, message: "The segment's end is damaged: whole versions were read from there before. Exchange with a store that has them."))
+        }
+        return status.size
+    }
+}

@@ -1,0 +1,212 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The default storage: a directory of append-only segments, each written by one handle of one
+/// process ever, that processes and a folder-syncing program may share.
+///
+///     store/
+///         llvs-store              the marker: "LLVS store", "format 1"
+///         segments/<32 hex>.seg   records (see `FrameFormat`)
+///         blobs/<32 hex>.blob     large values (see `BlobFile`)
+///         cache/<name>.cache      derived; may be deleted at any time
+///
+/// Opening and reading write nothing in an existing store. `append` costs one system call; `scan` one
+/// look per segment that is not sealed, plus what is new; `read` one system call. On a network file
+/// system one host only may use a store at a time: locks and the order of writes are not kept between hosts.
+public final class FileStorage: Storage, @unchecked Sendable {
+    public struct Options: Sendable {
+        /// Makes the store where there is none.
+        public var create = true
+        /// Never writes anything (caches go to memory, or to `cacheDirectory` where given).
+        public var readOnly = false
+        /// At `full`, a blob is durable before the record that names it is written.
+        public var durability = Durability.full
+        /// Where caches are kept; nil: in the store. To be outside of a synced folder, and of one store alone.
+        public var cacheDirectory: String?
+        /// Bytes at which a segment is sealed and the next begun. A larger batch is fine.
+        public var segmentLimit: UInt64 = 64 << 20
+        /// Segments kept open for reading.
+        public var openFiles = 64
+        /// Names versions in damage reports.
+        public var inspector: RecordInspector?
+        /// Tests put failing system calls here.
+        var system = FileSystem()
+        public init() {}
+    }
+
+    public let description: String
+    public let isReadOnly: Bool
+    public let blobThreshold: Int? = 1 << 20
+
+    let directory: StoreDirectory
+    let options: Options
+    let blobs: BlobDirectory
+    let caches: CacheDirectory
+
+    /// Held while writing to segments; taken before `state`, never while holding it.
+    let appending = Lock()
+    /// Reused by all appends; touched under `appending` only.
+    var scratch = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    /// Guards all that follows; held for moments, never during a system call.
+    let state = Lock()
+    var closed = false
+    var segments: [Segment] = []
+    var segmentsByName: [String: Int] = [:]
+    /// The indices of the segments that are open for reading.
+    var opened: [Int] = []
+    var useClock: UInt64 = 0
+    var writer: SegmentWriter?
+    var damageList: [StorageDamage] = []
+    var damageSet: Set<StorageDamage> = []
+    var durability = DurabilityState()
+    var counters = StorageStatistics()
+    /// Syncs, under a lock of its own.
+    let syncGroup = SyncGroup()
+
+    /// Opens the store at `path`, or makes one there.
+    /// - Throws: `.notFound`, `.notAStore`, `.notADirectory`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.io`.
+    public init(path: String, options: Options = Options()) throws {
+        let directory = try StoreDirectory(path)
+        self.directory = directory
+        self.options = options
+        description = "the store at \(directory.path)"
+        isReadOnly = options.readOnly
+        let damages = try directory.open(create: options.create && !options.readOnly, durably: options.system)
+        blobs = BlobDirectory(path: directory.blobs, store: directory, durability: options.durability, system: options.system)
+        caches = try CacheDirectory(path: options.cacheDirectory ?? directory.path + "/cache", writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
+        damageList = damages
+        damageSet = Set(damages)
+    }
+
+    deinit { scratch.deallocate() }
+
+    public var damages: [StorageDamage] { state.withLock { damageList } }
+
+    public var statistics: StorageStatistics {
+        var all = state.withLock { counters }
+        all.syncs = syncGroup.count
+        for (path, isSegments) in [(directory.segments, true), (directory.blobs, false), (caches.path, false)] {
+            guard let names = try? System.names(in: path) else { continue }
+            for name in names {
+                guard let status = try? System.status(path + "/" + name), status.isRegularFile else { continue }
+                all.bytes &+= status.size
+                if isSegments, name.hasSuffix(".seg") { all.segments &+= 1 }
+            }
+        }
+        return all
+    }
+
+    /// Everything is synced, and our segment sealed: the next to open the store need not check it.
+    public func close(discarding: Bool) throws {
+        if discarding { discard(); return }
+        appending.lock()
+        defer { appending.unlock() }
+        if state.withLock({ closed }) { return }
+        var failure: (any Error)?
+        if !isReadOnly {
+            do {
+                _ = try makeDurable(foreign: false, appendingHeld: true)
+                if let writer = state.withLock({ self.writer }) {
+                    // A seal that is not written costs the next opener some checking, nothing else.
+                    try? writer.seal()
+                }
+            } catch { failure = error }
+        }
+        letGo()
+        if let failure { throw failure }
+    }
+
+    /// After a fork: closes our descriptors. The parent's locks stay (they belong to the open file that
+    /// both share), and where a lock of ours was held by a thread that is not here, its descriptors stay too.
+    private func discard() {
+        guard pthread_mutex_trylock(state.raw) == 0 else { return }
+        state.unlock()
+        letGo()
+    }
+
+    private func letGo() {
+        state.withLock {
+            closed = true
+            writer = nil
+            segments = []
+            segmentsByName = [:]
+            opened = []
+            durability = DurabilityState()
+        }
+        blobs.letGo()
+    }
+
+    func checkOpen() throws { if closed { throw StorageRange.closed(description) } }
+
+    func checkWritable() throws {
+        try state.withLock { try checkOpen() }
+        if isReadOnly { throw StorageRange.readOnly(description) }
+    }
+
+    /// Remembers a damage; whether it is new. Under `state`.
+    func remember(_ damage: StorageDamage) {
+        if damageSet.insert(damage).inserted { damageList.append(damage) }
+    }
+
+    // MARK: Blobs and caches
+
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
+        try checkWritable()
+        let (id, size) = try blobs.store(data)
+        state.withLock {
+            durability.serial &+= 1
+            counters.bytesWritten &+= size
+        }
+        return id
+    }
+
+    public func hasBlob(_ id: BlobID) -> Bool {
+        guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
+        return blobs.has(id)
+    }
+
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try state.withLock { try checkOpen() }
+        try blobs.read(id, at: offset, into: buffer)
+    }
+
+    public func cacheGet(_ name: String) throws -> [UInt8]? {
+        try state.withLock { try checkOpen() }
+        return try caches.get(name)
+    }
+    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+        try state.withLock { try checkOpen() }
+        try caches.put(name, data)
+    }
+    public func cacheDelete(_ name: String) throws {
+        try state.withLock { try checkOpen() }
+        try caches.delete(name)
+    }
+}
+
+/// What a handle knows of one file in `segments/`. Guarded by the storage's `state`.
+final class Segment {
+    let index: UInt32
+    let name: String
+    /// The id in its header; nil until that was read.
+    var id: RandomName?
+    /// Where the next frame begins; everything before was reported by `scan`, or appended here. 0: the header was not read.
+    var position: UInt64 = 0
+    /// Bytes known to be on the medium.
+    var durable: UInt64 = 0
+    /// Its seal was met: nothing follows.
+    var complete = false
+    /// What `stat` said when it was last read to its end.
+    var look: System.Status?
+    var file: OpenFile?
+    /// Our own file, when another took its name: the only way to what it holds.
+    var pinned: OpenFile?
+    var lastUse: UInt64 = 0
+    init(index: UInt32, name: String) { self.index = index; self.name = name }
+}

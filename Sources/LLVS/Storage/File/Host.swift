@@ -1,0 +1,30 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Which machine, and which run of it, wrote a segment; hashed, so that a shared store gives neither
+/// away. A lock on a segment says something about its writer only within one run of one machine.
+struct Host: Sendable {
+    let machine: UInt64
+    let boot: UInt64
+
+    static let current = Host(machine: hash("/etc/machine-id"), boot: hash("/proc/sys/kernel/random/boot_id"))
+
+    /// The first 8 bytes of SHA-256 over a tag and the file's bytes; 0 when there is no such file.
+    private static func hash(_ path: String) -> UInt64 {
+        guard let fd = try? System.open(path, O_RDONLY) else { return 0 }
+        defer { System.close(fd) }
+        var bytes = [UInt8](repeating: 0, count: 128)
+        guard let count = try? bytes.filled({ (b) throws(Errno) in try System.pread(fd, b, at: 0) }), count > 0 else { return 0 }
+        let digest = SHA256.digest(of: Array("llvs host\n".utf8) + bytes.prefix(count))
+        return digest.withUnsafeBytes { FrameFormat.load($0, 0, UInt64.self) }
+    }
+}
+
+extension SHA256 {
+    fileprivate static func digest(of bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { digest($0) } }
+}

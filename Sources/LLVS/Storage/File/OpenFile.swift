@@ -1,0 +1,25 @@
+/// A descriptor that is closed when nobody uses it any more: a reader on one thread keeps it open
+/// while another thread lets go of it.
+final class OpenFile: Sendable {
+    let descriptor: Int32
+    init(_ path: String, _ flags: Int32) throws(Errno) { descriptor = try System.open(path, flags) }
+    deinit { System.close(descriptor) }
+}
+
+/// The system calls through which a file storage writes: tests put failing ones here.
+struct FileSystem: Sendable {
+    var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
+        try System.pwrite(fd, bytes, at: offset)
+    }
+    var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
+    var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
+
+    /// Writes all of the bytes.
+    @inline(__always)
+    func write(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) {
+        var done = 0
+        while done < bytes.count {
+            done += try pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[done...]), offset &+ UInt64(done))
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// Sixteen random bytes that name a segment or a blob; in file names as 32 lower-case hex digits.
+struct RandomName: Hashable, Sendable {
+    /// The bytes, big-endian: the first byte is the highest of `high`.
+    let high: UInt64
+    let low: UInt64
+
+    init(high: UInt64, low: UInt64) { self.high = high; self.low = low }
+    init(_ blob: BlobID) { self.init(high: blob.high, low: blob.low) }
+
+    static func random() throws(Errno) -> RandomName {
+        let bytes = try System.random(16)
+        return bytes.withUnsafeBytes { RandomName(loading: $0, at: 0) }
+    }
+
+    /// The name whose bytes stand at `offset`; the caller has made sure that they do.
+    init(loading bytes: UnsafeRawBufferPointer, at offset: Int) {
+        high = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+    }
+
+    func store(in bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
+        bytes.storeBytes(of: high.bigEndian, toByteOffset: offset, as: UInt64.self)
+        bytes.storeBytes(of: low.bigEndian, toByteOffset: offset + 8, as: UInt64.self)
+    }
+
+    var hex: String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for word in [high, low] {
+            for shift in stride(from: 60, through: 0, by: -4) { text.append(digits[Int(truncatingIfNeeded: word >> UInt64(shift)) & 15]) }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The name that 32 lower-case hex digits spell; nil for anything else.
+    init?(hex: some StringProtocol) {
+        var words: [UInt64] = [0, 0]
+        var count = 0
+        for b in hex.utf8 {
+            let nibble: UInt8
+            switch b {
+            case 0x30...0x39: nibble = b - 0x30
+            case 0x61...0x66: nibble = b - 0x57
+            default: return nil
+            }
+            guard count < 32 else { return nil }
+            words[count / 16] = words[count / 16] << 4 | UInt64(nibble)
+            count += 1
+        }
+        guard count == 32 else { return nil }
+        self.init(high: words[0], low: words[1])
+    }
+}

@@ -1,0 +1,285 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Walks the frames of one segment, tells tails from damage, and hands out whole records.
+///
+/// A frame that is not whole is a *tail* while nothing valid lies behind it: it is being written, or
+/// its writer died; not there yet. With a valid frame behind it is *damage*: reported and skipped. In
+/// a sealed segment, whose frames all were whole when it was sealed, damage is told record by record.
+struct SegmentScanner {
+    let file: OpenFile
+    let path: String
+    let id: RandomName
+    /// The file's size when the scan began. What lies beyond was not there yet.
+    let size: UInt64
+    /// Whether the segment ends in a seal. Its large records are then trusted unless `thorough`.
+    let sealed: Bool
+    /// Whether every byte is to be read and checked.
+    let thorough: Bool
+    let inspector: RecordInspector?
+    let buffer: ScanBuffer
+    /// Called with how far the scan has come, at least once per MiB read.
+    var progress: (UInt64) throws -> Void = { _ in }
+
+    /// Where the next frame begins. Everything before was handed out or reported.
+    private(set) var position: UInt64
+    /// Whether the seal was reached.
+    private(set) var finished = false
+    private(set) var records: UInt64 = 0
+
+    init(file: OpenFile, path: String, id: RandomName, from position: UInt64, size: UInt64, sealed: Bool, thorough: Bool, inspector: RecordInspector?, buffer: ScanBuffer) {
+        self.file = file; self.path = path; self.id = id; self.position = position; self.size = size
+        self.sealed = sealed; self.thorough = thorough; self.inspector = inspector; self.buffer = buffer
+        buffer.forget()
+    }
+
+    typealias Found = (_ offset: UInt64, _ length: UInt64, _ prefix: UnsafeRawBufferPointer) throws -> Void
+    typealias Damage = (StorageDamage) throws -> Void
+
+    private enum Frame {
+        /// Whole, or with its damage reported; the next begins there.
+        case passed(UInt64)
+        case seal(UInt64)
+        /// Not whole. A valid frame can begin at `next` or behind it only; nil: the file ends first.
+        case bad(String, next: UInt64?)
+    }
+
+    mutating func run(found: Found, damage: Damage) throws {
+        var looked: UInt64?
+        while position < size, !finished {
+            switch try frame(at: position, found, damage) {
+            case .passed(let next):
+                position = next
+            case .seal(let next):
+                position = next
+                finished = true
+            case .bad(let reason, let from):
+                guard let from, let next = try validFrame(from: from) else { return }
+                // Perhaps the frame was being written when we read it: look once more before calling it damaged.
+                if looked != position {
+                    looked = position
+                    buffer.forget()
+                    continue
+                }
+                try reportLost(at: position, reason, damage)
+                position = next
+            }
+        }
+    }
+
+    // MARK: One frame
+
+    private mutating func frame(at start: UInt64, _ found: Found, _ damage: Damage) throws -> Frame {
+        let headerSize = UInt64(FrameFormat.frameHeaderSize)
+        guard let head = try bytes(at: start, FrameFormat.frameHeaderSize) else { return .bad("the segment ends within a frame's header", next: nil) }
+        guard let header = FrameFormat.frameHeader(head, id: id, offset: start) else { return .bad("a frame's header does not match its checksum", next: start + 1) }
+        guard header.bodySize <= size - start - headerSize else { return .bad("the segment ends within a frame", next: nil) }
+        let body = start + headerSize, end = body + header.bodySize
+        switch FrameFormat.Kind(rawValue: header.kind) {
+        case .seal:
+            guard let all = try bytes(at: start, FrameFormat.sealSize), FrameFormat.isSeal(all, id: id, offset: start) else { return .bad("a seal does not match its checksum", next: end) }
+            return .seal(end)
+        case .batch:
+            return try batch(at: body, end: end, checksum: header.tableChecksum, found, damage)
+        case nil:
+            return .bad("a frame is of the unknown kind \(header.kind); perhaps a newer version of the library wrote it", next: end)
+        }
+    }
+
+    private struct Entry { var offset: UInt64; var length: UInt64; var checksum: UInt32 }
+
+    private mutating func batch(at body: UInt64, end: UInt64, checksum: UInt32, _ found: Found, _ damage: Damage) throws -> Frame {
+        let bad = Frame.bad("a frame's table does not match its checksum", next: end)
+        guard end - body >= 4, let first = try bytes(at: body, 4) else { return bad }
+        let count = Int(FrameFormat.load(first, 0, UInt32.self))
+        let tableSize = 4 + count * FrameFormat.entrySize
+        guard count <= FrameFormat.maxRecords, UInt64(tableSize) <= end - body, let table = try bytes(at: body, tableSize),
+              Bytes.crc32c(table) == checksum else { return bad }
+
+        // Most frames hold one small record and lie wholly in the buffer.
+        if count == 1 {
+            let entry = Entry(offset: body + UInt64(tableSize), length: FrameFormat.load(table, 4, UInt64.self), checksum: FrameFormat.load(table, 12, UInt32.self))
+            guard entry.length == end - entry.offset else { return bad }
+            return try records([entry], end, found, damage)
+        }
+        var entries: [Entry] = []
+        entries.reserveCapacity(count)
+        var offset = body + UInt64(tableSize)
+        for i in 0..<count {
+            let at = 4 + i * FrameFormat.entrySize
+            let entry = Entry(offset: offset, length: FrameFormat.load(table, at, UInt64.self), checksum: FrameFormat.load(table, at + 8, UInt32.self))
+            guard entry.length <= end - offset else { return bad }
+            offset += entry.length
+            entries.append(entry)
+        }
+        guard offset == end else { return bad }
+        return try records(entries, end, found, damage)
+    }
+
+    private mutating func records(_ entries: [Entry], _ end: UInt64, _ found: Found, _ damage: Damage) throws -> Frame {
+        if !sealed {
+            // All or nothing: whether the batch is whole must be known before any of it is handed out.
+            if entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {
+                for entry in entries where try !isWhole(entry) { return .bad("a record does not match its checksum", next: end) }
+            }
+        }
+        for entry in entries {
+            let prefixSize = Int(min(entry.length, UInt64(ScannedRecord.prefixSize)))
+            let small = UInt64(prefixSize) == entry.length
+            if sealed, !small, thorough, try !isWhole(entry) {
+                try reportRecord(entry, damage)
+                continue
+            }
+            guard let prefix = try bytes(at: entry.offset, prefixSize) else { return .bad("the segment ends within a record", next: nil) }
+            if small, Bytes.crc32c(prefix) != entry.checksum {
+                if !sealed { return .bad("a record does not match its checksum", next: end) }
+                try reportRecord(entry, damage)
+                continue
+            }
+            records &+= 1
+            try found(entry.offset, entry.length, prefix)
+        }
+        return .passed(end)
+    }
+
+    private func isWhole(_ entry: Entry) throws -> Bool {
+        var crc: UInt32 = 0
+        var done: UInt64 = 0
+        while done < entry.length {
+            let count = Int(min(entry.length - done, UInt64(ScanBuffer.chunk)))
+            guard let piece = try bytes(at: entry.offset + done, count) else { return false }
+            crc = Bytes.crc32c(piece, from: crc)
+            done += UInt64(count)
+        }
+        return crc == entry.checksum
+    }
+
+    // MARK: Damage
+
+    private func reportRecord(_ entry: Entry, _ damage: Damage) throws {
+        let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
+        let version = prefix.flatMap { inspector?($0) }
+        try damage(StorageDamage(file: path, offset: entry.offset, message: message("a record does not match its checksum", version), version: version))
+    }
+
+    /// Reports a frame that is skipped, once for each of its records that can still be told.
+    private func reportLost(at start: UInt64, _ reason: String, _ damage: Damage) throws {
+        var named = false
+        if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4) {
+            // The header may be what is damaged: then this is a guess, and the inspector has the last word.
+            let count = Int(FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self))
+            let table = start + UInt64(FrameFormat.frameHeaderSize + 4)
+            if count >= 1, count <= FrameFormat.maxRecords, UInt64(count * FrameFormat.entrySize) <= size - table {
+                var offset = table + UInt64(count * FrameFormat.entrySize)
+                for i in 0..<count {
+                    guard let entry = try bytes(at: table + UInt64(i * FrameFormat.entrySize), FrameFormat.entrySize) else { break }
+                    let length = FrameFormat.load(entry, 0, UInt64.self)
+                    guard offset <= size, length <= size - offset else { break }
+                    guard let prefix = try bytes(at: offset, Int(min(length, UInt64(ScannedRecord.prefixSize)))) else { break }
+                    if let version = inspector?(prefix) {
+                        named = true
+                        try damage(StorageDamage(file: path, offset: offset, message: message(reason, version), version: version))
+                    }
+                    offset += length
+                }
+            }
+        }
+        if !named { try damage(StorageDamage(file: path, offset: start, message: message(reason, nil))) }
+    }
+
+    private func message(_ reason: String, _ version: VersionID?) -> String {
+        let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
+        return "\(lost) is damaged: \(reason). Bytes were changed after they were written. An exchange with a store that has the version brings it back."
+    }
+
+    /// Where the first frame header of this segment at or behind `from` is.
+    private func validFrame(from: UInt64) throws -> UInt64? {
+        var at = from
+        while at < size, size - at >= UInt64(FrameFormat.frameHeaderSize) {
+            let count = Int(min(size - at, UInt64(ScanBuffer.chunk)))
+            guard let piece = try bytes(at: at, count), let base = piece.baseAddress else { return nil }
+            var i = 0
+            while i + FrameFormat.frameHeaderSize <= count {
+                guard let hit = memchr(base + i, Int32(FrameFormat.magicFirstByte), count - FrameFormat.frameHeaderSize - i + 1) else { break }
+                i = UnsafeRawPointer(hit) - base
+                if FrameFormat.frameHeader(UnsafeRawBufferPointer(rebasing: piece[i...]), id: id, offset: at + UInt64(i)) != nil { return at + UInt64(i) }
+                i += 1
+            }
+            // A header may straddle two pieces.
+            at += UInt64(count - FrameFormat.frameHeaderSize + 1)
+        }
+        return nil
+    }
+
+    /// `count` bytes at `offset`, valid until the next call; nil when the file ends before.
+    @inline(__always)
+    private func bytes(at offset: UInt64, _ count: Int) throws -> UnsafeRawBufferPointer? {
+        if let hit = buffer.hit(offset, count) { return hit }
+        try progress(offset)
+        return try posix("Reading the segment", path) { () throws(Errno) in try buffer.fill(file.descriptor, offset, count, size: size) }
+    }
+}
+
+/// The window of a file that a scan looks through, filled in large pieces.
+final class ScanBuffer {
+    /// How much is read at once while going forward; a quarter after a jump.
+    static let chunk = 1 << 20
+    private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var start: UInt64 = 0
+    private var count = 0
+
+    deinit { memory.deallocate() }
+    func forget() { count = 0; start = 0 }
+
+    @inline(__always)
+    func hit(_ offset: UInt64, _ wanted: Int) -> UnsafeRawBufferPointer? {
+        guard offset >= start, offset - start <= UInt64(count), wanted <= count - Int(offset - start) else { return nil }
+        let from = Int(offset - start)
+        return UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[from..<from + wanted])
+    }
+
+    func fill(_ fd: Int32, _ offset: UInt64, _ wanted: Int, size: UInt64) throws(Errno) -> UnsafeRawBufferPointer? {
+        guard offset <= size, UInt64(wanted) <= size - offset else { return nil }
+        let forward = count == 0 || (offset >= start && offset - start <= UInt64(count))
+        let ahead = forward ? ScanBuffer.chunk : ScanBuffer.chunk / 4
+        let filling = Int(min(size - offset, UInt64(max(wanted, ahead))))
+        if memory.count < filling {
+            memory.deallocate()
+            memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+            // A small file gets a small buffer; a longer one the full one at once.
+            memory = .allocate(byteCount: max(filling, min(ScanBuffer.chunk, filling * 4)), alignment: 16)
+        }
+        count = 0
+        let target = UnsafeMutableRawBufferPointer(rebasing: memory[0..<filling])
+        let got: Int
+        do throws(Errno) {
+            got = try System.pread(fd, target, at: offset)
+        } catch {
+            guard error.code == EIO else { throw error }
+            got = ScanBuffer.readAround(fd, target, at: offset)
+        }
+        start = offset
+        count = got
+        return hit(offset, wanted)
+    }
+
+    /// A medium with a bad sector: what cannot be read counts as zeros, so that it costs the frames it
+    /// lies in and no others.
+    private static func readAround(_ fd: Int32, _ target: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        var done = 0
+        while done < target.count {
+            let piece = UnsafeMutableRawBufferPointer(rebasing: target[done..<min(target.count, done + 4096)])
+            let got = try? System.pread(fd, piece, at: offset &+ UInt64(done))
+            if got == nil { piece.initializeMemory(as: UInt8.self, repeating: 0) }
+            let count = got ?? piece.count
+            done += count
+            if count < piece.count { break }
+        }
+        return done
+    }
+}

@@ -1,0 +1,208 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Appends frames to the one segment that this handle writes at a time.
+///
+/// Used under the storage's append lock. Bytes once written are never overwritten or truncated: after
+/// a failure the segment is abandoned where it stands.
+final class SegmentWriter {
+    let id: RandomName
+    let path: String
+    let file: OpenFile
+    /// Where the next frame goes; everything before was written whole.
+    private(set) var end: UInt64 = 0
+    private var frames: UInt64 = 0
+    private var records: UInt64 = 0
+    private let system: FileSystem
+
+    /// Makes the segment's file and locks it; its header is written with the first frame.
+    init(directory: String, system: FileSystem) throws {
+        let id = try posix("Naming a new segment in", directory) { () throws(Errno) in try RandomName.random() }
+        let path = directory + "/" + id.hex + ".seg"
+        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(path, O_RDWR | O_CREAT | O_EXCL) }
+        do {
+            try System.lockExclusively(file.descriptor)
+        } catch {
+            // Without locks nobody can tell that we are alive, so nobody takes us for dead either. But
+            // a lock held by another means that it takes this segment for a dead writer's.
+            if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
+            Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
+        }
+        self.id = id; self.path = path; self.file = file; self.system = system
+    }
+
+    /// Bytes of a frame that holds the records.
+    static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {
+        guard records.count <= FrameFormat.maxRecords else {
+            throw StoreError(.tooLarge, "Adding \(records.count) records at once to \(store) failed: at most \(FrameFormat.maxRecords) go into one batch. Add them in several.")
+        }
+        var size = FrameFormat.frameHeaderSize + 4 + records.count * FrameFormat.entrySize
+        for record in records {
+            for piece in record.pieces {
+                let (sum, overflow) = size.addingReportingOverflow(piece.count)
+                guard !overflow, sum < Int.max / 2 else {
+                    throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large.")
+                }
+                size = sum
+            }
+        }
+        return size
+    }
+
+    /// Appends the records as one frame. `segment` is what places call this segment.
+    /// - Throws: `.unknownOutcome` when the frame may be in the file all the same, else what kept it
+    ///   out. Either way this writer must not be used again.
+    func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, scratch: UnsafeMutableRawBufferPointer) throws -> [RecordPlace] {
+        let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
+        let start = end &+ UInt64(preamble)
+        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
+        let table = FrameFormat.frameHeaderSize + 4
+        var offset = start &+ UInt64(table + batch.count * FrameFormat.entrySize)
+        let places = batch.map { record in
+            let place = RecordPlace(segment: segment, offset: offset, length: UInt64(record.length))
+            offset &+= place.length
+            return place
+        }
+        do {
+            if preamble + frameSize <= scratch.count {
+                try writeSmall(batch, places, preamble, frameSize, start, scratch)
+            } else {
+                try writeLarge(batch, places, preamble, frameSize, start, scratch)
+            }
+        } catch {
+            throw outcome(of: error, wholeAt: start &+ UInt64(frameSize))
+        }
+        end = start &+ UInt64(frameSize)
+        frames &+= 1
+        records &+= UInt64(batch.count)
+        return places
+    }
+
+    /// The whole frame, and the segment's header before the first, in one buffer and one write.
+    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws(Errno) {
+        let frame = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + frameSize])
+        let table = FrameFormat.frameHeaderSize
+        let tableSize = 4 + batch.count * FrameFormat.entrySize
+        frame.storeBytes(of: UInt32(batch.count).littleEndian, toByteOffset: table, as: UInt32.self)
+        var at = table + tableSize
+        for i in batch.indices {
+            let from = at
+            for piece in batch[i].pieces {
+                if piece.count > 0, let source = piece.baseAddress, let base = frame.baseAddress { memcpy(base + at, source, piece.count) }
+                at += piece.count
+            }
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[from..<at]))
+            FrameFormat.storeEntry(in: frame, at: table + 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: crc)
+        }
+        let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[table..<table + tableSize]))
+        FrameFormat.storeFrameHeader(in: frame, at: 0, kind: .batch, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+        try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
+    }
+
+    /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
+    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws(Errno) {
+        var table = [UInt8](repeating: 0, count: 4 + batch.count * FrameFormat.entrySize)
+        var header = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
+        table.withUnsafeMutableBytes { table in
+            table.storeBytes(of: UInt32(batch.count).littleEndian, as: UInt32.self)
+            for i in batch.indices {
+                var crc: UInt32 = 0
+                for piece in batch[i].pieces { crc = Bytes.crc32c(piece, from: crc) }
+                FrameFormat.storeEntry(in: table, at: 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: crc)
+            }
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(table))
+            header.withUnsafeMutableBytes {
+                FrameFormat.storeFrameHeader(in: $0, at: 0, kind: .batch, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+            }
+        }
+        var output = BufferedOutput(file: file.descriptor, system: system, buffer: scratch, filled: preamble, offset: end)
+        try header.borrowed { (b) throws(Errno) in try output.put(b) }
+        try table.borrowed { (b) throws(Errno) in try output.put(b) }
+        for record in batch { for piece in record.pieces { try output.put(piece) } }
+        try output.flush()
+    }
+
+    /// Says that no frame follows. The data must be durable before.
+    func seal() throws(Errno) {
+        guard end > 0 else { return }
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
+        bytes.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: records) }
+        try bytes.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
+        end &+= UInt64(FrameFormat.sealSize)
+    }
+
+    /// Appends the frame that stands in another segment at `offset`, checked before, with a header of our own.
+    /// Returns where the next frame begins there.
+    func copyFrame(from source: OpenFile, sourceID: RandomName, at offset: UInt64, scratch: UnsafeMutableRawBufferPointer) throws(Errno) -> UInt64 {
+        let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
+        let start = end &+ UInt64(preamble)
+        let head = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + FrameFormat.frameHeaderSize])
+        guard try System.pread(source.descriptor, head, at: offset) == head.count,
+              let header = FrameFormat.frameHeader(UnsafeRawBufferPointer(head), id: sourceID, offset: offset) else { throw Errno(EIO) }
+        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
+        FrameFormat.storeFrameHeader(in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
+        try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + head.count]), at: end)
+        var done: UInt64 = 0
+        let body = offset &+ UInt64(head.count), target = start &+ UInt64(head.count)
+        while done < header.bodySize {
+            let piece = UnsafeMutableRawBufferPointer(rebasing: scratch[0..<Int(min(UInt64(scratch.count), header.bodySize - done))])
+            guard try System.pread(source.descriptor, piece, at: body &+ done) == piece.count else { throw Errno(EIO) }
+            try system.write(file.descriptor, UnsafeRawBufferPointer(piece), at: target &+ done)
+            done &+= UInt64(piece.count)
+        }
+        end = target &+ header.bodySize
+        frames &+= 1
+        return body &+ header.bodySize
+    }
+
+    /// A write failed. Nothing follows in this segment, so a frame that does not reach its end never
+    /// counts. One that does might, whatever the system said.
+    private func outcome(of error: Errno, wholeAt frameEnd: UInt64) -> StoreError {
+        let failure = StoreError.posix(error, doing: "Writing to the segment", path: path)
+        do {
+            if try System.status(file.descriptor).size < frameEnd { return failure }
+        } catch {}
+        return StoreError(.unknownOutcome, failure.message + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version id.", path: path)
+    }
+}
+
+/// Collects small pieces into writes of a buffer's size, and passes large ones on as they are.
+private struct BufferedOutput {
+    let file: Int32
+    let system: FileSystem
+    let buffer: UnsafeMutableRawBufferPointer
+    var filled: Int
+    var offset: UInt64
+    /// Bytes handed to one write at most.
+    static let writeSize = 8 << 20
+
+    mutating func put(_ piece: UnsafeRawBufferPointer) throws(Errno) {
+        guard let source = piece.baseAddress, piece.count > 0 else { return }
+        if piece.count > buffer.count - filled { try flush() }
+        if piece.count > buffer.count / 2 {
+            try flush()
+            var done = 0
+            while done < piece.count {
+                let n = min(BufferedOutput.writeSize, piece.count - done)
+                try system.write(file, UnsafeRawBufferPointer(start: source + done, count: n), at: offset)
+                offset &+= UInt64(n)
+                done += n
+            }
+        } else if let base = buffer.baseAddress {
+            memcpy(base + filled, source, piece.count)
+            filled += piece.count
+        }
+    }
+
+    mutating func flush() throws(Errno) {
+        guard filled > 0 else { return }
+        try system.write(file, UnsafeRawBufferPointer(rebasing: buffer[0..<filled]), at: offset)
+        offset &+= UInt64(filled)
+        filled = 0
+    }
+}

@@ -1,0 +1,159 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The directory of a file store: makes it, or says what is there instead.
+struct StoreDirectory: Sendable {
+    let path: String
+    var marker: String { path + "/llvs-store" }
+    var segments: String { path + "/segments" }
+    var blobs: String { path + "/blobs" }
+
+    static let format = 1
+    static let markerText = "LLVS store\nformat 1\n"
+
+    init(_ path: String) throws {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw StoreError(.invalidArgument, "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
+        }
+        self.path = StoreDirectory.withoutTrailingSlashes(path)
+    }
+
+    /// Looks at what is there, and makes a store of it where it is missing or empty and `create` allows.
+    /// Returns damage found at the marker.
+    func open(create: Bool, durably system: FileSystem) throws -> [StorageDamage] {
+        let names: [String]
+        do {
+            names = try System.names(in: path)
+        } catch {
+            switch error.code {
+            case ENOENT where create:
+                try make(system)
+                return []
+            case ENOENT:
+                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+            case ENOTDIR:
+                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path)
+            default:
+                throw StoreError.posix(error, doing: "Opening the store at", path: path)
+            }
+        }
+        let hasMarker = names.contains("llvs-store"), hasSegments = names.contains("segments")
+        if hasMarker { return try readMarker(complete: hasSegments || !create, system) }
+        if hasSegments {
+            // Either somebody is just making the store, or the marker was lost.
+            let segments = try posix("Opening the store at", self.segments) { () throws(Errno) in try System.names(in: self.segments) }
+            if !segments.contains(where: { $0.hasSuffix(".seg") }) {
+                if create { try make(system) }
+                return []
+            }
+            return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".")]
+        }
+        guard names.isEmpty else {
+            throw StoreError(.notAStore, "Opening the store at \(path) failed: the directory has other things in it and is not a store. Give an empty or a new directory.", path: path)
+        }
+        guard create else {
+            throw StoreError(.notFound, "Opening the store at \(path) failed: the directory is empty. Check the path, or let the store be made.", path: path)
+        }
+        try make(system)
+        return []
+    }
+
+    private func readMarker(complete: Bool, _ system: FileSystem) throws -> [StorageDamage] {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = try posix("Reading", marker) { () throws(Errno) in
+            let file = try OpenFile(marker, O_RDONLY)
+            return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
+        }
+        let lines = bytes.prefix(count).split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
+        if lines.count >= 3, lines[0].elementsEqual("LLVS store".utf8), lines[1].starts(with: "format ".utf8),
+           let format = Int(String(decoding: lines[1].dropFirst(7), as: UTF8.self)), format >= 1 {
+            guard format <= StoreDirectory.format else {
+                throw StoreError(.newerFormat, "Opening the store at \(path) failed: it has format \(format), and this version of the library knows formats up to \(StoreDirectory.format). Use a newer version of the library.", path: path)
+            }
+            if !complete { try make(system) }
+            return []
+        }
+        return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".")]
+    }
+
+    /// Makes what is missing. Any number of processes may do so at once.
+    private func make(_ system: FileSystem) throws {
+        try makeDirectories(path, system)
+        try makeDirectories(segments, system)
+        if (try? System.status(marker)) == nil {
+            let suffix = try posix("Making the store at", path) { () throws(Errno) in try RandomName.random().hex }
+            let aside = segments + "/.llvs-store." + suffix + ".tmp"
+            try posix("Making the store at", path) { () throws(Errno) in
+                do throws(Errno) {
+                    let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL)
+                    let text = Array(StoreDirectory.markerText.utf8)
+                    try text.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
+                    try system.fdatasync(file.descriptor)
+                    try System.rename(aside, marker)
+                } catch {
+                    try? System.unlink(aside)
+                    throw error
+                }
+            }
+        }
+        try syncDirectory(path, system)
+    }
+
+    /// Makes a directory and those above it, each durable in the one above.
+    func makeDirectories(_ path: String, _ system: FileSystem) throws {
+        var missing: [String] = []
+        var at = path
+        while true {
+            do throws(Errno) {
+                let status = try System.status(at)
+                guard status.isDirectory else {
+                    throw Errno(ENOTDIR)
+                }
+                break
+            } catch {
+                guard error.code == ENOENT, !at.isEmpty, at != "/" else { throw StoreError.posix(error, doing: "Making the directory", path: path) }
+                missing.append(at)
+                at = StoreDirectory.parent(of: at)
+            }
+        }
+        for directory in missing.reversed() {
+            do throws(Errno) {
+                try System.mkdir(directory)
+            } catch {
+                if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
+            }
+            try syncDirectory(StoreDirectory.parent(of: directory), system)
+        }
+    }
+
+    /// Makes the entries of a directory durable, where its file system can.
+    func syncDirectory(_ path: String, _ system: FileSystem) throws {
+        do throws(Errno) {
+            let directory = try OpenFile(path, O_RDONLY | O_DIRECTORY)
+            try system.fsync(directory.descriptor)
+        } catch {
+            // Some network and FUSE file systems cannot sync a directory; some directories may be entered but not read.
+            if error.code == EINVAL || error.code == ENOTSUP || error.code == EACCES { return }
+            throw StoreError.posix(error, doing: "Syncing the directory", path: path)
+        }
+    }
+
+    static func parent(of path: String) -> String {
+        let trimmed = withoutTrailingSlashes(path)
+        guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        let parent = withoutTrailingSlashes(String(trimmed[..<slash]))
+        return parent.isEmpty ? "/" : parent
+    }
+
+    /// By bytes: a slash may be part of a Swift character with what stands beside it.
+    private static func withoutTrailingSlashes(_ path: String) -> String {
+        var bytes = Array(path.utf8)
+        while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

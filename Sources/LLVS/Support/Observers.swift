@@ -1,0 +1,63 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
+/// a lock held. Cancelling waits for a running callback (except from within it), and none comes after.
+final class Observers<Event>: @unchecked Sendable {
+    private final class Observation: ExchangeObservation, @unchecked Sendable {
+        let call: @Sendable (Event) -> Void
+        weak var observers: Observers?
+        private let lock = Lock()
+        private let finished = Condition()
+        private var running: [pthread_t] = []
+        private var isCancelled = false
+
+        init(_ call: @escaping @Sendable (Event) -> Void, _ observers: Observers) { self.call = call; self.observers = observers }
+
+        func run(_ event: Event) {
+            let me = pthread_self()
+            let mayRun = lock.withLock { () -> Bool in
+                if !isCancelled { running.append(me) }
+                return !isCancelled
+            }
+            guard mayRun else { return }
+            call(event)
+            lock.withLock {
+                if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }
+                finished.broadcast()
+            }
+        }
+
+        func cancel() {
+            observers?.remove(self)
+            let me = pthread_self()
+            lock.withLock {
+                isCancelled = true
+                while running.contains(where: { pthread_equal($0, me) == 0 }) { finished.wait(lock) }
+            }
+        }
+    }
+
+    private let lock = Lock()
+    private var observations: [Observation] = []
+
+    func add(_ call: @escaping @Sendable (Event) -> Void) -> any ExchangeObservation {
+        let observation = Observation(call, self)
+        lock.withLock { observations.append(observation) }
+        return observation
+    }
+
+    func tell(_ event: @autoclosure () -> Event) {
+        let current = lock.withLock { observations }
+        guard !current.isEmpty else { return }
+        let event = event()
+        for observation in current { observation.run(event) }
+    }
+
+    private func remove(_ observation: Observation) { lock.withLock { observations.removeAll { $0 === observation } } }
+}

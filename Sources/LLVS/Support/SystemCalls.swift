@@ -1,0 +1,194 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The system calls of the engine, one function each: interrupted calls are retried, short reads
+/// are continued, and failures are thrown as `Errno`.
+enum System {
+    static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
+        let fd = llvs_shim_open(path, flags, mode)
+        if fd < 0 { throw Errno(-fd) }
+        return fd
+    }
+
+    /// Not retried: on Linux the descriptor is gone whatever close says.
+    static func close(_ fd: Int32) { _ = cClose(fd) }
+
+    /// Fills the buffer from `offset` on; returns less than its size only where the file ends.
+    static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
+        guard let base = buffer.baseAddress else { return 0 }
+        var done = 0
+        while done < buffer.count {
+            let (position, overflow) = offset.addingReportingOverflow(UInt64(done))
+            guard !overflow, let place = off_t(exactly: position) else { throw Errno(EOVERFLOW) }
+            // At most 1 GiB a call: Linux moves no more than 2 GiB at once, Darwin refuses to.
+            let n = cPread(fd, base + done, min(buffer.count - done, 1 << 30), place)
+            if n == 0 { break }
+            if n < 0 {
+                let error = Errno.current
+                if error.code == EINTR { continue }
+                throw error
+            }
+            done += n
+        }
+        return done
+    }
+
+    /// Writes some of the bytes at `offset`; returns how many, at least one.
+    static func pwrite(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
+        guard let place = off_t(exactly: offset) else { throw Errno(EFBIG) }
+        while true {
+            let n = cPwrite(fd, base, min(bytes.count, 1 << 30), place)
+            if n > 0 { return n }
+            if n == 0 { throw Errno(EIO) }
+            let error = Errno.current
+            if error.code != EINTR { throw error }
+        }
+    }
+
+    /// Makes the file's bytes and size durable.
+    static func fdatasync(_ fd: Int32) throws(Errno) {
+        try retrying {
+            #if canImport(Darwin)
+            // fsync on Darwin leaves the bytes in the drive's cache.
+            fcntl(fd, F_FULLFSYNC) == 0 ? 0 : fsync(fd)
+            #else
+            cFdatasync(fd)
+            #endif
+        }
+    }
+
+    static func fsync(_ fd: Int32) throws(Errno) { try retrying { cFsync(fd) } }
+
+    /// Makes the file system that holds `fd` durable; false where the platform has no such call.
+    static func syncfs(_ fd: Int32) throws(Errno) -> Bool {
+        let error = llvs_shim_syncfs(fd)
+        if error == ENOSYS { return false }
+        if error != 0 { throw Errno(error) }
+        return true
+    }
+
+    static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
+    static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
+    static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
+
+    /// Takes the whole-file lock; throws EWOULDBLOCK when another holds it.
+    static func lockExclusively(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_EX | LOCK_NB) } }
+
+    /// What `stat` tells that the engine needs.
+    struct Status: Equatable {
+        var size: UInt64
+        var inode: UInt64
+        /// When bytes, name or attributes were last changed: unlike the modification time, nobody can set it back.
+        var changed: Int64
+        /// Last change of the bytes, nanoseconds since 1970.
+        var modified: Int64
+        var isDirectory: Bool
+        var isRegularFile: Bool
+    }
+
+    static func status(_ path: String) throws(Errno) -> Status {
+        var s = stat()
+        try retrying { stat(path, &s) }
+        return Status(s)
+    }
+
+    static func status(_ fd: Int32) throws(Errno) -> Status {
+        var s = stat()
+        try retrying { fstat(fd, &s) }
+        return Status(s)
+    }
+
+    /// The names in a directory, without "." and "..", in no order.
+    static func names(in path: String) throws(Errno) -> [String] {
+        guard let directory = opendir(path) else { throw Errno.current }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                let error = Errno.current
+                if error.code != 0 { throw error }
+                return names
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+
+    /// Random bytes from the system.
+    static func random(_ count: Int) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: max(0, count))
+        let error = bytes.withUnsafeMutableBytes { llvs_shim_random($0.baseAddress, $0.count) }
+        if error != 0 { throw Errno(error) }
+        return bytes
+    }
+
+    /// Nanoseconds since 1970-01-01 UTC by the system's clock.
+    static var now: Int64 {
+        var t = timespec()
+        clock_gettime(CLOCK_REALTIME, &t)
+        return Int64(t.tv_sec) &* 1_000_000_000 &+ Int64(t.tv_nsec)
+    }
+
+    @inline(__always)
+    private static func retrying(_ call: () -> Int32) throws(Errno) {
+        while call() != 0 {
+            let error = Errno.current
+            if error.code != EINTR { throw error }
+        }
+    }
+}
+
+extension System.Status {
+    fileprivate init(_ s: stat) {
+        size = s.st_size > 0 ? UInt64(s.st_size) : 0
+        inode = UInt64(truncatingIfNeeded: s.st_ino)
+        #if canImport(Darwin)
+        changed = Int64(s.st_ctimespec.tv_sec) &* 1_000_000_000 &+ Int64(s.st_ctimespec.tv_nsec)
+        modified = Int64(s.st_mtimespec.tv_sec) &* 1_000_000_000 &+ Int64(s.st_mtimespec.tv_nsec)
+        #else
+        changed = Int64(s.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(s.st_ctim.tv_nsec)
+        modified = Int64(s.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(s.st_mtim.tv_nsec)
+        #endif
+        isDirectory = s.st_mode & S_IFMT == S_IFDIR
+        isRegularFile = s.st_mode & S_IFMT == S_IFREG
+    }
+}
+
+// Inside `System` the functions above hide the calls of the same names.
+private func cClose(_ fd: Int32) -> Int32 { close(fd) }
+private func cPread(_ fd: Int32, _ p: UnsafeMutableRawPointer, _ n: Int, _ at: off_t) -> Int { pread(fd, p, n, at) }
+private func cPwrite(_ fd: Int32, _ p: UnsafeRawPointer, _ n: Int, _ at: off_t) -> Int { pwrite(fd, p, n, at) }
+private func cFsync(_ fd: Int32) -> Int32 { fsync(fd) }
+private func cMkdir(_ path: String, _ mode: mode_t) -> Int32 { mkdir(path, mode) }
+private func cRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }
+private func cUnlink(_ path: String) -> Int32 { unlink(path) }
+#if canImport(Glibc) || canImport(Musl)
+private func cFdatasync(_ fd: Int32) -> Int32 { fdatasync(fd) }
+#endif
+
+extension [UInt8] {
+    /// As the standard library's, but throwing what a system call throws.
+    func borrowed<R>(_ body: (UnsafeRawBufferPointer) throws(Errno) -> R) throws(Errno) -> R {
+        let result: Result<R, Errno> = withUnsafeBytes { bytes in
+            do throws(Errno) { return .success(try body(bytes)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    mutating func filled<R>(_ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> R) throws(Errno) -> R {
+        let result: Result<R, Errno> = withUnsafeMutableBytes { bytes in
+            do throws(Errno) { return .success(try body(bytes)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,58 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a failed system call left in `errno`.
+struct Errno: Error, Equatable, CustomStringConvertible {
+    let code: Int32
+    init(_ code: Int32) { self.code = code }
+    /// The calling thread's `errno`; to be read right after the call.
+    static var current: Errno { Errno(errno) }
+
+    /// The system's text, as in "No space left on device (errno 28)".
+    var description: String { "\(String(cString: strerror(code))) (errno \(code))" }
+}
+
+extension StoreError {
+    /// The error for a system call that failed.
+    /// - Parameter doing: what was being done to `path`: "writing to the segment".
+    static func posix(_ error: Errno, doing: String, path: String) -> StoreError {
+        let code: Code
+        let advice: String
+        switch error.code {
+        case ENOENT:
+            code = .notFound; advice = "Check that the path is right and that its volume is mounted."
+        case ENOTDIR:
+            code = .notADirectory; advice = "Give a path whose parts are directories."
+        case EACCES, EPERM:
+            code = .permission; advice = "Check the owner and the permissions of the file and of the directories above it."
+        case EROFS:
+            code = .readOnly; advice = "The medium is read-only: open the store read-only, or copy it to a writable place."
+        case ENOSPC, EDQUOT, EFBIG:
+            code = .noSpace; advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
+        case EMFILE, ENFILE:
+            code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
+        case ENOMEM:
+            code = .outOfMemory; advice = "The system is short of memory."
+        case EBUSY, ETXTBSY, EAGAIN:
+            code = .busy; advice = "Something else is using it; try again."
+        case EISDIR:
+            code = .notAStore; advice = "A directory is where a file of the store should be."
+        case ENAMETOOLONG, ELOOP:
+            code = .invalidArgument; advice = "Give a shorter or simpler path."
+        default:
+            code = .io; advice = "Check the medium, and try again."
+        }
+        return StoreError(code, "\(doing) \(path) failed: \(error). \(advice)", path: path)
+    }
+}
+
+/// Runs system calls and turns what they throw into the error for `doing` it to `path`.
+@inline(__always)
+func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R) throws(StoreError) -> R {
+    do { return try body() } catch { throw StoreError.posix(error, doing: doing(), path: path()) }
+}

@@ -1,0 +1,69 @@
+import CLLVS
+import LLVS
+
+// MARK: Changes and differences
+
+/// Behind `llvs_change_cursor`.
+final class ChangeCursor: Handle, @unchecked Sendable {
+    private let store: Store
+    let changes: [Store.ChangeSummary]
+    private var position = 0
+    /// After this many bytes of data a page ends.
+    private static let byteLimit: UInt64 = 16 << 20
+    init(_ store: Store, _ changes: [Store.ChangeSummary]) { self.store = store; self.changes = changes }
+
+    func next(_ limit: Int, withData: Bool) throws -> [(summary: Store.ChangeSummary, data: [UInt8]?)] {
+        // An ended cursor of a closed store is closed, too.
+        guard position < changes.count else { try store.requireOpen(); return [] }
+        var page: [(summary: Store.ChangeSummary, data: [UInt8]?)] = []
+        var bytes: UInt64 = 0
+        var i = position
+        while i < changes.count, page.count < limit, bytes < ChangeCursor.byteLimit {
+            let summary = changes[i]
+            var data: [UInt8]?
+            if withData, summary.kind == .insert || summary.kind == .update, let reference = summary.reference {
+                data = try store.value(reference)?.data
+                bytes = bytes.addingReportingOverflow(UInt64(data?.count ?? 0)).partialValue
+            }
+            page.append((summary, data))
+            i += 1
+        }
+        position = i
+        return page
+    }
+}
+
+private func cursor(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> [Store.ChangeSummary]) -> llvs_status {
+    out?.pointee = nil
+    return entry(error) {
+        let out = try required(out, "cursor")
+        let store = try LLVSABI.store(store)
+        out.pointee = ChangeCursor(store, try find(store)).owned
+    }
+}
+
+@_cdecl("llvs_store_changes") @implementation
+public func llvs_store_changes(_ store: OpaquePointer!, _ version: llvs_bytes, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.cursor(store, cursor, error) { try $0.recordedChanges(madeIn: versionID(version, "version")) }
+}
+
+@_cdecl("llvs_store_differences") @implementation
+public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, _ to: llvs_bytes, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.cursor(store, cursor, error) { try $0.differences(from: versionID(from, "from"), to: versionID(to, "to")) }
+}
+
+@_cdecl("llvs_change_cursor_count") @implementation
+public func llvs_change_cursor_count(_ cursor: OpaquePointer!) -> Int { peek(cursor, ChangeCursor.self)?.changes.count ?? 0 }
+
+@_cdecl("llvs_change_cursor_next") @implementation
+public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: UInt32, _ changes: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    changes?.pointee = nil
+    return entry(error) {
+        let out = try required(changes, "changes")
+        let page = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))
+        if !page.isEmpty { out.pointee = try ChangeList(page).owned }
+    }
+}
+
+@_cdecl("llvs_change_cursor_free") @implementation
+public func llvs_change_cursor_free(_ cursor: OpaquePointer!) { free(cursor, ChangeCursor.self, leadsToStore: true) }

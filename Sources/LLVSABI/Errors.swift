@@ -1,0 +1,74 @@
+import CLLVS
+import Glibc
+import LLVS
+
+// MARK: Errors
+
+/// Behind `llvs_error`: a `StoreError` whose texts lie in memory that C can read.
+final class ErrorHandle: Handle, @unchecked Sendable {
+    let error: StoreError
+    private let arena = Arena()
+    let message: llvs_bytes
+    let valueID: llvs_bytes
+    let versionID: llvs_bytes
+    let path: llvs_bytes
+
+    init(_ error: StoreError) {
+        self.error = error
+        let arena = self.arena
+        // Short of memory an error still has its code.
+        message = (try? arena.copy(error.message)) ?? noBytes
+        valueID = error.valueID.flatMap { try? arena.copy($0.bytes) } ?? noBytes
+        versionID = error.versionID.flatMap { try? arena.copy($0) } ?? noBytes
+        path = error.path.flatMap { try? arena.copy($0) } ?? noBytes
+        super.init()
+    }
+
+    /// Handed out without being retained, and never released.
+    static let outOfMemory = ErrorHandle(StoreError(.outOfMemory, "There is not enough memory; nothing was changed."))
+
+    /// The error that a callback gave, of which the library is the owner now.
+    static func take(_ pointer: OpaquePointer) -> StoreError {
+        let error = peek(pointer, ErrorHandle.self)?.error ?? StoreError(.internal, "An error is NULL.")
+        llvs_error_free(pointer)
+        return error
+    }
+}
+
+private nonisolated(unsafe) let emptyText: UnsafePointer<CChar>? = UnsafePointer(strdup(""))
+
+@_cdecl("llvs_error_code") @implementation
+public func llvs_error_code(_ error: OpaquePointer!) -> llvs_status { peek(error, ErrorHandle.self)?.error.code.rawValue ?? 0 }
+
+@_cdecl("llvs_error_message") @implementation
+public func llvs_error_message(_ error: OpaquePointer!) -> UnsafePointer<CChar>! {
+    guard let message = peek(error, ErrorHandle.self)?.message.data else { return emptyText }
+    return UnsafeRawPointer(message).assumingMemoryBound(to: CChar.self)
+}
+
+@_cdecl("llvs_error_value_id") @implementation
+public func llvs_error_value_id(_ error: OpaquePointer!) -> llvs_bytes { peek(error, ErrorHandle.self)?.valueID ?? noBytes }
+
+@_cdecl("llvs_error_version_id") @implementation
+public func llvs_error_version_id(_ error: OpaquePointer!) -> llvs_bytes { peek(error, ErrorHandle.self)?.versionID ?? noBytes }
+
+@_cdecl("llvs_error_path") @implementation
+public func llvs_error_path(_ error: OpaquePointer!) -> llvs_bytes { peek(error, ErrorHandle.self)?.path ?? noBytes }
+
+@_cdecl("llvs_error_user_code") @implementation
+public func llvs_error_user_code(_ error: OpaquePointer!) -> Int64 { peek(error, ErrorHandle.self)?.error.userCode ?? 0 }
+
+@_cdecl("llvs_error_make") @implementation
+public func llvs_error_make(_ user_code: Int64, _ message: llvs_bytes) -> OpaquePointer! {
+    // A callback that fails shall not have to think about failing: a message too long is cut, one that is NULL empty.
+    let size = message.data == nil ? 0 : message.size < 0 ? 0 : min(message.size, 1 << 20)
+    var error = StoreError(.user, String(decoding: UnsafeRawBufferPointer(start: message.data, count: size), as: UTF8.self))
+    error.userCode = user_code
+    return ErrorHandle(error).owned
+}
+
+@_cdecl("llvs_error_free") @implementation
+public func llvs_error_free(_ error: OpaquePointer!) {
+    guard let error, error != ErrorHandle.outOfMemory.borrowed else { return }
+    free(error, ErrorHandle.self, leadsToStore: false)
+}

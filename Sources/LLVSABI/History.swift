@@ -1,0 +1,135 @@
+import CLLVS
+import LLVS
+
+// MARK: History
+
+/// A call that gives a list of versions.
+private func versions(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]) -> llvs_status {
+    out?.pointee = nil
+    return entry(error) {
+        let out = try required(out, "the list of versions")
+        out.pointee = try VersionList(find(LLVSABI.store(store))).owned
+    }
+}
+
+/// A call that gives a list of one version, or NULL.
+private func version(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> Version?) -> llvs_status {
+    out?.pointee = nil
+    return entry(error) {
+        let out = try required(out, "the version")
+        if let found = try find(LLVSABI.store(store)) { out.pointee = try VersionList([found]).owned }
+    }
+}
+
+/// The version, which must be known.
+func knownVersion(_ id: VersionID, in store: Store) throws -> Version {
+    guard let version = try store.version(id) else {
+        throw StoreError(.unknownVersion, "There is no version \(id) in \(store.description).", versionID: id.description)
+    }
+    return version
+}
+
+func versionIDs(_ start: UnsafePointer<llvs_bytes>?, _ count: Int, _ name: StaticString) throws -> [VersionID] {
+    try elements(start, count, name).map { try versionID($0, name) }
+}
+
+@_cdecl("llvs_store_version") @implementation
+public func llvs_store_version(_ store: OpaquePointer!, _ id: llvs_bytes, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.version(store, version, error) { try $0.version(versionID(id, "id")) }
+}
+
+@_cdecl("llvs_store_versions") @implementation
+public func llvs_store_versions(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.versions(store, versions, error) { store in
+        try versionIDs(ids, count, "ids").map { try knownVersion($0, in: store) }
+    }
+}
+
+@_cdecl("llvs_store_heads") @implementation
+public func llvs_store_heads(_ store: OpaquePointer!, _ heads: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    versions(store, heads, error) { try $0.heads() }
+}
+
+@_cdecl("llvs_store_most_recent_head") @implementation
+public func llvs_store_most_recent_head(_ store: OpaquePointer!, _ head: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    version(store, head, error) { try $0.mostRecentHead() }
+}
+
+@_cdecl("llvs_store_heads_on_branch") @implementation
+public func llvs_store_heads_on_branch(_ store: OpaquePointer!, _ branch: llvs_bytes, _ heads: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    versions(store, heads, error) { try $0.heads(onBranch: text(branch, "branch")) }
+}
+
+@_cdecl("llvs_store_successors") @implementation
+public func llvs_store_successors(_ store: OpaquePointer!, _ id: llvs_bytes, _ successors: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    versions(store, successors, error) { try $0.successors(of: versionID(id, "id")) }
+}
+
+@_cdecl("llvs_store_is_ancestor") @implementation
+public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<Bool>!, _ error: ErrorOut!) -> llvs_status {
+    is_ancestor?.pointee = false
+    return entry(error) {
+        let out = try required(is_ancestor, "is_ancestor")
+        out.pointee = try LLVSABI.store(store).isAncestor(versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"))
+    }
+}
+
+@_cdecl("llvs_store_merge_bases") @implementation
+public func llvs_store_merge_bases(_ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    versions(store, bases, error) { store in
+        try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map { try knownVersion($0, in: store) }
+    }
+}
+
+@_cdecl("llvs_store_versions_of") @implementation
+public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id")) }
+}
+
+// MARK: Walking
+
+/// Behind `llvs_history_cursor`.
+final class HistoryCursor: Handle, @unchecked Sendable {
+    private let store: Store
+    private let ids: [VersionID]
+    private var position = 0
+    init(_ store: Store, _ ids: [VersionID]) { self.store = store; self.ids = ids }
+
+    func next(_ limit: Int) throws -> [Version] {
+        // An ended walk of a closed store is closed, too.
+        guard position < ids.count else { try store.requireOpen(); return [] }
+        let page = try ids[position..<min(ids.count, position + limit)].map { try knownVersion($0, in: store) }
+        position += page.count
+        return page
+    }
+}
+
+/// How many elements a page holds unless the caller says so; never so many that the sum with a position overflows.
+func pageLimit(_ limit: Int) throws -> Int {
+    guard limit >= 0 else { throw InputError.tooLarge("limit", limit, Int(Int32.max)) }
+    return limit == 0 ? 1000 : min(limit, Int(Int32.max))
+}
+
+@_cdecl("llvs_store_history") @implementation
+public func llvs_store_history(_ store: OpaquePointer!, _ from: UnsafePointer<llvs_bytes>!, _ from_count: Int, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    cursor?.pointee = nil
+    return entry(error) {
+        let out = try required(cursor, "cursor")
+        let store = try LLVSABI.store(store)
+        let starts = try versionIDs(from, from_count, "from")
+        out.pointee = HistoryCursor(store, try starts.isEmpty ? store.history() : store.history(from: starts)).owned
+    }
+}
+
+@_cdecl("llvs_history_cursor_next") @implementation
+public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    versions?.pointee = nil
+    return entry(error) {
+        let out = try required(versions, "versions")
+        let page = try handle(cursor, HistoryCursor.self, "cursor").next(pageLimit(limit))
+        if !page.isEmpty { out.pointee = try VersionList(page).owned }
+    }
+}
+
+@_cdecl("llvs_history_cursor_free") @implementation
+public func llvs_history_cursor_free(_ cursor: OpaquePointer!) { free(cursor, HistoryCursor.self, leadsToStore: true) }

@@ -1,0 +1,194 @@
+import CLLVS
+import LLVS
+
+// MARK: A transport of the host
+
+/// Behind `llvs_transport`: the callbacks, which one exchange at a time may use.
+final class HostTransportHandle: Handle, @unchecked Sendable {
+    let name: String
+    let callbacks: llvs_transport_callbacks
+    let payload: Payload
+    private let lock = Lock()
+    private var isClaimed = false
+    private var stateBytes: [UInt8] = []
+    /// Those who want to hear of news; each goes when its observation does.
+    private var observations: [WeakObservation] = []
+    private struct WeakObservation { weak var observation: ObservationThread? }
+
+    init(_ name: String, _ callbacks: llvs_transport_callbacks, _ payload: Payload) {
+        self.name = name; self.callbacks = callbacks; self.payload = payload
+    }
+
+    func claim() throws -> HostTransport {
+        try lock.withLock {
+            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open exchange; close that first.") }
+            isClaimed = true
+        }
+        return HostTransport(self)
+    }
+    func release() { lock.withLock { isClaimed = false } }
+
+    var state: [UInt8] {
+        get { lock.withLock { stateBytes } }
+        set { lock.withLock { stateBytes = newValue } }
+    }
+    func observe(_ changed: @escaping @Sendable () -> Void) throws -> ObservationThread {
+        let observation = try ObservationThread(changed)
+        lock.withLock {
+            observations.removeAll { $0.observation == nil }
+            observations.append(WeakObservation(observation: observation))
+        }
+        return observation
+    }
+    func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
+}
+
+/// The exchange's side of it: calls back one at a time, as the exchange does.
+final class HostTransport: ExchangeTransport, @unchecked Sendable {
+    private let host: HostTransportHandle
+    private let lock = Lock()
+    private var isClosed = false
+    private static let codes: [StoreError.Code] = [.transport, .permission, .noSpace, .io, .cancelled]
+
+    init(_ host: HostTransportHandle) { self.host = host }
+    deinit { close() }
+
+    var description: String { host.name }
+    private var callbacks: llvs_transport_callbacks { host.callbacks }
+    private var payload: UnsafeMutableRawPointer? { host.payload.pointer }
+
+    /// The lock is not held while calling back: what comes from the host's callback may be another exchange's work.
+    private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
+        guard !lock.withLock({ isClosed }) else { throw StoreError(.closed, "The exchange with \(host.name) is closed.") }
+        try callHost("\(what) \(host.name)", keeping: HostTransport.codes, call)
+    }
+    private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
+
+    func list(_ control: OperationControl) throws -> ExchangeListing {
+        guard let list = callbacks.list else { throw missing("list") }
+        let reply = Reply(token: control.token)
+        try check("Listing") { list(payload, reply.borrowed, $0) }
+        // A name that is not UTF-8 is foreign, and is shown as well as it can be.
+        return ExchangeListing(versions: reply.items.map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    private typealias Fetch = @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<llvs_bytes>?, Int, OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?) -> llvs_status
+
+    private func fetch(_ names: [String], _ control: OperationControl, _ fetch: Fetch) throws -> [FetchedFile] {
+        let reply = Reply(questions: names.count, token: control.token)
+        let arena = Arena()
+        let inputs = try arena.array(llvs_bytes.self, names.count)
+        for (i, name) in names.enumerated() { (inputs + i).initialize(to: try arena.copy(name)) }
+        try withExtendedLifetime(arena) { try check("Fetching from") { fetch(payload, inputs, names.count, reply.borrowed, $0) } }
+        return reply.answers.map { $0.map(FetchedFile.data) ?? .missing }
+    }
+    func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        guard let callback = callbacks.fetch_versions else { throw missing("fetch_versions") }
+        return try fetch(names, control, callback)
+    }
+    func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        guard let callback = callbacks.fetch_changes else { throw missing("fetch_changes") }
+        return try fetch(names, control, callback)
+    }
+
+    func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+        guard let send = callbacks.send else { throw missing("send") }
+        let reply = Reply(token: control.token)
+        let arena = Arena()
+        let inputs = try arena.array(llvs_exchange_files.self, files.count)
+        for (i, file) in files.enumerated() {
+            (inputs + i).initialize(to: llvs_exchange_files(
+                struct_size: UInt32(MemoryLayout<llvs_exchange_files>.size), reserved: 0, name: try arena.copy(file.name),
+                version: try arena.copy(file.version), changes: try arena.copy(file.changes)))
+        }
+        try withExtendedLifetime(arena) { try check("Sending to") { send(payload, inputs, files.count, reply.borrowed, $0) } }
+    }
+
+    // MARK: Snapshots
+
+    private var noSnapshots: StoreError { StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them.") }
+
+    func readSnapshotFile(_ name: String) throws -> [UInt8]? {
+        guard let read = callbacks.snapshot_read else { throw noSnapshots }
+        let reply = Reply(questions: 1)
+        try withBorrowed(Array(name.utf8)) { name in try check("Reading a snapshot from") { read(payload, name, reply.borrowed, $0) } }
+        return reply.answers[0]
+    }
+    func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
+        guard let write = callbacks.snapshot_write else { throw noSnapshots }
+        try withBorrowed(Array(name.utf8)) { name in
+            try withBorrowed(data) { data in try check("Writing a snapshot to") { write(payload, name, data, $0) } }
+        }
+    }
+    func deleteSnapshotFile(_ name: String) throws {
+        guard let delete = callbacks.snapshot_delete else { throw noSnapshots }
+        try withBorrowed(Array(name.utf8)) { name in try check("Deleting a snapshot from") { delete(payload, name, $0) } }
+    }
+    func snapshotFileNames() throws -> [String] {
+        guard let list = callbacks.snapshot_list else { throw noSnapshots }
+        let reply = Reply()
+        try check("Listing the snapshots of") { list(payload, reply.borrowed, $0) }
+        return reply.items.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    // MARK: State, news and the end
+
+    var restorationState: [UInt8] {
+        get { host.state }
+        set { host.state = newValue }
+    }
+    func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try host.observe(changed) }
+
+    func close() {
+        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        guard first else { return }
+        if let close = callbacks.close {
+            // Nobody is there to hear of a failure; the exchange is over all the same.
+            try? callHost("Closing \(host.name)") { close(payload, $0) }
+        }
+        host.release()
+    }
+}
+
+@_cdecl("llvs_transport_create") @implementation
+public func llvs_transport_create(_ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_transport_callbacks>!, _ payload: UnsafeMutableRawPointer!,
+                                  _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    transport?.pointee = nil
+    return entry(error) {
+        let out = try required(transport, "transport")
+        let table = try requiredStruct(callbacks, "llvs_transport_callbacks")
+        guard table.reserved == 0 else { throw InputError.reserved("llvs_transport_callbacks") }
+        guard table.list != nil, table.fetch_versions != nil, table.fetch_changes != nil, table.send != nil else {
+            throw StoreError(.invalidArgument, "A transport needs the callbacks list, fetch_versions, fetch_changes and send.")
+        }
+        let snapshots = [table.snapshot_list != nil, table.snapshot_read != nil, table.snapshot_write != nil, table.snapshot_delete != nil]
+        guard snapshots.allSatisfy({ $0 == snapshots[0] }) else {
+            throw StoreError(.invalidArgument, "A transport needs all four callbacks for snapshots, or none.")
+        }
+        let name = try text(name, "name")
+        out.pointee = HostTransportHandle(name.isEmpty ? "the transport of the host" : "the transport \(name)", table, payload).owned
+    }
+}
+
+@_cdecl("llvs_transport_notify") @implementation
+public func llvs_transport_notify(_ transport: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(transport, HostTransportHandle.self, "transport").notify() }
+}
+
+@_cdecl("llvs_transport_state") @implementation
+public func llvs_transport_state(_ transport: OpaquePointer!, _ state: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+    state?.pointee = noBuffer
+    return entry(error) {
+        let out = try required(state, "state")
+        out.pointee = try handle(transport, HostTransportHandle.self, "transport").state.withUnsafeBytes(ownedBuffer)
+    }
+}
+
+@_cdecl("llvs_transport_set_state") @implementation
+public func llvs_transport_set_state(_ transport: OpaquePointer!, _ state: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(transport, HostTransportHandle.self, "transport").state = array(state, "state") }
+}
+
+@_cdecl("llvs_transport_free") @implementation
+public func llvs_transport_free(_ transport: OpaquePointer!) { free(transport, HostTransportHandle.self, leadsToStore: false) }

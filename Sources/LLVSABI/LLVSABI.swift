@@ -1,2 +1,0 @@
-import CLLVS
-import LLVS

@@ -1,0 +1,94 @@
+import CLLVS
+import LLVS
+
+// MARK: Versions, values and changes as lists
+
+final class VersionList: ListHandle<llvs_version_info>, @unchecked Sendable {
+    init(_ versions: [Version]) throws {
+        try super.init(versions, llvs_version_info.init(_:in:))
+    }
+}
+
+extension llvs_version_info {
+    init(_ version: Version, in arena: Arena) throws {
+        let predecessors = try version.predecessors.prefix(2).map { try arena.copy($0) }
+        var metadata: UnsafeMutablePointer<llvs_metadata_entry>?
+        let entries = version.metadata.entries
+        if !entries.isEmpty {
+            let start = try arena.array(llvs_metadata_entry.self, entries.count)
+            for (i, entry) in entries.enumerated() {
+                (start + i).initialize(to: llvs_metadata_entry(key: try arena.copy(entry.key), value: try arena.copy(entry.value)))
+            }
+            metadata = start
+        }
+        self.init(
+            struct_size: UInt32(MemoryLayout<llvs_version_info>.size), predecessor_count: UInt32(predecessors.count),
+            id: try arena.copy(version.id),
+            predecessors: (predecessors.first ?? noBytes, predecessors.count > 1 ? predecessors[1] : noBytes),
+            timestamp: version.timestamp + Version.secondsFrom1970To2001, value_data_size: version.valueDataSize,
+            metadata: UnsafePointer(metadata), metadata_count: entries.count,
+            branch: try version.branch.map { try arena.copy($0) } ?? noBytes)
+    }
+}
+
+final class ValueList: ListHandle<llvs_value_info>, @unchecked Sendable {
+    /// A value that was found, one of which only the reference is wanted, or the id of none.
+    enum Item {
+        case value(Value)
+        case reference(Value.Reference)
+        case absent(ValueID)
+    }
+    init(_ items: [Item]) throws {
+        try super.init(items) { item, arena in
+            let size = UInt32(MemoryLayout<llvs_value_info>.size)
+            return switch item {
+            case .value(let value):
+                llvs_value_info(struct_size: size, present: 1, id: try arena.copy(value.id.bytes), data: try arena.copy(value.data),
+                                stored_version: try arena.copy(value.storedVersion))
+            case .reference(let reference):
+                llvs_value_info(struct_size: size, present: 1, id: try arena.copy(reference.id.bytes), data: noBytes,
+                                stored_version: try arena.copy(reference.version))
+            case .absent(let id):
+                llvs_value_info(struct_size: size, present: 0, id: try arena.copy(id.bytes), data: noBytes, stored_version: noBytes)
+            }
+        }
+    }
+}
+
+final class ChangeList: ListHandle<llvs_change_info>, @unchecked Sendable {
+    init(_ changes: [(summary: Store.ChangeSummary, data: [UInt8]?)]) throws {
+        try super.init(changes) { change, arena in
+            llvs_change_info(
+                struct_size: UInt32(MemoryLayout<llvs_change_info>.size), kind: UInt32(change.summary.kind.rawValue),
+                id: try arena.copy(change.summary.id.bytes), data: try change.data.map { try arena.copy($0) } ?? noBytes,
+                stored_version: try change.summary.reference.map { try arena.copy($0.version) } ?? noBytes, data_size: change.summary.size)
+        }
+    }
+}
+
+@_cdecl("llvs_version_list_count") @implementation
+public func llvs_version_list_count(_ list: OpaquePointer!) -> Int { peek(list, VersionList.self)?.count ?? 0 }
+
+@_cdecl("llvs_version_list_at") @implementation
+public func llvs_version_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_version_info>! { peek(list, VersionList.self)?.at(index) }
+
+@_cdecl("llvs_version_list_free") @implementation
+public func llvs_version_list_free(_ list: OpaquePointer!) { free(list, VersionList.self, leadsToStore: false) }
+
+@_cdecl("llvs_value_list_count") @implementation
+public func llvs_value_list_count(_ list: OpaquePointer!) -> Int { peek(list, ValueList.self)?.count ?? 0 }
+
+@_cdecl("llvs_value_list_at") @implementation
+public func llvs_value_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_value_info>! { peek(list, ValueList.self)?.at(index) }
+
+@_cdecl("llvs_value_list_free") @implementation
+public func llvs_value_list_free(_ list: OpaquePointer!) { free(list, ValueList.self, leadsToStore: false) }
+
+@_cdecl("llvs_change_list_count") @implementation
+public func llvs_change_list_count(_ list: OpaquePointer!) -> Int { peek(list, ChangeList.self)?.count ?? 0 }
+
+@_cdecl("llvs_change_list_at") @implementation
+public func llvs_change_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_change_info>! { peek(list, ChangeList.self)?.at(index) }
+
+@_cdecl("llvs_change_list_free") @implementation
+public func llvs_change_list_free(_ list: OpaquePointer!) { free(list, ChangeList.self, leadsToStore: false) }

@@ -1,0 +1,68 @@
+import CLLVS
+import LLVS
+
+// MARK: Merging
+
+/// The options as the engine takes them.
+struct MergeSettings {
+    var relation = MergeRelation.any
+    var selection = HeadSelection.unbranched
+    var metadata = Metadata()
+
+    init(_ input: UnsafePointer<llvs_merge_options>?) throws {
+        guard let input = try optionalStruct(input, "llvs_merge_options") else { return }
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_merge_options") }
+        relation = switch Int(input.relation) {
+        case LLVS_RELATION_ANY: .any
+        case LLVS_RELATION_RELATED: .related
+        case LLVS_RELATION_UNRELATED: .unrelated
+        default: throw InputError.constant("relation", input.relation)
+        }
+        let branches = try elements(input.branches, input.branch_count, "branches").map { try text($0, "branches") }
+        selection = switch Int(input.selection) {
+        case LLVS_HEADS_UNBRANCHED: .unbranched
+        case LLVS_HEADS_ALL: .all
+        case LLVS_HEADS_UNBRANCHED_AND_BRANCHES: .unbranchedAnd(branches)
+        case LLVS_HEADS_BRANCHES: .branches(branches)
+        default: throw InputError.constant("selection", input.selection)
+        }
+        metadata = try LLVSABI.metadata(input.metadata, input.metadata_count)
+    }
+}
+
+@_cdecl("llvs_store_merge") @implementation
+public func llvs_store_merge(_ store: OpaquePointer!, _ ours: llvs_bytes, _ theirs: llvs_bytes, _ arbiter: OpaquePointer!,
+                             _ options: UnsafePointer<llvs_merge_options>!, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    version?.pointee = nil
+    return entry(error) {
+        let store = try LLVSABI.store(store)
+        let settings = try MergeSettings(options)
+        let merged = try store.merge(versionID(ours, "ours"), with: versionID(theirs, "theirs"), arbiter: LLVSABI.arbiter(arbiter),
+                                     metadata: settings.metadata, relation: settings.relation)
+        if let version { version.pointee = try VersionList([merged]).owned }
+    }
+}
+
+@_cdecl("llvs_store_merge_heads") @implementation
+public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, _ arbiter: OpaquePointer!,
+                                   _ options: UnsafePointer<llvs_merge_options>!, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    version?.pointee = nil
+    return entry(error) {
+        let store = try LLVSABI.store(store)
+        let settings = try MergeSettings(options)
+        let merged = try store.mergeHeads(into: versionID(into, "into"), arbiter: LLVSABI.arbiter(arbiter),
+                                          selection: settings.selection, metadata: settings.metadata)
+        if let version, let merged { version.pointee = try VersionList([merged]).owned }
+    }
+}
+
+@_cdecl("llvs_store_revert") @implementation
+public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ at: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
+                              _ reverted: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    reverted?.pointee = nil
+    return entry(error) {
+        let store = try LLVSABI.store(store)
+        let made = try store.revert(versionID(version, "version"), at: versionID(at, "at"), metadata: MergeSettings(options).metadata)
+        if let reverted { reverted.pointee = try VersionList([made]).owned }
+    }
+}

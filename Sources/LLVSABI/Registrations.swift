@@ -1,0 +1,160 @@
+import CLLVS
+import Glibc
+import LLVS
+
+// MARK: Registrations
+
+/// Lets callbacks of one registration through until it ends; ending waits for those that run.
+final class CallbackGate: @unchecked Sendable {
+    private let lock = Lock()
+    private let changed = Condition()
+    private var running: [pthread_t] = []
+    private var closed = false
+
+    func run(_ body: () -> Void) {
+        let me = pthread_self()
+        let open = lock.withLock { () -> Bool in
+            if !closed { running.append(me) }
+            return !closed
+        }
+        guard open else { return }
+        body()
+        lock.withLock {
+            if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }
+            if closed { changed.broadcast() }
+        }
+    }
+
+    /// None comes after. Waits for running ones, but not for one on this thread, which would be waiting for itself.
+    func close() {
+        let me = pthread_self()
+        lock.withLock {
+            closed = true
+            while running.contains(where: { pthread_equal($0, me) == 0 }) { changed.wait(lock) }
+        }
+    }
+}
+
+/// Behind `llvs_observer`.
+final class ObserverHandle: Handle, @unchecked Sendable {
+    let gate: CallbackGate
+    /// Ends what calls the gate.
+    private let cancel: () -> Void
+    init(_ gate: CallbackGate, cancel: @escaping () -> Void) { self.gate = gate; self.cancel = cancel }
+    func end() {
+        gate.close()
+        cancel()
+    }
+}
+
+@_cdecl("llvs_observer_free") @implementation
+public func llvs_observer_free(_ observer: OpaquePointer!) {
+    guard let handle = peek(observer, ObserverHandle.self), !handle.isForked else { return }
+    handle.end()
+    free(observer, ObserverHandle.self, leadsToStore: true)
+}
+
+// MARK: Log
+
+/// Hands each message of the engine to all who registered for its level.
+private enum LogHub {
+    struct Receiver {
+        let id: UInt64
+        let level: Log.Level
+        let receive: @Sendable (Log.Level, String) -> Void
+    }
+    static let lock = Lock()
+    nonisolated(unsafe) static var receivers: [Receiver] = []
+    nonisolated(unsafe) static var nextID: UInt64 = 0
+
+    static func add(_ level: Log.Level, _ receive: @escaping @Sendable (Log.Level, String) -> Void) -> UInt64 {
+        lock.withLock {
+            nextID &+= 1
+            receivers.append(Receiver(id: nextID, level: level, receive: receive))
+            refresh()
+            return nextID
+        }
+    }
+    static func remove(_ id: UInt64) {
+        lock.withLock {
+            receivers.removeAll { $0.id == id }
+            refresh()
+        }
+    }
+    /// With the lock held.
+    private static func refresh() {
+        let all = receivers
+        guard let loudest = all.map(\.level).max() else { return Log.setSink(level: .off, nil) }
+        Log.setSink(level: loudest) { level, message in
+            for receiver in all where level <= receiver.level { receiver.receive(level, message) }
+        }
+    }
+}
+
+@_cdecl("llvs_log_observe") @implementation
+public func llvs_log_observe(_ level: llvs_log_level, _ fn: llvs_log_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+                             _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    observer?.pointee = nil
+    return entry(error) {
+        let observer = try required(observer, "observer")
+        guard let fn else { throw InputError.null("fn") }
+        guard let wanted = Int32(exactly: level).flatMap(Log.Level.init(rawValue:)) else { throw InputError.constant("level", level) }
+        let gate = CallbackGate()
+        let id = LogHub.add(wanted) { level, message in
+            gate.run {
+                withBorrowed(Array(message.utf8)) { fn(payload.pointer, llvs_log_level(truncatingIfNeeded: level.rawValue), $0) }
+            }
+        }
+        observer.pointee = ObserverHandle(gate) { LogHub.remove(id) }.owned
+    }
+}
+
+// MARK: Cancelling
+
+final class CancelTokenHandle: Handle, @unchecked Sendable {
+    let token = CancelToken()
+}
+
+@_cdecl("llvs_cancel_token_create") @implementation
+public func llvs_cancel_token_create(_ token: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try required(token, "token").pointee = CancelTokenHandle().owned }
+}
+
+@_cdecl("llvs_cancel_token_cancel") @implementation
+public func llvs_cancel_token_cancel(_ token: OpaquePointer!) {
+    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return }
+    handle.token.cancel()
+}
+
+@_cdecl("llvs_cancel_token_is_cancelled") @implementation
+public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> Bool {
+    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return false }
+    return handle.token.isCancelled
+}
+
+@_cdecl("llvs_cancel_token_free") @implementation
+public func llvs_cancel_token_free(_ token: OpaquePointer!) { free(token, CancelTokenHandle.self, leadsToStore: false) }
+
+/// A pointer of the host that a `@Sendable` closure carries; used during the host's own call only.
+struct HostPointer: @unchecked Sendable { let pointer: UnsafeMutableRawPointer? }
+
+/// The control of one call.
+func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
+    guard let input = try optionalStruct(input, "llvs_control") else { return OperationControl() }
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_control") }
+    let token = try optionalHandle(input.token, CancelTokenHandle.self, "cancel token")?.token
+    guard let progress = input.progress else { return OperationControl(token: token) }
+    let payload = HostPointer(pointer: input.payload)
+    return OperationControl(progress: { state in
+        var info = llvs_progress(struct_size: UInt32(MemoryLayout<llvs_progress>.size), stage: state.stage.rawValue,
+                                 completed: state.completed, total: state.total)
+        var error: OpaquePointer?
+        let status = progress(payload.pointer, &info, &error)
+        if status >= 0 || (status == StoreError.Code.cancelled.rawValue && error == nil) {
+            llvs_error_free(error)
+            return status >= 0
+        }
+        throw callbackFailure(status, error, "The progress callback")
+    }, token: token)
+}

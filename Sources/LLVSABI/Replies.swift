@@ -1,0 +1,47 @@
+import CLLVS
+import LLVS
+
+// MARK: Answers of callbacks
+
+/// Behind `llvs_reply`: what one callback of a storage or transport hands back.
+final class Reply: Handle, @unchecked Sendable {
+    private(set) var items: [[UInt8]] = []
+    private(set) var answers: [[UInt8]?]
+    private(set) var records: [(place: UInt64, size: UInt64, prefix: [UInt8])] = []
+    private let token: CancelToken?
+    init(questions: Int = 0, token: CancelToken? = nil) { answers = Array(repeating: nil, count: questions); self.token = token }
+
+    var isCancelled: Bool { token?.isCancelled ?? false }
+    func add(_ item: [UInt8]) { items.append(item) }
+    func set(_ index: Int, _ data: [UInt8]) throws {
+        guard answers.indices.contains(index) else {
+            throw StoreError(.invalidArgument, "A callback answered question \(index), but \(answers.count) were asked.")
+        }
+        answers[index] = data
+    }
+    func record(_ place: UInt64, _ size: UInt64, _ prefix: [UInt8]) throws {
+        guard UInt64(prefix.count) <= size, UInt64(prefix.count) >= min(size, UInt64(ScannedRecord.prefixSize)) else {
+            throw StoreError(.invalidArgument, "A record of \(size) bytes was reported with its first \(prefix.count); all are needed, or at least \(ScannedRecord.prefixSize).")
+        }
+        records.append((place, size, prefix))
+    }
+}
+
+@_cdecl("llvs_reply_add") @implementation
+public func llvs_reply_add(_ reply: OpaquePointer!, _ item: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(reply, Reply.self, "reply").add(array(item, "item")) }
+}
+
+@_cdecl("llvs_reply_set") @implementation
+public func llvs_reply_set(_ reply: OpaquePointer!, _ index: Int, _ data: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    // Changes files carry values in base64 and may be larger than any value.
+    entry(error) { try handle(reply, Reply.self, "reply").set(index, array(data, "data", limit: Int(Int32.max) * 2)) }
+}
+
+@_cdecl("llvs_reply_record") @implementation
+public func llvs_reply_record(_ reply: OpaquePointer!, _ place: UInt64, _ size: UInt64, _ prefix: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(reply, Reply.self, "reply").record(place, size, array(prefix, "prefix", limit: Int(Int32.max))) }
+}
+
+@_cdecl("llvs_reply_is_cancelled") @implementation
+public func llvs_reply_is_cancelled(_ reply: OpaquePointer!) -> Bool { peek(reply, Reply.self)?.isCancelled ?? false }

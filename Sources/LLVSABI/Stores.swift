@@ -1,0 +1,137 @@
+import CLLVS
+import LLVS
+
+// MARK: Opening and closing a store
+
+final class StoreHandle: Handle, @unchecked Sendable {
+    let store: Store
+    init(_ store: Store) { self.store = store }
+}
+
+@inline(__always)
+func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
+
+extension Store {
+    /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
+    func requireOpen() throws { _ = try contains(EmptyRoot.id) }
+}
+
+/// The options as the engine takes them, and the host's storage they claim.
+func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
+    var options = Store.Options()
+    guard let input = try optionalStruct(input, "llvs_store_options") else { return options }
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
+    options.readOnly = try flag(input.read_only, "read_only")
+    options.create = try !flag(input.must_exist, "must_exist") && !options.readOnly
+    switch Int(input.durability) {
+    case LLVS_DURABILITY_FULL: options.durability = .full
+    case LLVS_DURABILITY_NORMAL: options.durability = .normal
+    default: throw InputError.constant("durability", input.durability)
+    }
+    if input.memory_budget > 0 { options.memoryBudget = Int(clamping: input.memory_budget) }
+    let cache = try path(input.cache_directory, "cache_directory", mayBeEmpty: true)
+    if !cache.isEmpty { options.cacheDirectory = cache }
+    guard input.host_storage == nil || Int(input.storage) == LLVS_STORAGE_HOST else {
+        throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST.")
+    }
+    switch Int(input.storage) {
+    case LLVS_STORAGE_FILE: options.storage = .file
+    case LLVS_STORAGE_SQLITE: options.storage = .sqlite
+    case LLVS_STORAGE_MEMORY: options.storage = .memory
+    case LLVS_STORAGE_HOST:
+        let host = try handle(input.host_storage, HostStorageHandle.self, "host_storage")
+        options.storage = .custom(try host.claim(readOnly: options.readOnly))
+    default: throw InputError.constant("storage", input.storage)
+    }
+    return options
+}
+
+/// The path of a store of that kind; memory and host storages have none.
+func storePath(_ input: llvs_bytes, _ options: Store.Options) throws -> String {
+    switch options.storage {
+    case .file, .sqlite: try path(input, "path")
+    case .memory, .custom: ""
+    }
+}
+
+@_cdecl("llvs_store_open") @implementation
+public func llvs_store_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ store: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    store?.pointee = nil
+    return entry(error) {
+        let out = try required(store, "store")
+        let options = try storeOptions(options)
+        out.pointee = StoreHandle(try Store(path: storePath(path, options), options: options)).owned
+    }
+}
+
+@_cdecl("llvs_store_close") @implementation
+public func llvs_store_close(_ store: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(store, StoreHandle.self, "store").store.close() }
+}
+
+@_cdecl("llvs_store_free") @implementation
+public func llvs_store_free(_ store: OpaquePointer!) { free(store, StoreHandle.self, leadsToStore: true) }
+
+@_cdecl("llvs_store_reload") @implementation
+public func llvs_store_reload(_ store: OpaquePointer!, _ added: UnsafeMutablePointer<UInt64>!, _ error: ErrorOut!) -> llvs_status {
+    added?.pointee = 0
+    return entry(error) {
+        let count = try handle(store, StoreHandle.self, "store").store.reloadHistory()
+        added?.pointee = UInt64(clamping: count)
+    }
+}
+
+@_cdecl("llvs_store_statistics") @implementation
+public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeMutablePointer<llvs_statistics>!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        let input = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
+        let found = try handle(store, StoreHandle.self, "store").store.statistics()
+        // Only what this library knows of the struct is written; the caller's size stays.
+        statistics.pointee = llvs_statistics(
+            struct_size: input.struct_size, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
+            damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
+            segments: found.storage.segments, memory_used: found.historyMemory)
+    }
+}
+
+// MARK: Verifying
+
+final class VerifyReportHandle: ListHandle<llvs_damage>, @unchecked Sendable {
+    let report: VerifyReport
+    init(_ report: VerifyReport) throws {
+        self.report = report
+        try super.init(report.damages) { damage, arena in
+            llvs_damage(
+                struct_size: UInt32(MemoryLayout<llvs_damage>.size), reserved: 0, file: try arena.copy(damage.file), offset: damage.offset,
+                message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes)
+        }
+    }
+}
+
+@_cdecl("llvs_store_verify") @implementation
+public func llvs_store_verify(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    report?.pointee = nil
+    return entry(error) {
+        let out = try required(report, "report")
+        let store = try handle(store, StoreHandle.self, "store").store
+        out.pointee = try VerifyReportHandle(store.verify(LLVSABI.control(control))).owned
+    }
+}
+
+@_cdecl("llvs_verify_report_versions") @implementation
+public func llvs_verify_report_versions(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.versions ?? 0 }
+
+@_cdecl("llvs_verify_report_values") @implementation
+public func llvs_verify_report_values(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.values ?? 0 }
+
+@_cdecl("llvs_verify_report_pending") @implementation
+public func llvs_verify_report_pending(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.pending ?? 0 }
+
+@_cdecl("llvs_verify_report_damage_count") @implementation
+public func llvs_verify_report_damage_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.count ?? 0 }
+
+@_cdecl("llvs_verify_report_damage_at") @implementation
+public func llvs_verify_report_damage_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.at(index) }
+
+@_cdecl("llvs_verify_report_free") @implementation
+public func llvs_verify_report_free(_ report: OpaquePointer!) { free(report, VerifyReportHandle.self, leadsToStore: false) }

@@ -1,0 +1,65 @@
+import CLLVS
+import LLVS
+
+/// Where an entry point puts its error.
+public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>
+/// Where an entry point puts a handle or a list.
+public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>
+
+/// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
+@inline(__always)
+func entry(_ out: ErrorOut?, _ body: () throws -> Void) -> llvs_status {
+    out?.pointee = nil
+    do {
+        try body()
+        return 0
+    } catch {
+        return report(error, into: out)
+    }
+}
+
+@inline(never)
+func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
+    if thrown is OutOfMemory {
+        out?.pointee = ErrorHandle.outOfMemory.borrowed
+        return StoreError.Code.outOfMemory.rawValue
+    }
+    var error = (thrown as? StoreError) ?? StoreError(.internal, "Unexpected error: \(thrown)")
+    // A code that is none of an error would look like success.
+    if error.code.rawValue >= 0 { error.code = .internal }
+    if let out {
+        out.pointee = error.code == .outOfMemory ? ErrorHandle.outOfMemory.borrowed : ErrorHandle(error).owned
+    }
+    return error.code.rawValue
+}
+
+/// Thrown when malloc gives nothing; no message is built then.
+struct OutOfMemory: Error {}
+
+/// Errors of the arguments themselves.
+enum InputError {
+    static func null(_ name: StaticString) -> StoreError {
+        StoreError(.invalidArgument, "The argument \"\(name)\" is NULL, which is not allowed here.")
+    }
+    static func nullWithSize(_ name: StaticString, _ size: Int) -> StoreError {
+        StoreError(.invalidArgument, "The argument \"\(name)\" is NULL but its size is \(size); give the bytes, or size 0.")
+    }
+    static func tooLarge(_ name: StaticString, _ size: Int, _ limit: Int) -> StoreError {
+        StoreError(.tooLarge, "The argument \"\(name)\" has size \(UInt(bitPattern: size)); at most \(limit) is allowed.")
+    }
+    static func constant(_ name: StaticString, _ value: UInt32) -> StoreError {
+        StoreError(.invalidArgument, "\(value) is not a value of \"\(name)\"; llvs.h lists them.")
+    }
+    static func reserved(_ name: StaticString) -> StoreError {
+        StoreError(.invalidArgument, "The reserved field of \"\(name)\" is not zero; begin with its _INIT macro or _init function.")
+    }
+    static func structTooSmall(_ name: StaticString, _ size: Int, _ needed: Int) -> StoreError {
+        StoreError(.structSize, "The size given for \"\(name)\" is \(size), but it has \(needed) bytes; begin with its _INIT macro or _init function.")
+    }
+    static func structUnknown(_ name: StaticString, _ size: Int) -> StoreError {
+        StoreError(.structSize, "\"\(name)\" is given with \(size) bytes, and those that this library does not know are not zero; the program was made for a newer library.")
+    }
+    static func forked(_ name: StaticString) -> StoreError {
+        StoreError(.forked, "The \(name) was opened before fork() and cannot be used in the child; open it again there.")
+    }
+}

@@ -1,0 +1,164 @@
+import CLLVS
+import LLVS
+
+/// Unpacking of arguments. Sizes arrive as `Int` (size_t): SIZE_MAX is negative here.
+
+@inline(__always)
+func rawBytes(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> UnsafeRawBufferPointer {
+    guard bytes.size >= 0, bytes.size <= limit else { throw InputError.tooLarge(name, bytes.size, limit) }
+    guard bytes.size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+    guard let data = bytes.data else { throw InputError.nullWithSize(name, bytes.size) }
+    return UnsafeRawBufferPointer(start: data, count: bytes.size)
+}
+
+func array(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> [UInt8] {
+    Array(try rawBytes(bytes, name, limit: limit))
+}
+
+/// Text: UTF-8.
+func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throws -> String {
+    let raw = try rawBytes(bytes, name, limit: limit)
+    guard let text = String(validating: raw, as: UTF8.self) else {
+        throw StoreError(.invalidUTF8, "The argument \"\(name)\" is not valid UTF-8.")
+    }
+    return text
+}
+
+/// A path: UTF-8 without NUL, which the system would take for its end.
+func path(_ bytes: llvs_bytes, _ name: StaticString, mayBeEmpty: Bool = false) throws -> String {
+    let path = try text(bytes, name, limit: 1 << 16)
+    guard !path.utf8.contains(0) else { throw StoreError(.invalidArgument, "The argument \"\(name)\" holds a NUL, which no path can.") }
+    guard mayBeEmpty || !path.isEmpty else { throw StoreError(.invalidArgument, "The argument \"\(name)\" is empty; give a path.") }
+    return path
+}
+
+@inline(__always)
+func valueID(_ bytes: llvs_bytes, _ name: StaticString) throws -> ValueID {
+    try ValueID(utf8: array(bytes, name))
+}
+
+@inline(__always)
+func versionID(_ bytes: llvs_bytes, _ name: StaticString) throws -> VersionID {
+    try VersionID(ascii: rawBytes(bytes, name))
+}
+
+func optionalVersionID(_ bytes: llvs_bytes, _ name: StaticString) throws -> VersionID? {
+    bytes.size == 0 ? nil : try versionID(bytes, name)
+}
+
+/// `count` elements that never grow (llvs_bytes, llvs_reference, llvs_metadata_entry).
+func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws -> UnsafeBufferPointer<T> {
+    guard count >= 0, count <= limit else { throw InputError.tooLarge(name, count, limit) }
+    guard count > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
+    guard let start else { throw InputError.nullWithSize(name, count) }
+    return UnsafeBufferPointer(start: start, count: count)
+}
+
+/// A struct beyond this size is not one of ours, however zero its tail.
+private let structSizeLimit = 4096
+
+/// A struct that begins with its size, as the caller was compiled: nil for NULL.
+func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString) throws -> T? {
+    guard let start else { return nil }
+    let size = Int(UnsafeRawPointer(start).loadUnaligned(as: UInt32.self))
+    return try element(UnsafeRawPointer(start), size, T.self, name)
+}
+
+func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString) throws -> T {
+    guard let value = try optionalStruct(start, name) else { throw InputError.null(name) }
+    return value
+}
+
+/// A struct of a size that the caller names: what we do not know of it must be zero.
+@inline(__always)
+func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type: T.Type, _ name: StaticString) throws -> T {
+    let known = MemoryLayout<T>.size
+    if size != known {
+        guard size >= known else { throw InputError.structTooSmall(name, size, known) }
+        guard size <= structSizeLimit, UnsafeRawBufferPointer(start: start + known, count: size - known).allSatisfy({ $0 == 0 }) else {
+            throw InputError.structUnknown(name, size)
+        }
+    }
+    return start.loadUnaligned(as: T.self)
+}
+
+/// The `_init` functions: zero everywhere is the default everywhere.
+func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, _ name: StaticString) -> llvs_status {
+    guard let start else { return StoreError.Code.invalidArgument.rawValue }
+    guard size >= MemoryLayout<T>.size, size <= structSizeLimit else { return StoreError.Code.structSize.rawValue }
+    let raw = UnsafeMutableRawBufferPointer(start: start, count: size)
+    raw.initializeMemory(as: UInt8.self, repeating: 0)
+    raw.storeBytes(of: UInt32(truncatingIfNeeded: size), as: UInt32.self)
+    return 0
+}
+
+func flag(_ value: UInt32, _ name: StaticString) throws -> Bool {
+    guard value <= 1 else { throw InputError.constant(name, value) }
+    return value == 1
+}
+
+// MARK: - Changes and metadata
+
+private func change(_ input: llvs_change) throws -> BorrowedChange {
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_change") }
+    guard let kind = UInt8(exactly: input.kind).flatMap(Value.Change.Kind.init(rawValue:)) else { throw InputError.constant("llvs_change.kind", input.kind) }
+    let id = try rawBytes(input.id, "llvs_change.id")
+    let data = try rawBytes(input.data, "llvs_change.data")
+    let stored = try optionalVersionID(input.stored_version, "llvs_change.stored_version")
+    guard data.isEmpty || kind == .insert || kind == .update else {
+        throw StoreError(.invalidArgument, "A change that is neither insert nor update has data; only those carry bytes.")
+    }
+    guard (stored != nil) == (kind == .preserve) else {
+        throw StoreError(.invalidArgument, "llvs_change.stored_version is for preserve, which needs it, and for no other kind.")
+    }
+    return BorrowedChange(kind: kind, id: id, data: data, storedVersion: stored)
+}
+
+/// Calls with the changes, whose bytes stay the caller's.
+func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int,
+                    _ body: (UnsafeBufferPointer<BorrowedChange>) throws -> R) throws -> R {
+    guard count >= 0, count <= Limits.changesPerVersion else { throw InputError.tooLarge("change_count", count, Limits.changesPerVersion) }
+    guard count > 0 else { return try body(UnsafeBufferPointer(start: nil, count: 0)) }
+    guard let start else { throw InputError.nullWithSize("changes", count) }
+    let raw = UnsafeRawPointer(start)
+    return try withUnsafeTemporaryAllocation(of: BorrowedChange.self, capacity: count) { changes in
+        var made = 0
+        defer { changes[..<made].deinitialize() }
+        while made < count {
+            // The size is checked with the first element, before it can carry the pointer anywhere.
+            let input = try element(raw + made * size, size, llvs_change.self, "llvs_change")
+            changes.initializeElement(at: made, to: try change(input))
+            made += 1
+        }
+        return try body(UnsafeBufferPointer(changes))
+    }
+}
+
+/// The changes with bytes of their own.
+func ownedChanges(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int) throws -> [Value.Change] {
+    try withChanges(start, count, size) { changes in
+        try changes.map { change in
+            let id = try ValueID(utf8: Array(change.id))
+            switch change.kind {
+            case .insert: return .insert(id, data: Array(change.data))
+            case .update: return .update(id, data: Array(change.data))
+            case .remove: return .remove(id)
+            case .preserveRemoval: return .preserveRemoval(id)
+            case .preserve:
+                guard let stored = change.storedVersion else { throw InputError.null("llvs_change.stored_version") }
+                return .preserve(Value.Reference(id: id, version: stored))
+            }
+        }
+    }
+}
+
+func metadata(_ start: UnsafePointer<llvs_metadata_entry>?, _ count: Int, branch: llvs_bytes = llvs_bytes(data: nil, size: 0)) throws -> Metadata {
+    guard count != 0 || branch.size != 0 else { return Metadata() }
+    var pairs: [(key: [UInt8], value: [UInt8])] = []
+    for entry in try elements(start, count, "metadata", limit: Limits.metadataSize) {
+        pairs.append((try array(entry.key, "llvs_metadata_entry.key"), try array(entry.value, "llvs_metadata_entry.value")))
+    }
+    var metadata = try Metadata(pairs)
+    if branch.size != 0 { metadata.branch = try text(branch, "branch", limit: Limits.valueIDSize) }
+    return metadata
+}

@@ -1,0 +1,102 @@
+import CLLVS
+import Glibc
+import LLVS
+
+var noBytes: llvs_bytes { llvs_bytes(data: nil, size: 0) }
+
+func write(_ id: VersionID?, to out: UnsafeMutablePointer<llvs_version_id>?) {
+    guard let out else { return }
+    memset(out, 0, MemoryLayout<llvs_version_id>.size)
+    guard let id else { return }
+    id.withASCII { ascii in
+        guard let from = ascii.baseAddress, ascii.count <= Limits.versionIDSize else { return }
+        let raw = UnsafeMutableRawPointer(out)
+        raw.storeBytes(of: UInt32(truncatingIfNeeded: ascii.count), as: UInt32.self)
+        memcpy(raw + MemoryLayout<UInt32>.size, from, ascii.count)
+    }
+}
+
+/// Bytes for the caller to own, with a NUL behind them.
+func ownedBuffer(_ bytes: UnsafeRawBufferPointer) throws -> llvs_buffer {
+    guard let copy = malloc(bytes.count + 1) else { throw OutOfMemory() }
+    if let from = bytes.baseAddress, bytes.count > 0 { memcpy(copy, from, bytes.count) }
+    copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
+    return llvs_buffer(data: copy.assumingMemoryBound(to: UInt8.self), size: bytes.count)
+}
+
+var noBuffer: llvs_buffer { llvs_buffer(data: nil, size: 0) }
+
+func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -> UnsafeMutablePointer<T> {
+    guard let out else { throw InputError.null(name) }
+    return out
+}
+
+/// Memory that structs of the library and the bytes they point to lie in; goes with the list that holds it.
+final class Arena: @unchecked Sendable {
+    private var blocks: [UnsafeMutableRawPointer] = []
+    private var next: UnsafeMutableRawPointer?
+    private var left = 0
+
+    init() {}
+    deinit { for block in blocks { Glibc.free(block) } }
+
+    /// `size` bytes, aligned for any struct of the header.
+    private func take(_ size: Int, alignment: Int) throws -> UnsafeMutableRawPointer {
+        if let start = next {
+            let padding = (alignment - Int(bitPattern: start) % alignment) % alignment
+            if left >= padding, left - padding >= size {
+                next = start + padding + size
+                left -= padding + size
+                return start + padding
+            }
+        }
+        // Large pieces get a block of their own; the one in use goes on being used.
+        let blockSize = max(1024, min(blocks.count, 6) * 16 << 10)
+        guard let block = malloc(max(size, blockSize)) else { throw OutOfMemory() }
+        blocks.append(block)
+        if size < blockSize { next = block + size; left = blockSize - size }
+        return block
+    }
+
+    /// Room for an array. Elements are to be initialised by the caller; none is for count 0.
+    func array<T: BitwiseCopyable>(_ type: T.Type, _ count: Int) throws -> UnsafeMutablePointer<T> {
+        let (size, overflow) = count.multipliedReportingOverflow(by: MemoryLayout<T>.stride)
+        guard !overflow, size >= 0 else { throw OutOfMemory() }
+        return try take(max(1, size), alignment: 8).bindMemory(to: T.self, capacity: count)
+    }
+
+    /// A copy with a NUL behind it.
+    func copy(_ bytes: UnsafeRawBufferPointer) throws -> llvs_bytes {
+        let start = try take(bytes.count + 1, alignment: 1)
+        if let from = bytes.baseAddress, bytes.count > 0 { memcpy(start, from, bytes.count) }
+        start.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
+        return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: bytes.count)
+    }
+    func copy(_ bytes: [UInt8]) throws -> llvs_bytes { try bytes.withUnsafeBytes(copy) }
+    func copy(_ id: VersionID) throws -> llvs_bytes { try id.withASCII(copy) }
+    func copy(_ text: String) throws -> llvs_bytes {
+        var text = text
+        return try text.withUTF8 { try copy(UnsafeRawBufferPointer($0)) }
+    }
+}
+
+/// An array of structs of the header and what they point to: what stands behind each `llvs_…_list`.
+class ListHandle<Element: BitwiseCopyable>: Handle, @unchecked Sendable {
+    let arena = Arena()
+    let start: UnsafeMutablePointer<Element>
+    let count: Int
+
+    init<Source>(_ sources: some Collection<Source>, _ make: (Source, Arena) throws -> Element) throws {
+        start = try arena.array(Element.self, sources.count)
+        count = sources.count
+        super.init()
+        var i = 0
+        for source in sources {
+            (start + i).initialize(to: try make(source, arena))
+            i += 1
+        }
+    }
+    final func at(_ index: Int) -> UnsafePointer<Element>? {
+        index >= 0 && index < count ? UnsafePointer(start + index) : nil
+    }
+}

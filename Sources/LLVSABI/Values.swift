@@ -1,0 +1,172 @@
+import CLLVS
+import LLVS
+
+// MARK: Reading values
+
+@_cdecl("llvs_store_value") @implementation
+public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!,
+                             _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    data?.pointee = noBuffer
+    write(nil, to: stored_version)
+    return entry(error) {
+        let out = try required(data, "data")
+        let store = try LLVSABI.store(store)
+        try fetch(id, at: versionID(at, "at"), from: store, into: out, stored_version)
+    }
+}
+
+/// One lookup and one allocation.
+func fetch(_ id: llvs_bytes, at version: VersionID, from store: Store,
+           into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
+    _ = try store.withValue(rawBytes(id, "id"), at: version) { bytes, storedVersion in
+        out.pointee = try ownedBuffer(bytes)
+        write(storedVersion, to: stored)
+    }
+}
+
+@_cdecl("llvs_store_reference") @implementation
+public func llvs_store_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    write(nil, to: stored_version)
+    return entry(error) {
+        let out = try required(stored_version, "stored_version")
+        let store = try LLVSABI.store(store)
+        write(try store.reference(valueID(id, "id"), at: versionID(at, "at"))?.version, to: out)
+    }
+}
+
+@_cdecl("llvs_store_values") @implementation
+public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    values?.pointee = nil
+    return entry(error) {
+        let out = try required(values, "values")
+        let store = try LLVSABI.store(store)
+        out.pointee = try fetchMany(ids, count, at: versionID(at, "at"), from: store).owned
+    }
+}
+
+func fetchMany(_ ids: UnsafePointer<llvs_bytes>?, _ count: Int, at version: VersionID, from store: Store) throws -> ValueList {
+    let ids = try elements(ids, count, "ids").map { try valueID($0, "ids") }
+    let found = try store.values(ids, at: version)
+    return try ValueList(zip(ids, found).map { id, value in value.map { .value($0) } ?? .absent(id) })
+}
+
+@_cdecl("llvs_store_value_by_reference") @implementation
+public func llvs_store_value_by_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ stored_version: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+    data?.pointee = noBuffer
+    return entry(error) {
+        let out = try required(data, "data")
+        let store = try LLVSABI.store(store)
+        let reference = Value.Reference(id: try valueID(id, "id"), version: try versionID(stored_version, "stored_version"))
+        _ = try store.withValue(reference) { out.pointee = try ownedBuffer($0) }
+    }
+}
+
+@_cdecl("llvs_store_values_by_reference") @implementation
+public func llvs_store_values_by_reference(_ store: OpaquePointer!, _ references: UnsafePointer<llvs_reference>!, _ count: Int, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    values?.pointee = nil
+    return entry(error) {
+        let out = try required(values, "values")
+        let store = try LLVSABI.store(store)
+        let items = try elements(references, count, "references").map { input -> ValueList.Item in
+            let reference = Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
+            return try store.value(reference).map { .value($0) } ?? .absent(reference.id)
+        }
+        out.pointee = try ValueList(items).owned
+    }
+}
+
+// MARK: Enumerating
+
+/// A range as the engine takes it, and the size of its pages.
+struct Page {
+    var range = IDRange.all
+    var after: ValueID?
+    var limit = 1000
+    var byteLimit = 16 << 20
+    var withoutData = false
+
+    init(_ input: UnsafePointer<llvs_range>?) throws {
+        guard let input = try optionalStruct(input, "llvs_range") else { return }
+        withoutData = try flag(input.without_data, "without_data")
+        range = Page.range(prefix: try array(input.prefix, "prefix"), from: try array(input.from, "from"), to: try array(input.to, "to"))
+        if input.after.size != 0 { after = try valueID(input.after, "after") }
+        if input.limit > 0 { limit = Int(min(input.limit, UInt64(Int32.max))) }
+        if input.byte_limit > 0 { byteLimit = Int(clamping: input.byte_limit) }
+    }
+
+    /// What satisfies all that is given; empty means not given.
+    static func range(prefix: [UInt8], from: [UInt8], to: [UInt8]) -> IDRange {
+        if from.isEmpty && to.isEmpty { return prefix.isEmpty ? .all : .prefix(prefix) }
+        var low = from, high = to.isEmpty ? nil : to
+        if !prefix.isEmpty {
+            if low.lexicographicallyPrecedes(prefix) { low = prefix }
+            if let end = Page.end(of: prefix), high.map({ end.lexicographicallyPrecedes($0) }) ?? true { high = end }
+        }
+        return .range(from: low.isEmpty ? nil : low, to: high)
+    }
+
+    /// The first bytes behind everything that begins with the prefix; nil when nothing is.
+    private static func end(of prefix: [UInt8]) -> [UInt8]? {
+        var end = prefix
+        while let last = end.popLast() {
+            if last < 0xFF { return end + [last + 1] }
+        }
+        return nil
+    }
+
+    func items(at version: VersionID, of store: Store) throws -> [ValueList.Item] {
+        if withoutData {
+            return try store.references(at: version, in: range, after: after, limit: limit).map { .reference($0) }
+        }
+        // How large the values are is known only when they are read: begin with few, and ask for as many more as
+        // the average lets expect to fit.
+        var items: [ValueList.Item] = []
+        var bytes = 0, ask = 4
+        var last = after
+        while items.count < limit, bytes < byteLimit {
+            let wanted = min(ask, limit - items.count)
+            let values = try store.values(at: version, in: range, after: last, limit: wanted)
+            for value in values {
+                bytes += value.data.count
+                items.append(.value(value))
+                last = value.id
+                if bytes >= byteLimit { break }
+            }
+            if values.count < wanted { break }
+            let average = max(1, bytes / max(1, items.count))
+            ask = max(1, min(ask * 4, 1000, (byteLimit - min(bytes, byteLimit)) / average))
+        }
+        return items
+    }
+}
+
+@_cdecl("llvs_store_enumerate") @implementation
+public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    values?.pointee = nil
+    return entry(error) {
+        let out = try required(values, "values")
+        let store = try LLVSABI.store(store)
+        let items = try Page(range).items(at: versionID(at, "at"), of: store)
+        if !items.isEmpty { out.pointee = try ValueList(items).owned }
+    }
+}
+
+@_cdecl("llvs_store_count") @implementation
+public func llvs_store_count(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ count: UnsafeMutablePointer<UInt64>!, _ error: ErrorOut!) -> llvs_status {
+    count?.pointee = 0
+    return entry(error) {
+        let out = try required(count, "count")
+        let store = try LLVSABI.store(store)
+        var page = try Page(range)
+        if let after = page.after {
+            // The first bytes behind an id are the id and a NUL.
+            let next = after.bytes + [0]
+            page.range = switch page.range {
+            case .all: .range(from: next, to: nil)
+            case .prefix(let prefix): Page.range(prefix: prefix, from: next, to: [])
+            case .range(let from, let to): .range(from: from.map { $0.lexicographicallyPrecedes(next) ? next : $0 } ?? next, to: to)
+            }
+        }
+        out.pointee = UInt64(clamping: try store.count(at: versionID(at, "at"), in: page.range))
+    }
+}

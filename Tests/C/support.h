@@ -1,0 +1,153 @@
+/* What the tests of the C interface share. Include it first. */
+#ifndef LLVS_TESTS_SUPPORT_H
+#define LLVS_TESTS_SUPPORT_H
+
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "llvs.h"
+
+/* A call that must succeed, its error printed when it does not. `call` uses `&error`. */
+#define OK(call)                                                                                      \
+    do {                                                                                              \
+        llvs_error *error = NULL;                                                                     \
+        llvs_status status_ = (call);                                                                 \
+        if (status_ != LLVS_OK) fail_msg("%s: %s", llvs_status_name(status_), llvs_error_message(error)); \
+        assert_null(error);                                                                           \
+    } while (0)
+
+/* A call that must fail with a code, and a message that is not empty. */
+#define FAILS(code, call)                                                                             \
+    do {                                                                                              \
+        llvs_error *error = NULL;                                                                     \
+        llvs_status status_ = (call);                                                                 \
+        if (status_ != (code))                                                                        \
+            fail_msg("expected %s, got %s (%s)", llvs_status_name(code), llvs_status_name(status_), llvs_error_message(error)); \
+        assert_non_null(error);                                                                       \
+        assert_int_equal(llvs_error_code(error), (code));                                             \
+        assert_true(strlen(llvs_error_message(error)) > 0);                                           \
+        llvs_error_free(error);                                                                       \
+    } while (0)
+
+/* The same, with a message that names something. */
+#define FAILS_NAMING(code, name, call)                                                                \
+    do {                                                                                              \
+        llvs_error *error = NULL;                                                                     \
+        llvs_status status_ = (call);                                                                 \
+        if (status_ != (code))                                                                        \
+            fail_msg("expected %s, got %s (%s)", llvs_status_name(code), llvs_status_name(status_), llvs_error_message(error)); \
+        if (!strstr(llvs_error_message(error), (name))) fail_msg("\"%s\" does not name %s", llvs_error_message(error), (name)); \
+        llvs_error_free(error);                                                                       \
+    } while (0)
+
+static inline llvs_change insert(const char *id, const char *data) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    change.kind = LLVS_CHANGE_INSERT;
+    change.id = llvs_str(id);
+    change.data = llvs_str(data);
+    return change;
+}
+static inline llvs_change update(const char *id, const char *data) {
+    llvs_change change = insert(id, data);
+    change.kind = LLVS_CHANGE_UPDATE;
+    return change;
+}
+static inline llvs_change removal(const char *id) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    change.kind = LLVS_CHANGE_REMOVE;
+    change.id = llvs_str(id);
+    return change;
+}
+
+static inline llvs_store *memory_store(void) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store = NULL;
+    options.storage = LLVS_STORAGE_MEMORY;
+    OK(llvs_store_open(LLVS_NONE, &options, &store, &error));
+    return store;
+}
+
+/* A version with one change. */
+static inline llvs_version_id save(llvs_store *store, const llvs_version_id *predecessor, llvs_change change) {
+    llvs_version_id id;
+    OK(llvs_store_make_version(store, llvs_id(predecessor), &change, 1, sizeof change, NULL, &id, NULL, &error));
+    return id;
+}
+
+static inline int bytes_are(llvs_bytes bytes, const char *text) {
+    return bytes.data != NULL && bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0;
+}
+
+static inline int same_id(llvs_bytes bytes, const llvs_version_id *id) {
+    return bytes.size == id->size && memcmp(bytes.data, id->text, bytes.size) == 0;
+}
+
+/* The value is these bytes; NULL: there is none. */
+static inline void value_is(llvs_store *store, const llvs_version_id *at, const char *id, const char *expected) {
+    llvs_buffer data;
+    llvs_version_id stored;
+    OK(llvs_store_value(store, llvs_str(id), llvs_id(at), &data, &stored, &error));
+    if (expected == NULL) {
+        assert_null(data.data);
+        assert_int_equal(stored.size, 0);
+    } else {
+        assert_non_null(data.data);
+        assert_int_equal(data.size, strlen(expected));
+        assert_string_equal((const char *)data.data, expected); /* a NUL follows */
+        assert_true(stored.size > 0);
+    }
+    llvs_buffer_dispose(&data);
+}
+
+static inline size_t version_count(llvs_store *store) {
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    OK(llvs_store_statistics(store, &statistics, &error));
+    return (size_t)statistics.versions;
+}
+
+/* A new directory below the system's for temporary files; remove_directory removes it. */
+static inline char *new_directory(void) {
+    const char *base = getenv("TMPDIR");
+    size_t size = strlen(base ? base : "/tmp") + 32;
+    char *path = malloc(size);
+    assert_non_null(path);
+    snprintf(path, size, "%s/llvs-test-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(path));
+    return path;
+}
+static inline void remove_directory(char *path) {
+    char command[1200];
+    assert_true(strlen(path) < 1000);
+    snprintf(command, sizeof command, "chmod -R u+rwx '%s'; rm -rf '%s'", path, path);
+    assert_int_equal(system(command), 0);
+    free(path);
+}
+static inline char *join(const char *directory, const char *name) {
+    size_t size = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(size);
+    assert_non_null(path);
+    snprintf(path, size, "%s/%s", directory, name);
+    return path;
+}
+static inline void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A payload that counts how often it is freed. */
+static inline void count_free(void *payload) { ++*(int *)payload; }
+
+#endif

@@ -1,0 +1,86 @@
+/* The header: twice in one program, layouts, and initialisers alike by macro and by function. */
+#include "support.h"
+#include "llvs.h"
+
+#define CHECK_INIT(type, MACRO, init)                                        \
+    do {                                                                     \
+        type by_macro = MACRO, by_function;                                  \
+        memset(&by_function, 0xA5, sizeof by_function);                      \
+        assert_int_equal(init(&by_function, sizeof by_function), LLVS_OK);   \
+        assert_memory_equal(&by_macro, &by_function, sizeof by_macro);       \
+        assert_int_equal(by_macro.struct_size, sizeof by_macro);             \
+        assert_int_equal(init(&by_function, sizeof by_function - 1), LLVS_ERROR_STRUCT_SIZE); \
+        assert_int_equal(init(NULL, sizeof by_function), LLVS_ERROR_INVALID_ARGUMENT); \
+    } while (0)
+
+static void initialisers_agree(void **state) {
+    (void)state;
+    CHECK_INIT(llvs_control, LLVS_CONTROL_INIT, llvs_control_init);
+    CHECK_INIT(llvs_store_options, LLVS_STORE_OPTIONS_INIT, llvs_store_options_init);
+    CHECK_INIT(llvs_statistics, LLVS_STATISTICS_INIT, llvs_statistics_init);
+    CHECK_INIT(llvs_version_options, LLVS_VERSION_OPTIONS_INIT, llvs_version_options_init);
+    CHECK_INIT(llvs_range, LLVS_RANGE_INIT, llvs_range_init);
+    CHECK_INIT(llvs_merge_options, LLVS_MERGE_OPTIONS_INIT, llvs_merge_options_init);
+    CHECK_INIT(llvs_exchange_options, LLVS_EXCHANGE_OPTIONS_INIT, llvs_exchange_options_init);
+    CHECK_INIT(llvs_coordinator_options, LLVS_COORDINATOR_OPTIONS_INIT, llvs_coordinator_options_init);
+    CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT, llvs_storage_callbacks_init);
+    CHECK_INIT(llvs_transport_callbacks, LLVS_TRANSPORT_CALLBACKS_INIT, llvs_transport_callbacks_init);
+}
+
+/* ---- layouts ---- */
+
+static char layouts[16384];
+static void line(const char *name, size_t number) {
+    size_t used = strlen(layouts);
+    snprintf(layouts + used, sizeof layouts - used, "%s %lu\n", name, (unsigned long)number);
+}
+#define STRUCT(type) line(#type, sizeof(type))
+#define FIELD(type, field) line(#type "." #field, offsetof(type, field))
+
+static void write_layouts(void) {
+#include "layout_fields.h"
+}
+
+/* The table next to this file; the bindings compare theirs with it, too. */
+static void layouts_are_those_of_the_table(void **state) {
+    char path[4096], table[16384];
+    const char *slash = strrchr(__FILE__, '/');
+    FILE *file;
+    size_t size;
+    (void)state;
+    snprintf(path, sizeof path, "%.*slayouts.txt", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__);
+    write_layouts();
+    if (getenv("LLVS_PRINT_LAYOUTS")) { fputs(layouts, stdout); return; }
+    file = fopen(path, "rb");
+    if (!file) fail_msg("%s cannot be read", path);
+    size = fread(table, 1, sizeof table - 1, file);
+    fclose(file);
+    table[size] = 0;
+    assert_string_equal(layouts, table);
+}
+
+static void versions_agree(void **state) {
+    char text[32];
+    (void)state;
+    assert_int_equal(llvs_version_number(), LLVS_VERSION_NUMBER);
+    snprintf(text, sizeof text, "%d.%d.%d", LLVS_VERSION_MAJOR, LLVS_VERSION_MINOR, LLVS_VERSION_PATCH);
+    assert_string_equal(llvs_version_string(), text);
+}
+
+static void statuses_have_names(void **state) {
+    (void)state;
+    assert_string_equal(llvs_status_name(LLVS_OK), "LLVS_OK");
+    assert_string_equal(llvs_status_name(LLVS_ERROR_IO), "LLVS_ERROR_IO");
+    assert_string_equal(llvs_status_name(LLVS_ERROR_FOREIGN_FILE), "LLVS_ERROR_FOREIGN_FILE");
+    assert_string_equal(llvs_status_name(-12345), "LLVS_ERROR_UNKNOWN");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(initialisers_agree),
+        cmocka_unit_test(layouts_are_those_of_the_table),
+        cmocka_unit_test(versions_agree),
+        cmocka_unit_test(statuses_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

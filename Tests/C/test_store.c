@@ -1,0 +1,352 @@
+/* Versions, history, values and differences, as a host uses them. */
+#include "support.h"
+
+static void a_version_is_read_back(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_metadata_entry author;
+    llvs_change changes[2];
+    llvs_version_list *list;
+    llvs_version_id id;
+    const llvs_version_info *version;
+    (void)state;
+    author.key = llvs_str("author");
+    author.value = llvs_str("\"ann\"");
+    options.metadata = &author;
+    options.metadata_count = 1;
+    options.branch = llvs_str("draft");
+    changes[0] = insert("note/1", "hello");
+    changes[1] = insert("note/2", "");
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 2, sizeof changes[0], &options, &id, &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 1);
+    version = llvs_version_list_at(list, 0);
+    assert_non_null(version);
+    assert_null(llvs_version_list_at(list, 1));
+    assert_int_equal(version->struct_size, sizeof *version);
+    assert_true(same_id(version->id, &id));
+    assert_int_equal(id.size, 36);
+    assert_int_equal(version->predecessor_count, 0);
+    assert_int_equal(version->value_data_size, 5);
+    assert_true(version->timestamp > 1.7e9); /* seconds since 1970 */
+    assert_true(bytes_are(version->branch, "draft"));
+    assert_int_equal(version->metadata_count, 2);
+    assert_true(bytes_are(version->metadata[0].key, "__llvs_branch"));
+    assert_true(bytes_are(version->metadata[0].value, "\"draft\""));
+    assert_true(bytes_are(version->metadata[1].key, "author"));
+    value_is(store, &id, "note/1", "hello");
+    value_is(store, &id, "note/2", "");
+    value_is(store, &id, "note/3", NULL);
+    llvs_version_list_free(list);
+    llvs_store_free(store);
+}
+
+static void every_version_keeps_its_state(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_id a = save(store, NULL, insert("x", "1"));
+    llvs_version_id b = save(store, &a, update("x", "2"));
+    llvs_version_id c = save(store, &b, removal("x"));
+    bool answer = false;
+    llvs_version_list *list;
+    (void)state;
+    value_is(store, &a, "x", "1");
+    value_is(store, &b, "x", "2");
+    value_is(store, &c, "x", NULL);
+    OK(llvs_store_is_ancestor(store, llvs_id(&a), llvs_id(&c), &answer, &error));
+    assert_true(answer);
+    OK(llvs_store_is_ancestor(store, llvs_id(&c), llvs_id(&a), &answer, &error));
+    assert_false(answer);
+    OK(llvs_store_successors(store, llvs_id(&a), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 1);
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &b));
+    llvs_version_list_free(list);
+    OK(llvs_store_versions_of(store, llvs_str("x"), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 2);
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &b));
+    llvs_version_list_free(list);
+    OK(llvs_store_version(store, llvs_str("unknown"), &list, &error));
+    assert_null(list);
+    OK(llvs_store_most_recent_head(store, &list, &error));
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &c));
+    llvs_version_list_free(list);
+    llvs_store_free(store);
+}
+
+static void history_comes_in_pages_newest_first(void **state) {
+    enum { COUNT = 25 };
+    llvs_store *store = memory_store();
+    llvs_version_id ids[COUNT];
+    llvs_history_cursor *cursor;
+    llvs_version_list *page;
+    llvs_bytes from;
+    size_t seen = 0, i;
+    (void)state;
+    for (i = 0; i < COUNT; i++) ids[i] = save(store, i ? &ids[i - 1] : NULL, update("x", i % 2 ? "odd" : "even"));
+    OK(llvs_store_history(store, NULL, 0, &cursor, &error));
+    for (;;) {
+        OK(llvs_history_cursor_next(cursor, 10, &page, &error));
+        if (!page) break;
+        assert_true(llvs_version_list_count(page) <= 10);
+        for (i = 0; i < llvs_version_list_count(page); i++, seen++)
+            assert_true(same_id(llvs_version_list_at(page, i)->id, &ids[COUNT - 1 - seen]));
+        llvs_version_list_free(page);
+    }
+    assert_int_equal(seen, COUNT);
+    llvs_history_cursor_free(cursor);
+    from = llvs_id(&ids[4]);
+    OK(llvs_store_history(store, &from, 1, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, 0, &page, &error));
+    assert_int_equal(llvs_version_list_count(page), 5);
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+    llvs_store_free(store);
+}
+
+static size_t count_in(llvs_store *store, const llvs_version_id *at, const char *prefix, const char *from, const char *to) {
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *values;
+    uint64_t count = 99;
+    size_t seen = 0, i;
+    range.prefix = llvs_str(prefix);
+    range.from = llvs_str(from);
+    range.to = llvs_str(to);
+    OK(llvs_store_count(store, llvs_id(at), &range, &count, &error));
+    range.limit = 2; /* several pages */
+    for (;;) {
+        static char after[64];
+        OK(llvs_store_enumerate(store, llvs_id(at), &range, &values, &error));
+        if (!values) break;
+        for (i = 0; i < llvs_value_list_count(values); i++, seen++) {
+            const llvs_value_info *value = llvs_value_list_at(values, i);
+            assert_int_equal(value->present, 1);
+            assert_true(value->data.size == value->id.size);
+            assert_true(same_id(value->stored_version, at));
+            memcpy(after, value->id.data, value->id.size);
+            range.after = llvs_bytes_make(after, value->id.size);
+        }
+        llvs_value_list_free(values);
+    }
+    assert_int_equal(count, seen);
+    return seen;
+}
+
+static void values_are_enumerated_in_byte_order(void **state) {
+    static const char *const ids[] = { "a", "a/1", "a/2", "a/3", "b", "b/1", "\xC3\xA9", "e\xCC\x81" };
+    llvs_store *store = memory_store();
+    llvs_change changes[8];
+    llvs_version_id at;
+    llvs_value_list *values;
+    size_t i;
+    (void)state;
+    for (i = 0; i < 8; i++) changes[i] = insert(ids[i], ids[i]);
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 8, sizeof changes[0], NULL, &at, NULL, &error));
+    assert_int_equal(count_in(store, &at, NULL, NULL, NULL), 8);
+    assert_int_equal(count_in(store, &at, "a/", NULL, NULL), 3);
+    assert_int_equal(count_in(store, &at, NULL, "a/2", "b"), 2);
+    assert_int_equal(count_in(store, &at, "a", "a/2", NULL), 2);
+    assert_int_equal(count_in(store, &at, "a/", NULL, "a/3"), 2);
+    assert_int_equal(count_in(store, &at, "zzz", NULL, NULL), 0);
+    assert_int_equal(count_in(store, &at, "\xC3", NULL, NULL), 1); /* half a character */
+    OK(llvs_store_enumerate(store, llvs_id(&at), NULL, &values, &error));
+    for (i = 1; i < 8; i++) {
+        llvs_bytes a = llvs_value_list_at(values, i - 1)->id, b = llvs_value_list_at(values, i)->id;
+        int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+        assert_true(order < 0 || (order == 0 && a.size < b.size));
+    }
+    llvs_value_list_free(values);
+    llvs_store_free(store);
+}
+
+static void pages_end_at_their_byte_limit(void **state) {
+    llvs_store *store = memory_store();
+    static char data[1000];
+    llvs_change changes[20];
+    char ids[20][8];
+    llvs_version_id at;
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *values;
+    size_t i;
+    (void)state;
+    for (i = 0; i < 20; i++) {
+        snprintf(ids[i], sizeof ids[i], "%02d", (int)i);
+        changes[i] = insert(ids[i], NULL);
+        changes[i].data = llvs_bytes_make(data, sizeof data);
+    }
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 20, sizeof changes[0], NULL, &at, NULL, &error));
+    range.byte_limit = 2500;
+    OK(llvs_store_enumerate(store, llvs_id(&at), &range, &values, &error));
+    assert_int_equal(llvs_value_list_count(values), 3);
+    llvs_value_list_free(values);
+    range.without_data = 1;
+    OK(llvs_store_enumerate(store, llvs_id(&at), &range, &values, &error));
+    assert_int_equal(llvs_value_list_count(values), 20);
+    assert_null(llvs_value_list_at(values, 0)->data.data);
+    llvs_value_list_free(values);
+    llvs_store_free(store);
+}
+
+static void many_values_come_at_once(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_id a = save(store, NULL, insert("x", "1"));
+    llvs_version_id b = save(store, &a, insert("y", "2"));
+    llvs_bytes ids[3];
+    llvs_reference references[3];
+    llvs_version_id stored;
+    llvs_value_list *values;
+    llvs_buffer data;
+    (void)state;
+    ids[0] = llvs_str("y"); ids[1] = llvs_str("absent"); ids[2] = llvs_str("x");
+    OK(llvs_store_values(store, ids, 3, llvs_id(&b), &values, &error));
+    assert_int_equal(llvs_value_list_count(values), 3);
+    assert_true(bytes_are(llvs_value_list_at(values, 0)->data, "2"));
+    assert_int_equal(llvs_value_list_at(values, 1)->present, 0);
+    assert_true(bytes_are(llvs_value_list_at(values, 1)->id, "absent"));
+    assert_true(bytes_are(llvs_value_list_at(values, 2)->data, "1"));
+    assert_true(same_id(llvs_value_list_at(values, 2)->stored_version, &a));
+    llvs_value_list_free(values);
+    references[0].id = llvs_str("x"); references[0].stored_version = llvs_id(&a);
+    references[1].id = llvs_str("x"); references[1].stored_version = llvs_id(&b); /* not stored there */
+    references[2].id = llvs_str("y"); references[2].stored_version = llvs_id(&b);
+    OK(llvs_store_values_by_reference(store, references, 3, &values, &error));
+    assert_true(bytes_are(llvs_value_list_at(values, 0)->data, "1"));
+    assert_int_equal(llvs_value_list_at(values, 1)->present, 0);
+    assert_true(bytes_are(llvs_value_list_at(values, 2)->data, "2"));
+    llvs_value_list_free(values);
+    OK(llvs_store_value_by_reference(store, llvs_str("x"), llvs_id(&a), &data, &error));
+    assert_string_equal((char *)data.data, "1");
+    llvs_buffer_dispose(&data);
+    assert_null(data.data);
+    llvs_buffer_dispose(&data);
+    OK(llvs_store_reference(store, llvs_str("x"), llvs_id(&b), &stored, &error));
+    assert_true(same_id(llvs_id(&stored), &a));
+    OK(llvs_store_reference(store, llvs_str("absent"), llvs_id(&b), &stored, &error));
+    assert_int_equal(stored.size, 0);
+    llvs_store_free(store);
+}
+
+static void differences_lead_from_one_state_to_the_other(void **state) {
+    llvs_store *store = memory_store();
+    llvs_change first[3], second[3];
+    llvs_version_id a, b;
+    llvs_change_cursor *cursor;
+    llvs_change_list *changes;
+    const llvs_change_info *change;
+    (void)state;
+    first[0] = insert("kept", "k"); first[1] = insert("changed", "old"); first[2] = insert("removed", "r");
+    OK(llvs_store_make_version(store, LLVS_NONE, first, 3, sizeof first[0], NULL, &a, NULL, &error));
+    second[0] = update("changed", "new"); second[1] = removal("removed"); second[2] = insert("added", "a");
+    OK(llvs_store_make_version(store, llvs_id(&a), second, 3, sizeof second[0], NULL, &b, NULL, &error));
+    OK(llvs_store_differences(store, llvs_id(&a), llvs_id(&b), &cursor, &error));
+    assert_int_equal(llvs_change_cursor_count(cursor), 3);
+    OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
+    assert_int_equal(llvs_change_list_count(changes), 2);
+    change = llvs_change_list_at(changes, 0);
+    assert_int_equal(change->kind, LLVS_CHANGE_INSERT);
+    assert_true(bytes_are(change->id, "added") && bytes_are(change->data, "a") && change->data_size == 1);
+    change = llvs_change_list_at(changes, 1);
+    assert_int_equal(change->kind, LLVS_CHANGE_UPDATE);
+    assert_true(bytes_are(change->data, "new") && same_id(change->stored_version, &b));
+    llvs_change_list_free(changes);
+    OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
+    assert_int_equal(llvs_change_list_count(changes), 1);
+    change = llvs_change_list_at(changes, 0);
+    assert_int_equal(change->kind, LLVS_CHANGE_REMOVE);
+    assert_null(change->data.data);
+    llvs_change_list_free(changes);
+    OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
+    assert_null(changes);
+    llvs_change_cursor_free(cursor);
+    OK(llvs_store_changes(store, llvs_id(&b), &cursor, &error));
+    OK(llvs_change_cursor_next(cursor, 0, 0, &changes, &error));
+    assert_int_equal(llvs_change_list_count(changes), 3);
+    assert_null(llvs_change_list_at(changes, 0)->data.data);
+    assert_int_equal(llvs_change_list_at(changes, 0)->data_size, 1);
+    llvs_change_list_free(changes);
+    llvs_change_cursor_free(cursor);
+    llvs_store_free(store);
+}
+
+static void a_store_survives_closing(void **state) {
+    static const llvs_storage_kind kinds[] = { LLVS_STORAGE_FILE, LLVS_STORAGE_SQLITE };
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        char *directory = new_directory(), *path = join(directory, "store");
+        llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+        llvs_store *store;
+        llvs_verify_report *report;
+        llvs_version_id id;
+        options.storage = kinds[i];
+        OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+        id = save(store, NULL, insert("x", "1"));
+        OK(llvs_store_close(store, &error));
+        llvs_store_free(store);
+        options.read_only = 1;
+        OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+        value_is(store, &id, "x", "1");
+        OK(llvs_store_verify(store, NULL, &report, &error));
+        assert_int_equal(llvs_verify_report_versions(report), 1);
+        assert_int_equal(llvs_verify_report_values(report), 1);
+        assert_int_equal(llvs_verify_report_pending(report), 0);
+        assert_int_equal(llvs_verify_report_damage_count(report), 0);
+        assert_null(llvs_verify_report_damage_at(report, 0));
+        llvs_verify_report_free(report);
+        FAILS(LLVS_ERROR_READ_ONLY, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof(llvs_change), NULL, NULL, NULL, &error));
+        llvs_store_free(store);
+        free(path);
+        remove_directory(directory);
+    }
+}
+
+static void two_handles_see_each_other(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_store *one, *two;
+    llvs_version_id a, b;
+    uint64_t added = 9;
+    (void)state;
+    OK(llvs_store_open(llvs_str(path), NULL, &one, &error));
+    OK(llvs_store_open(llvs_str(path), NULL, &two, &error));
+    a = save(one, NULL, insert("x", "1"));
+    OK(llvs_store_reload(two, &added, &error));
+    assert_int_equal(added, 1);
+    b = save(two, &a, update("x", "2"));
+    value_is(one, &b, "x", "2"); /* looks by itself */
+    llvs_store_free(one);
+    llvs_store_free(two);
+    free(path);
+    remove_directory(directory);
+}
+
+static void a_version_made_twice_is_one(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_change change = insert("x", "1");
+    llvs_version_id id;
+    int i;
+    (void)state;
+    options.id = llvs_str("my-version_1");
+    for (i = 0; i < 2; i++) OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, &id, NULL, &error));
+    assert_string_equal(id.text, "my-version_1");
+    assert_int_equal(version_count(store), 1);
+    change.data = llvs_str("other");
+    FAILS_NAMING(LLVS_ERROR_VERSION_MISMATCH, "my-version_1",
+                 llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error));
+    options.id = llvs_str("MY-version_1");
+    FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error));
+    llvs_store_free(store);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_version_is_read_back),
+        cmocka_unit_test(every_version_keeps_its_state),
+        cmocka_unit_test(history_comes_in_pages_newest_first),
+        cmocka_unit_test(values_are_enumerated_in_byte_order),
+        cmocka_unit_test(pages_end_at_their_byte_limit),
+        cmocka_unit_test(many_values_come_at_once),
+        cmocka_unit_test(differences_lead_from_one_state_to_the_other),
+        cmocka_unit_test(a_store_survives_closing),
+        cmocka_unit_test(two_handles_see_each_other),
+        cmocka_unit_test(a_version_made_twice_is_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Replicas that save, exchange and merge end with one head and equal states, whatever their arbiters and
+/// metadata, within two rounds of exchange and merge after the last save.
+@Suite struct ConvergenceTests {
+    static func exchange(_ from: Store, _ to: Store) throws {
+        let missing = try from.allVersionIDs().filter { try !to.contains($0) }
+        let results = try to.add(missing.shuffled().map { id in
+            guard let version = try from.version(id) else { throw StoreError(.internal, "lost") }
+            return .init(version: version, changes: try from.changes(madeIn: id))
+        })
+        for result in results { if case .problem(let error) = result { throw error } }
+    }
+
+    @Test(arguments: [true, false]) func replicasSettle(sameArbiter: Bool) throws {
+        var worst = 0
+        for seed in UInt64(0)..<150 {
+            var random = SeededRandom(seed: seed)
+            let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
+            let arbiters = stores.indices.map { i in
+                sameArbiter ? BuiltInArbiter.mostRecentChange : [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][i % 4]
+            }
+            let metadata = try stores.indices.map { i in sameArbiter ? Metadata() : try Metadata([(bytes("device"), bytes("\(i % 3)"))]) }
+            var saved: Set<VersionID> = []
+            let root = try stores[0].set(["k0": "root", "k1": "root"], nil)
+            for other in stores.dropFirst() { try Self.exchange(stores[0], other) }
+            var current = stores.map { _ in root.id }
+            func merge(_ i: Int) throws {
+                if let merged = try stores[i].mergeHeads(into: current[i], arbiter: arbiters[i], metadata: metadata[i]) { current[i] = merged.id }
+            }
+            for step in 0..<Int.random(in: 4...30, using: &random) {
+                let i = Int.random(in: stores.indices, using: &random)
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0, 1:
+                    let key = "k\(Int.random(in: 0..<4, using: &random))"
+                    let change: Value.Change = Int.random(in: 0..<3, using: &random) == 0
+                        ? .remove(try id(key)) : .insert(try id(key), data: bytes("\(step % 5)"))
+                    current[i] = try stores[i].makeVersion(basedOn: current[i], changes: [change]).id
+                    saved.insert(current[i])
+                case 2: try Self.exchange(stores[Int.random(in: stores.indices, using: &random)], stores[i])
+                default: try merge(i)
+                }
+            }
+            var rounds = 0
+            func isSettled() throws -> Bool { let heads = try stores.map { try $0.headIDs() }; return Set(heads).count == 1 && heads[0].count == 1 }
+            while try !isSettled(), rounds < 10 {
+                rounds += 1
+                for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }
+                for i in stores.indices { try merge(i) }
+                for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }
+            }
+            worst = max(worst, rounds)
+            #expect(rounds <= 2, "seed \(seed) took \(rounds) rounds")
+            let states = try stores.map { try $0.state($0.headIDs()[0]) }
+            #expect(Set(states).count == 1, "seed \(seed)")
+            for store in stores { for id in saved { #expect(try store.contains(id), "seed \(seed) lost \(id)") } }
+        }
+        #expect(worst >= 1)
+    }
+}

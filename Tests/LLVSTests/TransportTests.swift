@@ -1,0 +1,172 @@
+import Glibc
+import Testing
+@testable import LLVS
+
+@Suite struct TransportTests {
+    private func folder(_ path: String) throws -> FolderTransport {
+        var options = FolderTransport.Options()
+        options.syncs = false
+        return try FolderTransport(path: path, options: options)
+    }
+    private func files(_ name: String) -> ExchangeFiles { ExchangeFiles(name: name, version: Array("{}".utf8), changes: Array("[]".utf8)) }
+
+    @Test func foldersThatCannotBe() throws {
+        let temporary = TemporaryFolder()
+        #expect(code { _ = try folder(temporary.path + "/no/such/parent") } == .notFound)
+        #expect(code { _ = try folder("") } == .invalidArgument)
+        #expect(code { _ = try folder("/tmp/a\0b") } == .invalidArgument)
+        try temporary.write("file", "x")
+        #expect(code { _ = try folder(temporary.path + "/file") } == .notADirectory)
+        #expect(code { _ = try folder(temporary.path + "/file/below") } == .notADirectory)
+        var options = FolderTransport.Options()
+        options.create = false
+        #expect(code { _ = try FolderTransport(path: temporary.path + "/new", options: options) } == .notFound)
+        let transport = try folder(temporary.path + "/new")
+        #expect(try transport.list(OperationControl()).versions.isEmpty)
+        rmdir(temporary.path + "/new")
+        #expect(code { _ = try transport.list(OperationControl()) } == .notFound)
+        try temporary.write("new", "x")
+        #expect(code { _ = try transport.list(OperationControl()) } == .notADirectory)
+    }
+
+    @Test func systemErrorsKeepTheirMeaning() {
+        #expect(FolderFiles.error(ENOSPC, "Writing the file", "x").code == .noSpace)
+        #expect(FolderFiles.error(EACCES, "Writing the file", "x").code == .permission)
+        #expect(FolderFiles.error(EROFS, "Writing the file", "x").code == .permission)
+    }
+
+    @Test func namesNeverBecomePaths() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path + "/shared")
+        try temporary.write("secret", "{}")
+        for name in ["../secret", "../../secret", "a/b", "", ".", "..", "a\0b"] {
+            if case .missing = try transport.fetchVersions([name], OperationControl())[0] {} else { Issue.record("\(name) was read") }
+            #expect(code { try transport.send([files(name)], OperationControl()) } == .invalidVersionID)
+            #expect(code { try transport.writeSnapshotFile("../" + name, []) } == .invalidArgument)
+        }
+        #expect(try temporary.names("shared/versions") == [] && temporary.names("shared/tmp") == [])
+    }
+
+    @Test func whatIsNoFileIsNotRead() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path)
+        try transport.send([files("A")], OperationControl())
+        mkfifo(temporary.path + "/versions/PIPE", 0o600)
+        mkdir(temporary.path + "/versions/DIRECTORY", 0o700)
+        symlink("/nonexistent", temporary.path + "/versions/LINK")
+        let fetched = try transport.fetchVersions(["A", "PIPE", "DIRECTORY", "LINK"], OperationControl())
+        guard case .data = fetched[0], case .unreadable = fetched[1], case .unreadable = fetched[2], case .missing = fetched[3] else { Issue.record("\(fetched)"); return }
+        #expect(try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "B"], OperationControl()) == ["PIPE", "DIRECTORY", "LINK", "B"])
+        // Another type of thing of that name does not keep the rest from coming over, nor from being mended.
+        try transport.send([files("PIPE")], OperationControl())
+        #expect(try transport.unusable(among: ["A", "PIPE"], OperationControl()) == [])
+    }
+
+    @Test func filesThatChangedAreLookedAtAgain() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path)
+        try transport.send([files("A"), files("B")], OperationControl())
+        #expect(try transport.unusable(among: ["A", "B"], OperationControl()) == [])
+        try temporary.write("changes/A", "[{\"remove\":")
+        try temporary.write("versions/B", "")
+        #expect(try transport.unusable(among: ["A", "B"], OperationControl()) == ["A", "B"])
+        try temporary.write("changes/A", "[] \n\n")
+        #expect(try transport.unusable(among: ["A"], OperationControl()) == [])
+    }
+
+    @Test func leftoversGoAfterADay() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path)
+        mkdir(temporary.path + "/tmp", 0o700)
+        try temporary.write("tmp/old", "x")
+        try temporary.write("tmp/new", "x")
+        var times = [timeval(tv_sec: time(nil) - 90_000, tv_usec: 0), timeval(tv_sec: time(nil) - 90_000, tv_usec: 0)]
+        utimes(temporary.path + "/tmp/old", &times)
+        try transport.send([files("A")], OperationControl())
+        #expect(try temporary.names("tmp") == ["new"])
+    }
+
+    @Test func memoryIsSharedByNameAndGoesWithItsLastUser() throws {
+        let name = "\(VersionID.random())"
+        var first: MemoryTransport? = MemoryTransport(name: name)
+        let second = MemoryTransport(name: name)
+        try first?.send([files("A")], OperationControl())
+        #expect(try second.list(OperationControl()).versions == ["A"])
+        #expect(try MemoryTransport(name: name + "x").list(OperationControl()).versions.isEmpty)
+        first = nil
+        #expect(try MemoryTransport(name: name).list(OperationControl()).versions == ["A"])
+    }
+
+    @Test func callbacksErrorsComeOutUnchanged() throws {
+        var user = StoreError(.user, "the network is down")
+        user.userCode = 77
+        let thrown = user
+        var callbacks = CallbackTransport.Callbacks(
+            description: "the host", list: { _ in ExchangeListing(versions: ["A"]) }, fetchVersions: { _, _ in throw thrown },
+            fetchChanges: { _, _ in [] }, send: { _, _ in throw thrown })
+        let closed = Counter()
+        callbacks.close = { _ = closed.next() }
+        let store = try Store.inMemory()
+        _ = try store.makeVersion(basedOn: nil, changes: [insert("a", "1")])
+        do {
+            let exchange = Exchange(store: store, transport: CallbackTransport(callbacks))
+            #expect(throws: thrown) { try exchange.retrieve() }
+            #expect(throws: thrown) { try exchange.send() }
+            #expect(code { try exchange.transport.writeSnapshotFile("x", []) } == .unsupported)
+            exchange.close()
+        }
+        #expect(closed.value == 1)
+        // Answers of the wrong length are the transport's failure, not a trap.
+        for count in [0, 2] {
+            callbacks.fetchVersions = { _, _ in [FetchedFile](repeating: .missing, count: count) }
+            let transport = CallbackTransport(callbacks)
+            #expect(code { _ = try Exchange(store: store, transport: transport).retrieve() } == .transport)
+        }
+    }
+
+    // MARK: Observing
+
+    private func waits(_ counter: Counter, for count: Int) -> Bool {
+        for _ in 0..<500 {
+            if counter.value >= count { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+
+    @Test func newVersionsAreNoticed() throws {
+        let temporary = TemporaryFolder(), name = "\(VersionID.random())"
+        let pairs: [(any ExchangeTransport, any ExchangeTransport)] = [
+            (MemoryTransport(name: name), MemoryTransport(name: name)), (try folder(temporary.path), try folder(temporary.path)),
+        ]
+        for (ours, theirs) in pairs {
+            let calls = Counter()
+            let observation = try ours.observe { _ = calls.next() }
+            try theirs.send((0..<50).map { files("V\($0)") }, OperationControl())
+            #expect(waits(calls, for: 1), "\(ours.description)")
+            usleep(200_000)
+            let before = calls.value
+            #expect(before <= 3)
+            try theirs.send([files("W")], OperationControl())
+            #expect(waits(calls, for: before + 1))
+            observation?.cancel()
+            observation?.cancel()
+            let after = calls.value
+            try theirs.send([files("X")], OperationControl())
+            usleep(150_000)
+            #expect(calls.value == after)
+        }
+    }
+
+    @Test func cancellingWaitsForTheCallbackButNotFromWithin() throws {
+        let name = "\(VersionID.random())", ours = MemoryTransport(name: name), theirs = MemoryTransport(name: name)
+        let started = Counter(), ended = Counter()
+        let slow = try ours.observe { _ = started.next(); usleep(100_000); _ = ended.next() }
+        try theirs.send([files("A")], OperationControl())
+        #expect(waits(started, for: 1))
+        slow?.cancel()
+        #expect(ended.value == 1)
+
+        let box = Box(), called = Counter()
+        box.observation = try ours.observe { box.observation?.cancel(); _ = called.next() }
+        try theirs.send([files("B")], OperationControl())
+        #expect(waits(called, for: 1))
+    }
+    private final class Box: @unchecked Sendable { var observation: (any ExchangeObservation)? }
+}
