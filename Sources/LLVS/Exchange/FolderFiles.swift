@@ -80,12 +80,17 @@ enum FolderFiles {
 
     // MARK: Files
 
-    /// All of a regular file. `.missing` when it is not there or was replaced by nothing meanwhile.
-    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) -> FetchedFile {
+    /// All of a regular file. Throws only when the process is short of something, which is not the file's fault.
+    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) throws -> FetchedFile {
         // Non-blocking, so that a pipe of that name does not hold up the exchange.
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
         guard descriptor >= 0 else {
-            return descriptor == -ENOENT ? .missing : .unreadable(error(-descriptor, "Opening the file", path))
+            let failure = error(-descriptor, "Opening the file", path)
+            switch -descriptor {
+            case ENOENT: return .missing
+            case EMFILE, ENFILE, ENOMEM: throw failure
+            default: return .unreadable(failure)
+            }
         }
         defer { close(descriptor) }
         var status = stat()
@@ -146,6 +151,11 @@ enum FolderFiles {
     /// No error when it is not there.
     static func remove(_ path: String) throws {
         guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
+    }
+
+    static func isNonDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR
     }
 
     /// What tells one state of a file from another, without reading it.

@@ -6,8 +6,11 @@ struct Sending {
     private var result = ExchangeResult()
     private var failed: Set<VersionID> = []
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl) {
-        self.store = store; self.transport = transport; self.control = control
+    /// Those whose files there a retrieve found unusable.
+    private let broken: Set<VersionID>
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, broken: Set<VersionID>) {
+        self.store = store; self.transport = transport; self.control = control; self.broken = broken
     }
     private var what: String { "Sending to \(transport.description)" }
 
@@ -25,7 +28,7 @@ struct Sending {
     private mutating func select(_ there: Set<VersionID>) throws -> [VersionID] {
         let here = try store.allVersionIDs()
         let common = here.filter(there.contains)
-        let broken = common.isEmpty ? [] : Set(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
+        let broken = common.isEmpty ? [] : broken.union(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
         // On a file system that folds case, a file of ours would replace another version's.
         let folded = Set(there.map(\.folded))
         var missing: [VersionID] = []

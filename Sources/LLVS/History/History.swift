@@ -66,7 +66,11 @@ final class History {
     /// A live version whose id differs from this one by case only.
     func caseTwin(of id: VersionID) -> VersionID? {
         let folded = id.folded
-        return table.find(OrdinalTable.hash(folded)) { rows[Int($0)].state == .live && self.id($0).folded == folded && self.id($0) != id }.map(self.id)
+        return table.find(OrdinalTable.hash(folded)) { ordinal in
+            // Of two ids that fold to one, at least one is text.
+            (id.text != nil || rows[Int(ordinal)].isText) && rows[Int(ordinal)].state == .live
+                && self.id(ordinal).folded == folded && self.id(ordinal) != id
+        }.map(self.id)
     }
 
     // MARK: Changing

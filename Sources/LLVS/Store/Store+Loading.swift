@@ -12,7 +12,13 @@ extension Store {
             file.cacheDirectory = options.cacheDirectory
             file.inspector = Store.versionNamed
             return try FileStorage(path: path, options: file)
-        case .sqlite: return MemoryStorage()
+        case .sqlite:
+            var database = SQLiteStorage.Options()
+            database.readOnly = options.readOnly
+            database.create = options.create
+            database.durability = options.durability
+            database.inspector = Store.versionNamed
+            return try SQLiteStorage(path: path, options: database)
         }
     }
 
@@ -119,8 +125,8 @@ extension Store {
             let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
-                let needed = header.predecessors + header.dependencies
-                if let missing = needed.first(where: { dag.ordinal(of: $0) == nil }) {
+                let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
+                if let missing = header.predecessors.first(where: isMissing) ?? header.dependencies.first(where: isMissing) {
                     pending.add(record, missing: missing)
                     return
                 }
@@ -152,7 +158,8 @@ extension Store {
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
         if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
-        guard try reloadHistory() > 0 else { return nil }
+        // Also when this reload found nothing: another thread's may have, meanwhile.
+        try reloadHistory()
         return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
     }
 

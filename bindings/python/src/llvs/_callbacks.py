@@ -1,0 +1,123 @@
+"""Callbacks from the library into Python.
+
+A callback registered with the library is one of a few thunks made at import, which live as long as this module, and a
+payload: the number under which `registry` keeps the Python object until the library says, by `payload_free`, that it has
+let go of it. So no thunk is ever freed while C may still call it.
+
+An exception in a callback is kept under a number, which travels through the library as the error's user code, and is
+raised again from the call that the callback made fail (`errors.take`). Unsolicited callbacks have no such call: their
+exceptions go to `sys.unraisablehook`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from . import _abi, _constants as c
+from . import errors
+
+#: What the library may still call, by payload.
+registry: dict[int, Any] = {}
+_numbers = itertools.count(1)
+
+#: Exceptions on their way through the library. Some never arrive (the library may go on without a cache, say): only the newest are kept.
+_exceptions: dict[int, BaseException] = {}
+_KEPT_EXCEPTIONS = 256
+
+#: Codes that an `llvs.Error` raised by a storage or transport may have that mean the same to the library.
+_KEPT_CODES = frozenset(
+    (
+        c.ERROR_NO_SPACE,
+        c.ERROR_PERMISSION,
+        c.ERROR_IO,
+        c.ERROR_DAMAGED,
+        c.ERROR_READ_ONLY,
+        c.ERROR_NOT_FOUND,
+        c.ERROR_TRANSPORT,
+        c.ERROR_CANCELLED,
+    )
+)
+
+
+def register(target: Any) -> int:
+    """Keeps `target` until the library frees the payload that is returned. O(1)."""
+    number = next(_numbers)
+    registry[number] = target
+    return number
+
+
+def keep_exception(problem: BaseException, slot: int | None) -> int:
+    """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
+    number = next(_numbers)
+    _exceptions[number] = problem
+    while len(_exceptions) > _KEPT_EXCEPTIONS:
+        try:
+            del _exceptions[next(iter(_exceptions))]
+        except (KeyError, RuntimeError, StopIteration):  # another thread was faster
+            break
+    if slot:
+        try:
+            message = f"{type(problem).__name__}: {problem}"
+        except Exception:
+            message = type(problem).__name__
+        made = _abi.lib.llvs_error_make(number, message.encode("utf-8", "replace"))
+        ctypes.c_void_p.from_address(slot).value = made
+    code = getattr(problem, "code", None) if isinstance(problem, errors.Error) else None
+    return int(code) if code in _KEPT_CODES else c.ERROR_USER
+
+
+def take_exception(number: int) -> BaseException | None:
+    """The exception under a user code, once."""
+    return _exceptions.pop(number, None) if number else None
+
+
+def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
+    """Hands an exception that no call can raise to `sys.unraisablehook`."""
+    details = SimpleNamespace(
+        exc_type=type(problem), exc_value=problem, exc_traceback=problem.__traceback__, err_msg=f"Exception ignored in {what}", object=target
+    )
+    try:
+        sys.unraisablehook(details)
+    except BaseException:
+        pass  # a hook that fails has nobody left to tell
+
+
+def _forget(payload: int | None) -> None:
+    registry.pop(payload or 0, None)
+
+
+#: The `llvs_free_fn` of everything registered here.
+payload_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
+
+
+def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> Any:
+    """A thunk whose exceptions are kept for the call that led here.
+
+    `body` gets the registered object and the C arguments save payload and error, and returns the status (None: LLVS_OK).
+    """
+
+    def thunk(payload: int | None, *arguments: Any) -> int:
+        *values, slot = arguments
+        try:
+            return body(registry[payload or 0], *values) or c.OK
+        except BaseException as problem:
+            return keep_exception(problem, slot)
+
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *parameter_types, ctypes.c_void_p)(thunk)
+
+
+def unsolicited(parameter_types: list[Any], body: Callable[..., None], what: str) -> Any:
+    """A thunk whose exceptions go to `sys.unraisablehook`."""
+
+    def thunk(payload: int | None, *arguments: Any) -> None:
+        target = registry.get(payload or 0)
+        try:
+            body(target, *arguments)
+        except BaseException as problem:
+            report_unraisable(problem, target, what)
+
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, *parameter_types)(thunk)

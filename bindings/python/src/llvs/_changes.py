@@ -1,0 +1,79 @@
+"""Packs changes into an array of `llvs_change`, column by column."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Iterable, Mapping, Union
+
+from . import _constants as c
+from . import _memory
+from ._memory import BytesLike, Column, as_bytes, encode
+from .model import CHANGE_NUMBERS, Change
+
+#: Ids with bytes: a mapping, or pairs.
+Entries = Union[Mapping[str, BytesLike], Iterable["tuple[str, BytesLike]"]]
+
+#: sizeof(llvs_change), and the same in words.
+CHANGE_SIZE = 56
+_WORDS = CHANGE_SIZE // 8
+
+
+class ChangeArray:
+    """An array of `llvs_change`, and all that it points to."""
+
+    __slots__ = ("address", "count", "_kept")
+
+    def __init__(
+        self,
+        insert: Entries | None = None,
+        update: Entries | None = None,
+        remove: Iterable[str] | None = None,
+        changes: Iterable[Change] | None = None,
+    ) -> None:
+        kinds: list[int] = []
+        ids: list[bytes] = []
+        data: list[bytes] = []
+        stored: dict[int, bytes] = {}
+        for kind, entries in ((c.CHANGE_INSERT, insert), (c.CHANGE_UPDATE, update)):
+            if not entries:
+                continue
+            if isinstance(entries, Mapping):
+                new_ids, new_data = list(entries), list(entries.values())
+            else:
+                pairs = list(entries)
+                new_ids, new_data = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            ids.extend(map(encode, new_ids))
+            data.extend(map(as_bytes, new_data))
+            kinds.extend([kind] * len(new_ids))
+        if remove:
+            if isinstance(remove, (str, bytes)):
+                raise TypeError("remove takes a list of ids, not one id")
+            removed = [encode(id) for id in remove]
+            ids.extend(removed)
+            data.extend([b""] * len(removed))
+            kinds.extend([c.CHANGE_REMOVE] * len(removed))
+        for change in changes or ():
+            if not isinstance(change, Change):
+                raise TypeError(f"a change is an llvs.Change, not {type(change).__name__}")
+            if change.reference is not None and change.kind == "preserve":
+                stored[len(ids)] = encode(change.reference.stored_version)
+            kinds.append(CHANGE_NUMBERS[change.kind])
+            ids.append(encode(change.id))
+            data.append(as_bytes(change.data) if change.data is not None else b"")
+        self.count = len(ids)
+        self.address: int | None = None
+        self._kept: Any = None
+        if not self.count:
+            return
+        id_column, data_column = Column(ids), Column(data)
+        words = array("Q", bytes(CHANGE_SIZE * self.count))
+        words[0::_WORDS] = array("Q", kinds)
+        words[1::_WORDS] = id_column.addresses
+        words[2::_WORDS] = id_column.sizes
+        words[3::_WORDS] = data_column.addresses
+        words[4::_WORDS] = data_column.sizes
+        for index, version in stored.items():
+            words[index * _WORDS + 5] = _memory.address(version)
+            words[index * _WORDS + 6] = len(version)
+        self.address = words.buffer_info()[0]
+        self._kept = (words, id_column, data_column, stored)

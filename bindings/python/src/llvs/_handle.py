@@ -1,0 +1,156 @@
+"""The life of handles: one base class for everything that the library hands out to be released.
+
+A handle may be closed while other threads are inside calls on it. `close` marks it; whoever leaves last releases it.
+The bookkeeping uses no lock: appending to a list, popping from it and reading its length are atomic in
+CPython, and the order (enter: append, then look at the mark; close: set the mark, then look at the list) makes sure that
+either the call sees the mark or the closer sees the call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any, ClassVar, TypeVar
+
+from . import _abi, errors
+
+_Self = TypeVar("_Self", bound="Handle")
+
+#: Every open handle, so that none is left to the interpreter's end.
+_open: weakref.WeakSet[Handle] = weakref.WeakSet()
+
+
+class _Call:
+    """A call in flight: `with handle._call as pointer`."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = weakref.ref(handle)
+
+    def __enter__(self) -> int:
+        handle = self._handle()
+        assert handle is not None
+        handle._calls.append(threading.get_ident())
+        if handle._closed:
+            handle._leave()
+            raise handle._closed_error()
+        return handle._pointer
+
+    def __exit__(self, *_: object) -> None:
+        handle = self._handle()
+        if handle is not None:
+            handle._leave()
+
+
+class Handle:
+    """A thing of the library that must be released: closed explicitly, by `with`, or when nobody holds it any more.
+
+    `close` may be called any number of times and from any thread; every other use of a closed handle raises `ClosedError`.
+    """
+
+    #: The name of the function that releases it.
+    _release: ClassVar[str]
+    #: The name of the function that ends it before, with a status; empty: there is none.
+    _end: ClassVar[str] = ""
+    #: Whether to warn (ResourceWarning) when it is left to the garbage collector.
+    _warns: ClassVar[bool] = True
+    #: Handles with a higher number are closed first when the interpreter exits.
+    _exit_order: ClassVar[int] = 1
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer = pointer
+        self._owned = [pointer]
+        self._calls: list[int] = []
+        self._closed = False
+        self._process = os.getpid()
+        self._call = _Call(self)
+        _open.add(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has been called."""
+        return self._closed
+
+    def _closed_error(self) -> errors.ClosedError:
+        return errors.ClosedError(f"{self!r} has been closed")
+
+    def _leave(self) -> None:
+        try:
+            self._calls.remove(threading.get_ident())
+        except ValueError:
+            pass  # a forked child's copy of what its parent was doing
+        if self._closed and not self._calls:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        try:
+            pointer = self._owned.pop()
+        except IndexError:
+            return
+        _open.discard(self)
+        getattr(_abi.lib, self._release)(pointer)
+
+    def close(self) -> None:
+        """Ends and releases it. Waits for calls of other threads; a call of this very thread (from one of whose callbacks
+        `close` was called) goes on, and releases it when it returns. Closing again does nothing.
+
+        Raises what the library says of the end (`StorageError`, say); it is closed all the same.
+        """
+        if self._closed:
+            return
+        inside = threading.get_ident() in self._calls
+        self._closed = True
+        try:
+            # Waiting for ourselves would never end; releasing ends it, too, when the call is done.
+            if self._end and not inside and self._process == os.getpid() and self._owned:
+                self._calls.append(threading.get_ident())
+                try:
+                    getattr(_abi.lib, self._end)(self._pointer)
+                finally:
+                    self._calls.remove(threading.get_ident())
+        finally:
+            if not self._calls:
+                self._let_go()
+
+    def __enter__(self: _Self) -> _Self:
+        if self._closed:
+            raise self._closed_error()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # The constructor may have failed, and the interpreter may be half gone.
+        if not getattr(self, "_owned", None) or sys is None or sys.is_finalizing():
+            return
+        if self._warns and not self._closed and self._process == os.getpid():
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=2, source=self)
+        self._closed = True
+        try:
+            self._let_go()
+        except Exception:
+            pass  # nobody is left to tell
+
+    def __copy__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} cannot be copied")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} cannot be pickled")
+
+
+@atexit.register
+def _close_all() -> None:
+    """Closes what is still open, what depends on others first, so that no callback comes into a dying interpreter."""
+    for handle in sorted(list(_open), key=lambda handle: -handle._exit_order):
+        try:
+            handle.close()
+        except Exception as problem:
+            from ._callbacks import report_unraisable
+
+            report_unraisable(problem, handle, "the end of the interpreter")

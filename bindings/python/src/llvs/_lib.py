@@ -1,0 +1,57 @@
+"""Finds libllvs: the copy that the wheel carries, else the one that LLVS_LIBRARY names.
+
+Nothing else is tried: a library that happens to lie on the search path may be of another version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from . import _constants as c
+
+#: The name under which a wheel carries the library, beside this file.
+PACKAGED_NAME = "libllvs.so.0"
+
+
+def library_path() -> str:
+    """The path of the library to load.
+
+    Raises ImportError, with what to do about it, when there is none.
+    """
+    packaged = Path(__file__).resolve().parent / PACKAGED_NAME
+    if packaged.is_file():
+        return str(packaged)
+    named = os.environ.get("LLVS_LIBRARY")
+    if named:
+        if not Path(named).is_file():
+            raise ImportError(f"LLVS_LIBRARY names {named!r}, where there is no file; build the library, or correct the variable")
+        return named
+    raise ImportError(
+        "the package llvs carries no library: install a wheel (pip install llvs), or build libllvs "
+        "and set the environment variable LLVS_LIBRARY to the path of libllvs.so"
+    )
+
+
+def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
+    """Loads the library twice over: for calls that release the interpreter lock, and for short ones that keep it.
+
+    Raises ImportError when the library is missing, cannot be loaded, or is of a version that does not fit this package.
+    """
+    path = library_path()
+    try:
+        releasing, keeping = ctypes.CDLL(path), ctypes.PyDLL(path)
+        number = releasing.llvs_version_number
+    except (OSError, AttributeError) as problem:
+        raise ImportError(f"cannot load the llvs library from {path!r}: {problem}") from problem
+    number.restype = ctypes.c_uint32
+    found = number()
+    major, minor = found >> 16, found >> 8 & 0xFF
+    # While the major number is 0 the minor number counts incompatible changes.
+    if major != c.VERSION_MAJOR or (minor < c.VERSION_MINOR if major else minor != c.VERSION_MINOR):
+        raise ImportError(
+            f"the llvs library at {path!r} is version {major}.{minor}, this package needs "
+            f"{c.VERSION_MAJOR}.{c.VERSION_MINOR}; install the two from one release"
+        )
+    return releasing, keeping

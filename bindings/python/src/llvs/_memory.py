@@ -1,0 +1,120 @@
+"""Text and bytes on their way in and out.
+
+Values go in joined, many to one piece of memory, whose addresses are computed by `array` in one sweep: a loop over ctypes
+structs would cost ten times as much. They come out page by page, see `_pages`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Iterable, Sequence, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer  # type: ignore[attr-defined,unused-ignore]
+    from .model import Version
+
+#: What is accepted for bytes.
+BytesLike = Union[bytes, bytearray, memoryview, "Buffer"]
+#: What is accepted for a path.
+PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+#: Larger pieces are not joined: a value of 1 GiB shall not be copied to be handed in.
+LARGE = 1 << 16
+
+copy = ctypes.string_at
+
+
+def encode(text: str) -> bytes:
+    """UTF-8. What no UTF-8 can hold (lone surrogates) becomes bytes that the library refuses by name."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    except AttributeError:
+        raise TypeError(f"an id or name is a str, not {type(text).__name__}") from None
+
+
+def decode(data: bytes) -> str:
+    """The text of what the library hands out; what is not UTF-8 (a foreign file's name, say) is escaped, not lost."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encode_name(name: str | bytes) -> bytes:
+    """The inverse of `decode`."""
+    return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else bytes(name)
+
+
+def version_bytes(version: Version | str) -> bytes:
+    """The id of a version argument."""
+    if isinstance(version, str):
+        return encode(version)
+    try:
+        return version._id_bytes
+    except AttributeError:
+        raise TypeError(f"a version is a Version or its id, not {type(version).__name__}") from None
+
+
+def path_bytes(path: PathLike) -> bytes:
+    """A path as the library takes it."""
+    return os.fsencode(path)
+
+
+def as_bytes(data: BytesLike) -> bytes:
+    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own."""
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, (int, str)):
+        raise TypeError(f"a value is bytes or bytes-like, not {type(data).__name__}")
+    return bytes(memoryview(data))
+
+
+def text(pair: Any) -> str:
+    """The text of an `llvs_bytes`."""
+    return decode(copy(pair.data, pair.size)) if pair.size else ""
+
+
+def text_or_none(pair: Any) -> str | None:
+    """The text of an `llvs_bytes`, None when it is empty."""
+    return text(pair) if pair.size else None
+
+
+def address(data: bytes) -> int:
+    """Where the bytes lie; valid while `data` lives."""
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
+class Column:
+    """Addresses and sizes of many pieces of bytes, and what keeps them alive."""
+
+    __slots__ = ("addresses", "sizes", "_kept")
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        sizes = array("Q", map(len, pieces))
+        if sizes and max(sizes) > LARGE:
+            joined = b""
+            self.addresses = array("Q", map(address, pieces))
+        else:
+            joined = b"".join(pieces)
+            self.addresses = array("Q", accumulate(sizes, initial=address(joined)))
+            self.addresses.pop()
+        self.sizes = sizes
+        self._kept = (joined, pieces)
+
+
+class BytesArray:
+    """An array of `llvs_bytes`."""
+
+    __slots__ = ("address", "count", "_kept")
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        pieces = list(pieces)
+        column = Column(pieces)
+        self.count = len(pieces)
+        words = array("Q", bytes(16 * self.count))
+        words[0::2] = column.addresses
+        words[1::2] = column.sizes
+        self.address = words.buffer_info()[0] if self.count else None
+        self._kept = (words, column)

@@ -1,0 +1,136 @@
+"""Reads the lists that the library hands out, and releases them.
+
+A list is one array of structs, which is copied and unpacked as a whole; what their pointers lead to is copied piece by piece.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Iterator
+
+from . import _abi
+from ._memory import copy, decode
+from .model import CHANGE_KINDS, Change, Reference, Value, Version
+
+lib = _abi.lib
+
+# As in _structs: an llvs_bytes is QQ. A test compares the sizes.
+VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQ")
+VALUE_INFO = struct.Struct("=IIQQQQQQ")
+CHANGE_INFO = struct.Struct("=IIQQQQQQQ")
+METADATA_ENTRY = struct.Struct("=QQQQ")
+FORK = struct.Struct("=IIIIQQQQQQQQ")
+PROBLEM = struct.Struct("=IiQQQQ")
+EXCHANGE_FILES = struct.Struct("=IIQQQQQQ")
+BYTES = struct.Struct("=QQ")
+
+
+def elements(layout: struct.Struct, first: int | None, count: int) -> Iterator[tuple[Any, ...]]:
+    """The structs of an array whose elements say, first of all, how far the next is."""
+    if not first or not count:
+        return iter(())
+    stride = int.from_bytes(copy(first, 4), "little")
+    block = copy(first, stride * count)
+    if stride == layout.size:
+        return layout.iter_unpack(block)
+    return (layout.unpack_from(block, stride * index) for index in range(count))
+
+
+def bytes_array(first: int | None, count: int) -> list[bytes]:
+    """The contents of an array of `llvs_bytes`."""
+    if not first or not count:
+        return []
+    return [copy(data, size) if size else b"" for data, size in BYTES.iter_unpack(copy(first, BYTES.size * count))]
+
+
+def version(fields: tuple[Any, ...]) -> Version:
+    """A version from its unpacked `llvs_version_info`."""
+    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size = fields
+    if count == 0:
+        predecessors: tuple[str, ...] = ()
+    elif count == 1:
+        predecessors = (decode(copy(a_data, a_size)),)
+    else:
+        predecessors = (decode(copy(a_data, a_size)), decode(copy(b_data, b_size)))
+    metadata: tuple[tuple[str, bytes], ...] = ()
+    if entry_count:
+        metadata = tuple(
+            (decode(copy(key, key_size)), copy(value, value_size))
+            for key, key_size, value, value_size in METADATA_ENTRY.iter_unpack(copy(entries, METADATA_ENTRY.size * entry_count))
+        )
+    branch = decode(copy(branch_data, branch_size)) if branch_data else None
+    return Version(decode(copy(id_data, id_size)), predecessors, timestamp, size, metadata, branch)
+
+
+def version_at(address: int) -> Version:
+    """A version from where its `llvs_version_info` lies."""
+    return version(VERSION_INFO.unpack(copy(address, VERSION_INFO.size)))
+
+
+def versions(pointer: int | None) -> list[Version]:
+    """The versions of a list, which is released; none for NULL."""
+    if not pointer:
+        return []
+    try:
+        return borrowed_versions(pointer)
+    finally:
+        lib.llvs_version_list_free(pointer)
+
+
+def borrowed_versions(pointer: int | None) -> list[Version]:
+    """The versions of a list that belongs to somebody else."""
+    count = lib.llvs_version_list_count(pointer)
+    return [version(fields) for fields in elements(VERSION_INFO, lib.llvs_version_list_at(pointer, 0), count)]
+
+
+def values(pointer: int | None) -> list[Value | None]:
+    """The values of a list, which is released; None for one that is not there."""
+    if not pointer:
+        return []
+    try:
+        count = lib.llvs_value_list_count(pointer)
+        found: list[Value | None] = []
+        stored: dict[bytes, str] = {}
+        for _, present, id_data, id_size, data, size, version_data, version_size in elements(
+            VALUE_INFO, lib.llvs_value_list_at(pointer, 0), count
+        ):
+            if present:
+                version_id = copy(version_data, version_size)
+                text = stored.get(version_id)
+                if text is None:
+                    text = stored[version_id] = decode(version_id)
+                found.append(Value(decode(copy(id_data, id_size)), copy(data, size) if data else b"", text))
+            else:
+                found.append(None)
+        return found
+    finally:
+        lib.llvs_value_list_free(pointer)
+
+
+def ids(pointer: int | None) -> list[str]:
+    """The ids of a list of values, which is released."""
+    if not pointer:
+        return []
+    try:
+        count = lib.llvs_value_list_count(pointer)
+        return [decode(copy(fields[2], fields[3])) for fields in elements(VALUE_INFO, lib.llvs_value_list_at(pointer, 0), count)]
+    finally:
+        lib.llvs_value_list_free(pointer)
+
+
+def changes(pointer: int | None) -> list[Change]:
+    """The changes of a list, which is released."""
+    if not pointer:
+        return []
+    try:
+        count = lib.llvs_change_list_count(pointer)
+        found = []
+        for _, kind, id_data, id_size, data, size, version_data, version_size, _data_size in elements(
+            CHANGE_INFO, lib.llvs_change_list_at(pointer, 0), count
+        ):
+            id = decode(copy(id_data, id_size))
+            reference = Reference(id, decode(copy(version_data, version_size))) if version_size else None
+            found.append(Change(CHANGE_KINDS[kind], id, copy(data, size) if data else None, reference))
+        return found
+    finally:
+        lib.llvs_change_list_free(pointer)

@@ -1,0 +1,282 @@
+"""The structs of include/llvs.h, field by field. A test compares layout and names with the header.
+
+Pointers are plain addresses (`c_void_p`): ctypes reads and writes those fastest, and whoever fills a struct
+keeps alive what it points to.
+"""
+
+import ctypes
+from ctypes import c_char, c_double, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+
+
+class llvs_bytes(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("size", c_size_t),
+    ]
+
+
+class llvs_buffer(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("size", c_size_t),
+    ]
+
+
+class llvs_version_id(ctypes.Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("text", c_char * 132),
+    ]
+
+
+class llvs_progress(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("stage", c_uint32),
+        ("completed", c_uint64),
+        ("total", c_uint64),
+    ]
+
+
+class llvs_control(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("progress", c_void_p),
+        ("payload", c_void_p),
+        ("token", c_void_p),
+    ]
+
+
+class llvs_reference(ctypes.Structure):
+    _fields_ = [
+        ("id", llvs_bytes),
+        ("stored_version", llvs_bytes),
+    ]
+
+
+class llvs_metadata_entry(ctypes.Structure):
+    _fields_ = [
+        ("key", llvs_bytes),
+        ("value", llvs_bytes),
+    ]
+
+
+class llvs_change(ctypes.Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("reserved", c_uint32),
+        ("id", llvs_bytes),
+        ("data", llvs_bytes),
+        ("stored_version", llvs_bytes),
+    ]
+
+
+class llvs_version_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("predecessor_count", c_uint32),
+        ("id", llvs_bytes),
+        ("predecessors", llvs_bytes * 2),
+        ("timestamp", c_double),
+        ("value_data_size", c_uint64),
+        ("metadata", c_void_p),
+        ("metadata_count", c_size_t),
+        ("branch", llvs_bytes),
+    ]
+
+
+class llvs_value_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("present", c_uint32),
+        ("id", llvs_bytes),
+        ("data", llvs_bytes),
+        ("stored_version", llvs_bytes),
+    ]
+
+
+class llvs_change_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("id", llvs_bytes),
+        ("data", llvs_bytes),
+        ("stored_version", llvs_bytes),
+        ("data_size", c_uint64),
+    ]
+
+
+class llvs_store_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("storage", c_uint32),
+        ("durability", c_uint32),
+        ("read_only", c_uint32),
+        ("must_exist", c_uint32),
+        ("reserved", c_uint32),
+        ("memory_budget", c_uint64),
+        ("cache_directory", llvs_bytes),
+        ("host_storage", c_void_p),
+    ]
+
+
+class llvs_statistics(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("versions", c_uint64),
+        ("heads", c_uint64),
+        ("pending", c_uint64),
+        ("damaged", c_uint64),
+        ("bytes", c_uint64),
+        ("bytes_written", c_uint64),
+        ("syncs", c_uint64),
+        ("segments", c_uint64),
+        ("memory_used", c_uint64),
+    ]
+
+
+class llvs_damage(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("file", llvs_bytes),
+        ("offset", c_uint64),
+        ("message", llvs_bytes),
+        ("version", llvs_bytes),
+    ]
+
+
+class llvs_version_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("id", llvs_bytes),
+        ("branch", llvs_bytes),
+        ("metadata", c_void_p),
+        ("metadata_count", c_size_t),
+    ]
+
+
+class llvs_range(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("without_data", c_uint32),
+        ("prefix", llvs_bytes),
+        ("from", llvs_bytes),
+        ("to", llvs_bytes),
+        ("after", llvs_bytes),
+        ("limit", c_uint64),
+        ("byte_limit", c_uint64),
+    ]
+
+
+class llvs_fork(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("side", c_uint32),
+        ("conflicting", c_uint32),
+        ("id", llvs_bytes),
+        ("first", llvs_bytes),
+        ("second", llvs_bytes),
+        ("ancestor", llvs_bytes),
+    ]
+
+
+class llvs_merge_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("relation", c_uint32),
+        ("selection", c_uint32),
+        ("reserved", c_uint32),
+        ("branches", c_void_p),
+        ("branch_count", c_size_t),
+        ("metadata", c_void_p),
+        ("metadata_count", c_size_t),
+    ]
+
+
+class llvs_exchange_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("restoration_state", llvs_bytes),
+    ]
+
+
+class llvs_problem(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("code", c_int32),
+        ("name", llvs_bytes),
+        ("message", llvs_bytes),
+    ]
+
+
+class llvs_snapshot_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("chunk_count", c_uint32),
+        ("id", llvs_bytes),
+        ("format", llvs_bytes),
+        ("latest_version", llvs_bytes),
+        ("created_at", c_double),
+        ("version_count", c_uint64),
+        ("total_size", c_uint64),
+    ]
+
+
+class llvs_coordinator_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("snapshot_policy", c_uint32),
+        ("store", c_void_p),
+        ("name", llvs_bytes),
+        ("exchange_url", llvs_bytes),
+        ("arbiter", c_void_p),
+        ("metadata", c_void_p),
+        ("metadata_count", c_size_t),
+    ]
+
+
+class llvs_storage_callbacks(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("append", c_void_p),
+        ("scan", c_void_p),
+        ("read", c_void_p),
+        ("sync", c_void_p),
+        ("close", c_void_p),
+        ("cache_get", c_void_p),
+        ("cache_put", c_void_p),
+        ("cache_delete", c_void_p),
+    ]
+
+
+class llvs_exchange_files(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("name", llvs_bytes),
+        ("version", llvs_bytes),
+        ("changes", llvs_bytes),
+    ]
+
+
+class llvs_transport_callbacks(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("list", c_void_p),
+        ("fetch_versions", c_void_p),
+        ("fetch_changes", c_void_p),
+        ("send", c_void_p),
+        ("snapshot_list", c_void_p),
+        ("snapshot_read", c_void_p),
+        ("snapshot_write", c_void_p),
+        ("snapshot_delete", c_void_p),
+        ("close", c_void_p),
+    ]

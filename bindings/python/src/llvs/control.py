@@ -1,0 +1,115 @@
+"""Progress and cancellation of long work."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any, Callable, NamedTuple, Optional
+
+from . import _abi, _callbacks, _constants as c, _structs
+from ._handle import Handle
+
+
+class Stage(enum.IntEnum):
+    """What long work is doing."""
+
+    LISTING = c.STAGE_LISTING
+    RECEIVING = c.STAGE_RECEIVING
+    ADDING = c.STAGE_ADDING
+    SENDING = c.STAGE_SENDING
+    READING = c.STAGE_READING
+    WRITING = c.STAGE_WRITING
+    VERIFYING = c.STAGE_VERIFYING
+
+
+class Progress(NamedTuple):
+    """How far long work has come."""
+
+    #: What it is doing (a number that this package does not know stays an `int`).
+    stage: int
+    #: How much of the stage is done, in versions, files or bytes as the stage has it.
+    completed: int
+    #: How much there is in all; 0 while that is not known.
+    total: int
+
+
+#: Hears how far a call has come, on the thread that made it. Returning False cancels the call; an exception ends it and is raised from it.
+ProgressCallback = Callable[[Progress], Optional[bool]]
+
+
+class CancelToken(Handle):
+    """Stops long work from any thread: `token.cancel()` makes every call that was given the token end with `CancelledError`."""
+
+    _release = "llvs_cancel_token_free"
+    _warns = False
+
+    def __init__(self) -> None:
+        pointer = ctypes.c_void_p()
+        _abi.lib.llvs_cancel_token_create(ctypes.byref(pointer))
+        super().__init__(pointer.value or 0)
+
+    def __repr__(self) -> str:
+        return "the cancel token"
+
+    def cancel(self) -> None:
+        """Sets the token, for good."""
+        with self._call as pointer:
+            _abi.lib.llvs_cancel_token_cancel(pointer)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it has been set."""
+        with self._call as pointer:
+            return bool(_abi.lib.llvs_cancel_token_is_cancelled(pointer))
+
+
+class _Hearing:
+    """What the progress thunk looks up."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: ProgressCallback | None) -> None:
+        self.callback = callback
+
+
+def _progress(hearing: _Hearing, progress: int) -> int:
+    # Without a callback this still lets Python serve signals: Ctrl-C ends a long call.
+    if hearing.callback is None:
+        return c.OK
+    found = _structs.llvs_progress.from_address(progress)
+    stage = found.stage
+    try:
+        stage = Stage(stage)
+    except ValueError:
+        pass
+    go_on = hearing.callback(Progress(stage, found.completed, found.total))
+    return c.ERROR_CANCELLED if go_on is False else c.OK
+
+
+_thunk = _callbacks.solicited([ctypes.c_void_p], _progress)
+
+
+class Control:
+    """An `llvs_control` for one call: `with Control(progress, cancel) as control`, giving its address."""
+
+    __slots__ = ("_struct", "_payload", "_call", "_token")
+
+    def __init__(self, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
+        self._payload = _callbacks.register(_Hearing(progress))
+        self._token = cancel
+        self._struct = _structs.llvs_control(struct_size=ctypes.sizeof(_structs.llvs_control), payload=self._payload)
+        self._struct.progress = ctypes.cast(_thunk, ctypes.c_void_p).value
+
+    def __enter__(self) -> Any:
+        if self._token is not None:
+            try:
+                self._struct.token = self._token._call.__enter__()
+            except BaseException:
+                _callbacks.registry.pop(self._payload, None)
+                raise
+        return ctypes.byref(self._struct)
+
+    def __exit__(self, *_: object) -> None:
+        _callbacks.registry.pop(self._payload, None)
+        if self._token is not None:
+            self._token._call.__exit__()

@@ -1,0 +1,284 @@
+"""The coordinator: a store, a current version, exchanges and an arbiter. The short way to use all this."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Callable, Iterable, Optional, Union
+
+from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
+from ._changes import CHANGE_SIZE, ChangeArray, Entries
+from ._handle import Handle
+from ._memory import BytesArray, Column, PathLike, as_bytes, copy, encode, path_bytes, text, version_bytes
+from .control import CancelToken, Control, ProgressCallback
+from .exchange import ExchangeResult, notify_thunk, take_result
+from .log import Observer, observe
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
+from .model import Change, Value, Version
+from .state import Range, State
+from .storage import Storage
+from .store import AnyVersion, Store, StoreOptions, VersionOptions, take_version
+from .transport import Transport, TransportHandle, take_buffer
+
+lib = _abi.lib
+byref = ctypes.byref
+
+_SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
+
+
+def _moved(target: Optional[Callable[[str], Any]], version: int) -> None:
+    if target is not None:
+        target(_structs.llvs_version_id.from_address(version).text.decode())
+
+
+_moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for changes of the current version")
+
+
+class Coordinator(Handle):
+    """A store with a current version, from which reads and saves start.
+
+        with llvs.Coordinator("notes.llvs", exchange="file:///shared/folder") as notes:
+            notes.save(update={"note/1": b"hello"})
+            notes.exchange()
+            notes.merge()
+            notes.value("note/1")
+
+    Safe from all threads.
+    """
+
+    _release = "llvs_coordinator_free"
+    _end = "llvs_coordinator_close"
+    _exit_order = 3
+
+    def __init__(
+        self,
+        path: Optional[PathLike] = None,
+        *,
+        exchange: Union[None, str, Transport] = None,
+        arbiter: Optional[AnyArbiter] = None,
+        metadata: Optional[_metadata.Metadata] = None,
+        name: str = "",
+        snapshots: str = "off",
+        storage: Union[str, Storage] = "file",
+        durability: str = "full",
+        memory_budget: int = 0,
+        read_only: bool = False,
+        create: bool = True,
+        cache_directory: Optional[PathLike] = None,
+    ) -> None:
+        """Opens a coordinator, and its store.
+
+        exchange: a first exchange, a URL or a `Transport` (under its `name`); further ones by `attach`.
+        arbiter: decides conflicts; None: `MostRecentChange()`. metadata: of every save; what a save gives itself goes before.
+        name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
+        snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
+        The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
+        """
+        self._path = os.fsdecode(path) if path is not None else ""
+        self._store: Optional[Store] = None
+        self._observers: set[Observer] = set()
+        self._transports: list[TransportHandle] = []
+        if snapshots not in _SNAPSHOTS:
+            raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
+        if path is None and storage in ("file", "sqlite"):
+            raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
+        entries = _metadata.Entries(metadata)
+        url = encode(exchange) if isinstance(exchange, str) else b""
+        pieces = Column([encode(name), url])
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory)
+        decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
+        pointer = ctypes.c_void_p()
+        try:
+            made = _structs.llvs_coordinator_options(
+                struct_size=ctypes.sizeof(_structs.llvs_coordinator_options),
+                snapshot_policy=_SNAPSHOTS[snapshots],
+                store=ctypes.addressof(options.struct),
+                arbiter=decides._pointer if decides is not None else None,
+                metadata=entries.address,
+                metadata_count=entries.count,
+            )
+            for field, index in ((made.name, 0), (made.exchange_url, 1)):
+                if pieces.sizes[index]:
+                    field.data, field.size = pieces.addresses[index], pieces.sizes[index]
+            lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
+        finally:
+            options.close()
+            if decides is not None:
+                decides.close()
+        super().__init__(pointer.value or 0)
+        if isinstance(exchange, Transport):
+            try:
+                self.attach(exchange)
+            except BaseException:
+                self.close()
+                raise
+
+    def __repr__(self) -> str:
+        return f"the coordinator of {self._path}" if getattr(self, "_path", "") else "the coordinator"
+
+    def close(self) -> None:
+        """Persists its state and closes its exchanges and its store. Closing again does nothing. Raises StorageError."""
+        for observer in tuple(self._observers):
+            observer.close()
+        try:
+            super().close()
+        finally:
+            for transport in self._transports:
+                transport.close()
+            if self._store is not None:
+                self._store.close()
+
+    @property
+    def store(self) -> Store:
+        """Its store. Closing that ends the coordinator's work as well."""
+        with self._call as pointer:
+            if self._store is None:
+                store = ctypes.c_void_p()
+                lib.llvs_coordinator_store(pointer, byref(store))
+                adopted = Store._adopt(store.value or 0, self._path)
+                adopted._warns = False  # type: ignore[misc]
+                self._store = adopted
+            return self._store
+
+    @property
+    def current_version(self) -> str:
+        """The id of the version that reads and saves start from. A new store's is the empty root, the same everywhere.
+
+        May be set to any version of the store. Raises UnknownVersionError then.
+        """
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_current_version(pointer, byref(found))
+        return str(found.text.decode())
+
+    @current_version.setter
+    def current_version(self, version: AnyVersion) -> None:
+        with self._call as pointer:
+            lib.llvs_coordinator_set_current_version(pointer, version_bytes(version))
+
+    def branch_version(self, branch: str) -> Optional[str]:
+        """The id of the most recent head on a branch; None when there is none."""
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_branch_version(pointer, encode(branch), byref(found))
+        return found.text.decode() if found.size else None
+
+    def save(
+        self,
+        *,
+        insert: Optional[Entries] = None,
+        update: Optional[Entries] = None,
+        remove: Optional[Iterable[str]] = None,
+        changes: Optional[Iterable[Change]] = None,
+        metadata: Optional[_metadata.Metadata] = None,
+        branch: Optional[str] = None,
+    ) -> Optional[Version]:
+        """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
+
+        None when nothing was stored (no changes and no metadata). Concurrent saves each go on the one before.
+        Parameters and errors as for `Store.make_version`.
+        """
+        packed = ChangeArray(insert, update, remove, changes)
+        options = VersionOptions(None, branch, metadata) if metadata or branch is not None else None
+        with self._call as pointer:
+            return take_version(
+                lib.llvs_coordinator_save,
+                pointer,
+                packed.address,
+                packed.count,
+                CHANGE_SIZE,
+                byref(options.struct) if options is not None else None,
+                None,
+            )
+
+    def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
+        """The value that prevails at the current version, or at another. As `Store.value`."""
+        buffer, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_value(pointer, encode(id), b"" if at is None else version_bytes(at), byref(buffer), byref(stored))
+        if not buffer.data:
+            return None
+        try:
+            return Value(id, copy(buffer.data, buffer.size), stored.text.decode())
+        finally:
+            lib.llvs_buffer_dispose(byref(buffer))
+
+    def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
+        """Many values at once. As `Store.values`."""
+        packed = BytesArray(map(encode, ids))
+        page = ctypes.c_void_p()
+        with self._call as pointer:
+            lib.llvs_coordinator_values(pointer, packed.address, packed.count, b"" if at is None else version_bytes(at), byref(page))
+        return _pages.values(page.value)
+
+    def at(self, version: Optional[AnyVersion] = None) -> State:
+        """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
+        id = version_bytes(self.current_version if version is None else version)
+        # The empty root is not stored before the first save on it; nothing prevails there.
+        if version is None and self.store.version(id.decode()) is None:
+            return State(self.store, None, Range())
+        return self.store.at(id.decode() if version is None else version)
+
+    def attach(self, place: Union[str, Transport], *, name: Optional[str] = None) -> None:
+        """Attaches a further exchange: a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
+
+        The name must be the same in every process. Errors as for `Exchange`.
+        """
+        with self._call as pointer:
+            if isinstance(place, str):
+                lib.llvs_coordinator_attach(pointer, encode(place))
+                return
+            handle = TransportHandle(place)
+            try:
+                with handle._call as transport:
+                    lib.llvs_coordinator_attach_transport(pointer, encode(place.name if name is None else name), transport)
+            except BaseException:
+                handle.close()
+                raise
+            self._transports.append(handle)
+
+    def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
+
+        (Except before the first save: a retrieve then moves it to the most recent head without a branch.) Errors as for `Exchange.retrieve`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_coordinator_exchange, pointer, control)
+
+    def merge(self, selection: Union[Heads, str] = Heads.UNBRANCHED, *, metadata: Optional[_metadata.Metadata] = None) -> bool:
+        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge`."""
+        options = MergeOptions(metadata, selection=selection)
+        changed = ctypes.c_bool()
+        with self._call as pointer:
+            lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
+        return changed.value
+
+    def observe(self, callback: Callable[[str], Any]) -> Observer:
+        """Calls `callback(version id)` after each change of the current version, on the thread whose call moved it."""
+        with self._call as pointer:
+            return observe(lib.llvs_coordinator_observe, (pointer,), _moved_thunk, callback, self._observers)
+
+    def observe_exchanges(self, callback: Callable[[], Any]) -> Observer:
+        """Calls `callback()` soon after the other side of an exchange attached now may have gained versions, on a thread of the library."""
+        with self._call as pointer:
+            return observe(lib.llvs_coordinator_observe_exchanges, (pointer,), notify_thunk, callback, self._observers)
+
+    def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> bool:
+        """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version; False when there is none.
+
+        Raises SnapshotError, StorageError, TransportError, CancelledError.
+        """
+        restored = ctypes.c_bool()
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_coordinator_bootstrap(pointer, control, byref(restored))
+        return restored.value
+
+
+def make_branch_name(base: str) -> str:
+    """A branch name that nobody else has: the base, an underscore, a UUID."""
+    return (take_buffer(lib.llvs_branch_make_unique, encode(base)) or b"").decode()
+
+
+def default_path(application: str) -> str:
+    """Where an application's store belongs on this platform: `$XDG_DATA_HOME/<name>/store.llvs` on Linux. Nothing is made."""
+    return os.fsdecode(take_buffer(lib.llvs_default_path, encode(application)) or b"")

@@ -1,0 +1,196 @@
+"""Exchanges: move versions between a store and a place that others reach, both ways, never merging."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+from . import _abi, _callbacks, _pages, _structs
+from ._handle import Handle
+from ._memory import as_bytes, copy, decode, encode
+from .control import CancelToken, Control, ProgressCallback
+from .log import Observer, observe
+from .snapshot import Snapshot, take_snapshot
+from .store import Store
+from .transport import Transport, TransportHandle, take_buffer
+
+lib = _abi.lib
+
+
+class Problem(NamedTuple):
+    """Something that could not be exchanged. It held back only what depends on it."""
+
+    #: The version id or file name.
+    name: str
+    #: Why.
+    reason: str
+    #: What kind of failure it is (an `ErrorCode`).
+    code: int
+
+
+class ExchangeResult(NamedTuple):
+    """What an exchange did."""
+
+    #: The ids of the versions that were added here.
+    retrieved: tuple[str, ...]
+    #: The ids of the versions that were sent.
+    sent: tuple[str, ...]
+    #: What could not be exchanged, and why.
+    problems: tuple[Problem, ...]
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The ids of the versions that were moved."""
+        return self.retrieved + self.sent
+
+
+def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult:
+    """The result that a function put into its last parameter before the error."""
+    pointer = ctypes.c_void_p()
+    function(*arguments, ctypes.byref(pointer))
+    try:
+        count = ctypes.c_size_t()
+        moved = []
+        for name in ("retrieved", "sent"):
+            array = getattr(lib, f"llvs_exchange_result_{name}")(pointer.value, ctypes.byref(count))
+            moved.append(tuple(decode(id) for id in _pages.bytes_array(array, count.value)))
+        problems = tuple(
+            Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
+            for _, code, name, name_size, message, message_size in _pages.elements(
+                _pages.PROBLEM, lib.llvs_exchange_result_problem_at(pointer.value, 0), lib.llvs_exchange_result_problem_count(pointer.value)
+            )
+        )
+        return ExchangeResult(moved[0], moved[1], problems)
+    finally:
+        lib.llvs_exchange_result_free(pointer.value)
+
+
+def _error_code(number: int) -> int:
+    from .errors import ErrorCode
+
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return number
+
+
+def _notify(target: Optional[Callable[[], Any]]) -> None:
+    if target is not None:
+        target()
+
+
+notify_thunk = _callbacks.unsolicited([], _notify, "a callback for news of an exchange")
+
+
+class Exchange(Handle):
+    """Moves versions between a store and a place that others reach.
+
+        with llvs.Exchange(store, "file:///shared/folder") as exchange:
+            exchange.retrieve()
+            exchange.send()
+
+    Safe from all threads.
+    """
+
+    _release = "llvs_exchange_free"
+    _end = "llvs_exchange_close"
+    _exit_order = 5
+
+    def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"") -> None:
+        """Opens an exchange.
+
+        `place` is a URL ("file:///absolute/path": a shared folder, made when it is not there; "memory:name": a place in this
+        process, shared by all who give the name), or a `Transport`. `restoration_state`: what `Exchange.restoration_state` was
+        in an earlier process.
+
+        Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
+        that serves another exchange).
+        """
+        self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
+        self._observers: set[Observer] = set()
+        state = as_bytes(restoration_state)
+        options = _structs.llvs_exchange_options(struct_size=ctypes.sizeof(_structs.llvs_exchange_options))
+        if state:
+            buffer = ctypes.create_string_buffer(state, len(state))
+            options.restoration_state.data, options.restoration_state.size = ctypes.addressof(buffer), len(state)
+        pointer = ctypes.c_void_p()
+        self._transport: TransportHandle | None = None
+        with store._call as store_pointer:
+            if isinstance(place, str):
+                lib.llvs_exchange_open(store_pointer, encode(place), ctypes.byref(options), ctypes.byref(pointer))
+            else:
+                self._transport = TransportHandle(place)
+                try:
+                    with self._transport._call as transport_pointer:
+                        lib.llvs_exchange_open_transport(store_pointer, transport_pointer, ctypes.byref(options), ctypes.byref(pointer))
+                except BaseException:
+                    self._transport.close()
+                    raise
+        super().__init__(pointer.value or 0)
+
+    def __repr__(self) -> str:
+        return f"the exchange with {self._place}"
+
+    def close(self) -> None:
+        """Ends the exchange and its observations. Closing again does nothing."""
+        for observer in tuple(self._observers):
+            observer.close()
+        try:
+            super().close()
+        finally:
+            if self._transport is not None:
+                self._transport.close()
+
+    def retrieve(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Adds to the store what the other side has and the store lacks.
+
+        What cannot be added (damaged, incomplete, foreign) is a problem in the result, not an error. May be interrupted and
+        run again at any time. Raises TransportError, StorageError, CancelledError.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_retrieve, pointer, control)
+
+    def send(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Sends what the store has and the other side lacks. Errors as for `retrieve`."""
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_send, pointer, control)
+
+    def observe(self, callback: Callable[[], Any]) -> Observer:
+        """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.
+
+        Raises UnsupportedError when the transport cannot tell.
+        """
+        with self._call as pointer:
+            return observe(lib.llvs_exchange_observe, (pointer,), notify_thunk, callback, self._observers)
+
+    @property
+    def restoration_state(self) -> bytes:
+        """What the exchange wants to find again in a later process; opaque. Setting unusable state costs a full listing."""
+        with self._call as pointer:
+            return take_buffer(lib.llvs_exchange_restoration_state, pointer) or b""
+
+    @restoration_state.setter
+    def restoration_state(self, state: bytes) -> None:
+        with self._call as pointer:
+            lib.llvs_exchange_set_restoration_state(pointer, as_bytes(state))
+
+    def put_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
+        """Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Cost: the size of the store.
+
+        Raises StorageError, TransportError, UnsupportedError, CancelledError.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_snapshot(lib.llvs_exchange_put_snapshot, pointer, control)
+
+    def restore_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
+        """Restores the snapshot that lies there into the store, which must be empty or hold one version. All of it or nothing.
+
+        Raises SnapshotError, StorageError, TransportError, CancelledError.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_snapshot(lib.llvs_exchange_restore_snapshot, pointer, control)
+
+    def snapshot(self) -> Optional[Snapshot]:
+        """The manifest of the snapshot that lies there, of any format; None when there is none. Raises SnapshotError, TransportError."""
+        with self._call as pointer:
+            return take_snapshot(lib.llvs_exchange_snapshot, pointer)

@@ -1,0 +1,293 @@
+"""Merging: what an arbiter sees, the built-in arbiters, and arbiters written in Python."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Protocol, Sequence, Union
+
+from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
+from ._changes import CHANGE_SIZE, ChangeArray
+from ._handle import Handle
+from ._memory import BytesArray, copy, decode, encode
+from .model import FORK_KINDS, SIDES, Change, Fork, Reference, Version
+
+if TYPE_CHECKING:
+    from .store import Store
+
+lib = _abi.lib
+
+
+class Forks(Mapping[str, Fork]):
+    """The forks of a merge by value id, in byte order of the ids."""
+
+    def __init__(self, forks: dict[str, Fork]) -> None:
+        self._forks = forks
+
+    def __getitem__(self, id: str) -> Fork:
+        return self._forks[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._forks)
+
+    def __len__(self) -> int:
+        return len(self._forks)
+
+    @property
+    def conflicting(self) -> dict[str, Fork]:
+        """Those that an arbiter must decide. O(forks)."""
+        return {id: fork for id, fork in self._forks.items() if fork.conflicting}
+
+    def __repr__(self) -> str:
+        return f"Forks({self._forks!r})"
+
+
+class Merge:
+    """One merge, as an arbiter sees it.
+
+    What has been looked at stays; what has not raises `ClosedError` after the arbiter has returned.
+    """
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer: int | None = pointer
+        self._forks: Forks | None = None
+        self._bases: tuple[Version, ...] | None = None
+        self._versions: dict[str, Version] = {}
+
+    def _get(self) -> int:
+        if self._pointer is None:
+            raise errors.ClosedError("a merge can be looked at only while its arbiter resolves it")
+        return self._pointer
+
+    def _version(self, name: str) -> Version:
+        if name not in self._versions:
+            self._versions[name] = _pages.version_at(getattr(lib, f"llvs_merge_{name}")(self._get()))
+        return self._versions[name]
+
+    @property
+    def first(self) -> Version:
+        """The newer version: the first predecessor of the merge version."""
+        return self._version("first")
+
+    @property
+    def second(self) -> Version:
+        """The older version."""
+        return self._version("second")
+
+    @property
+    def ours(self) -> Version:
+        """The first argument of the merge as it was called."""
+        return self._version("ours")
+
+    @property
+    def theirs(self) -> Version:
+        """The second argument of the merge as it was called."""
+        return self._version("theirs")
+
+    @property
+    def bases(self) -> tuple[Version, ...]:
+        """The best common ancestors, newest first; empty when there are none."""
+        if self._bases is None:
+            self._bases = tuple(_pages.borrowed_versions(lib.llvs_merge_bases(self._get())))
+        return self._bases
+
+    @property
+    def forks(self) -> Forks:
+        """How values differ, conflicting or not, by id. O(forks) at its first use."""
+        if self._forks is None:
+            pointer = self._get()
+            count = lib.llvs_merge_fork_count(pointer)
+            found = {}
+            for _, kind, side, _, id_data, id_size, *versions in _pages.elements(_pages.FORK, lib.llvs_merge_fork_at(pointer, 0), count):
+                id = decode(copy(id_data, id_size))
+                first, second, ancestor = (
+                    Reference(id, decode(copy(versions[at], versions[at + 1]))) if versions[at + 1] else None for at in (0, 2, 4)
+                )
+                found[id] = Fork(FORK_KINDS[kind], SIDES.get(side), first, second, ancestor)
+            self._forks = Forks(found)
+        return self._forks
+
+    def _end(self) -> None:
+        self._pointer = None
+
+
+class Pass(NamedTuple):
+    """What an arbiter returns to pass on to its fallback what it has no change for. `PASS` has no changes at all."""
+
+    #: What it has decided.
+    changes: Sequence[Change] = ()
+
+
+#: An arbiter's answer "let the fallback decide".
+PASS = Pass()
+
+#: What an arbiter may return.
+Resolution = Union[Iterable[Change], Pass, None]
+
+
+class Arbiter(Protocol):
+    """Anything that resolves merges. A function of (merge, store) will do as well.
+
+    `resolve` returns changes: one for every conflicting fork, and for whatever else it wants to change; what it leaves alone
+    the store brings over. It returns `PASS` (or `Pass(changes)`) to let a fallback decide the rest: the
+    attribute `fallback` when there is one. It is called by the thread that merges, and may use the store. What it raises is
+    raised from the merge, which stores nothing.
+    """
+
+    def resolve(self, merge: Merge, store: Store) -> Resolution:
+        """Decides the conflicts of one merge."""
+        ...
+
+
+class _BuiltIn:
+    """An arbiter of the library."""
+
+    _kind: int
+
+    def __repr__(self) -> str:
+        return f"llvs.{type(self).__name__}()"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class MostRecentChange(_BuiltIn):
+    """Per conflict the change that was stored in the later version wins; an update beats a removal. The default."""
+
+    _kind = c.ARBITER_MOST_RECENT_CHANGE
+
+
+class MostRecentBranch(_BuiltIn):
+    """Every conflict goes to the newer of the two versions, removals included."""
+
+    _kind = c.ARBITER_MOST_RECENT_BRANCH
+
+
+class Ours(_BuiltIn):
+    """The first argument's side wins. Such merges depend on who makes them."""
+
+    _kind = c.ARBITER_OURS
+
+
+class Theirs(_BuiltIn):
+    """The second argument's side wins. Such merges depend on who makes them."""
+
+    _kind = c.ARBITER_THEIRS
+
+
+#: What `merge` takes for an arbiter.
+AnyArbiter = Union[_BuiltIn, Arbiter, Callable[[Merge, "Store"], Resolution]]
+
+
+class Heads:
+    """Which heads to merge: `Heads.UNBRANCHED` (the default), `Heads.ALL`, `Heads.branches("draft", ...)`,
+    or `Heads.unbranched_and("draft", ...)`."""
+
+    UNBRANCHED: Heads
+    ALL: Heads
+
+    def __init__(self, kind: int, names: tuple[str, ...] = ()) -> None:
+        self._kind = kind
+        self._names = names
+
+    @classmethod
+    def branches(cls, *names: str) -> Heads:
+        """The heads on these branches only."""
+        return cls(c.HEADS_BRANCHES, names)
+
+    @classmethod
+    def unbranched_and(cls, *names: str) -> Heads:
+        """The heads without a branch, and those on these branches."""
+        return cls(c.HEADS_UNBRANCHED_AND_BRANCHES, names)
+
+    def __repr__(self) -> str:
+        return f"Heads({self._kind}, {self._names!r})"
+
+
+Heads.UNBRANCHED = Heads(c.HEADS_UNBRANCHED)
+Heads.ALL = Heads(c.HEADS_ALL)
+
+_SELECTIONS = {"unbranched": Heads.UNBRANCHED, "all": Heads.ALL}
+_RELATIONS = {"any": c.RELATION_ANY, "related": c.RELATION_RELATED, "unrelated": c.RELATION_UNRELATED}
+
+
+class MergeOptions:
+    """An `llvs_merge_options`, and all that it points to."""
+
+    def __init__(self, metadata: _metadata.Metadata | None, relation: str = "any", selection: Heads | str = Heads.UNBRANCHED) -> None:
+        if relation not in _RELATIONS:
+            raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
+        if isinstance(selection, str):
+            if selection not in _SELECTIONS:
+                raise errors.InvalidArgumentError(f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)")
+            selection = _SELECTIONS[selection]
+        self._entries = _metadata.Entries(metadata)
+        self._branches = BytesArray(map(encode, selection._names))
+        self._struct = _structs.llvs_merge_options(
+            struct_size=ctypes.sizeof(_structs.llvs_merge_options),
+            relation=_RELATIONS[relation],
+            selection=selection._kind,
+            branches=self._branches.address,
+            branch_count=self._branches.count,
+            metadata=self._entries.address,
+            metadata_count=self._entries.count,
+        )
+        self.reference = ctypes.byref(self._struct)
+
+
+class _Resolving:
+    """What the thunk looks up: an arbiter, and how to get at the store it works on."""
+
+    def __init__(self, arbiter: Any, store: Callable[[], Store]) -> None:
+        self.resolve = getattr(arbiter, "resolve", arbiter)
+        self.store = store
+
+
+def _resolve(resolving: _Resolving, pointer: int, resolution: int) -> int:
+    merge = Merge(pointer)
+    try:
+        answer = resolving.resolve(merge, resolving.store())
+        passes = isinstance(answer, Pass)
+        changes = ChangeArray(changes=answer.changes if isinstance(answer, Pass) else answer)
+        if changes.count:
+            lib.llvs_resolution_add(resolution, changes.address, changes.count, CHANGE_SIZE)
+        return c.PASS if passes else c.OK
+    finally:
+        merge._end()
+
+
+_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _resolve)
+
+
+class ArbiterHandle(Handle):
+    """An `llvs_arbiter`."""
+
+    _release = "llvs_arbiter_free"
+    _warns = False
+
+    def __init__(self, arbiter: AnyArbiter, store: Callable[[], Store]) -> None:
+        pointer = ctypes.c_void_p()
+        if isinstance(arbiter, type):
+            raise TypeError(f"an arbiter is an object, not the class {arbiter.__name__}: write {arbiter.__name__}()")
+        if isinstance(arbiter, _BuiltIn):
+            lib.llvs_arbiter_builtin(arbiter._kind, ctypes.byref(pointer))
+        else:
+            if not callable(getattr(arbiter, "resolve", arbiter)):
+                raise TypeError(f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither")
+            fallback = getattr(arbiter, "fallback", None)
+            if fallback is None:
+                self._create(arbiter, store, None, pointer)
+            else:
+                with ArbiterHandle(fallback, store) as handle, handle._call as fallback_pointer:
+                    self._create(arbiter, store, fallback_pointer, pointer)
+        super().__init__(pointer.value or 0)
+
+    @staticmethod
+    def _create(arbiter: AnyArbiter, store: Callable[[], Store], fallback: int | None, pointer: ctypes.c_void_p) -> None:
+        payload = _callbacks.register(_Resolving(arbiter, store))
+        lib.llvs_arbiter_create(_thunk, payload, _callbacks.payload_free, fallback, ctypes.byref(pointer))
+
+    def __repr__(self) -> str:
+        return "the arbiter"

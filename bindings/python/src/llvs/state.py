@@ -1,0 +1,189 @@
+"""What prevails at a version, as a mapping."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import ItemsView, KeysView, ValuesView
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, TypeVar, overload
+
+from . import _abi, _pages, _structs
+from ._memory import address, encode
+from .model import Reference, Value
+
+if TYPE_CHECKING:
+    from .store import Store
+
+lib = _abi.lib
+_Default = TypeVar("_Default")
+
+
+class Range:
+    """Which ids: those that satisfy all that is given. Compared by bytes."""
+
+    __slots__ = ("prefix", "start", "stop", "_nothing")
+
+    def __init__(self, prefix: bytes = b"", start: bytes = b"", stop: bytes | None = None, nothing: bool = False) -> None:
+        self.prefix, self.start, self.stop = prefix, start, stop
+        # An empty `to` means "to the last" to the library, so that what ends before the first id needs saying.
+        self._nothing = nothing or stop == b""
+
+    def with_prefix(self, prefix: bytes) -> Range:
+        """What is in both."""
+        if self.prefix.startswith(prefix):
+            return self
+        return Range(prefix, self.start, self.stop, self._nothing or not prefix.startswith(self.prefix))
+
+    def within(self, start: bytes, stop: bytes | None) -> Range:
+        """What is in both."""
+        last = stop if self.stop is None else self.stop if stop is None else min(stop, self.stop)
+        return Range(self.prefix, max(start, self.start), last, self._nothing)
+
+    def __contains__(self, id: bytes) -> bool:
+        return not self._nothing and id.startswith(self.prefix) and id >= self.start and (self.stop is None or id < self.stop)
+
+    def struct(self, after: bytes, without_data: bool) -> Any | None:
+        """The `llvs_range` and what keeps its bytes alive; None when it is empty."""
+        if self._nothing:
+            return None
+        made = _structs.llvs_range(struct_size=ctypes.sizeof(_structs.llvs_range), without_data=int(without_data))
+        for name, data in (("prefix", self.prefix), ("from", self.start), ("to", self.stop or b""), ("after", after)):
+            if data:
+                field = getattr(made, name)
+                field.data, field.size = address(data), len(data)
+        made._kept = (self.prefix, self.start, self.stop, after)
+        return made
+
+
+class State(Mapping[str, bytes]):
+    """A read-only mapping from value ids to bytes: the values at a version, or those in a range of ids.
+
+    Iterates in byte order of the ids (that is not the order of Python's strings beyond U+FFFF). A version never changes, so
+    nor does this. Lookup is O(log n); iteration fetches pages of a thousand, and `items()` and `values()` bring the bytes along.
+    """
+
+    __slots__ = ("_range", "_store", "_version_id", "__weakref__")
+
+    def __init__(self, store: Store, version_id: bytes | None, range: Range) -> None:
+        self._store = store
+        self._version_id = version_id  # None: the state of a version that is not stored, which is empty
+        self._range = range
+
+    @property
+    def version(self) -> str:
+        """The id of the version."""
+        return (self._version_id or b"").decode()
+
+    def prefix(self, prefix: str) -> State:
+        """The part whose ids begin with `prefix`."""
+        return State(self._store, self._version_id, self._range.with_prefix(encode(prefix)))
+
+    def range(self, start: str = "", stop: str | None = None) -> State:
+        """The part whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
+        return State(self._store, self._version_id, self._range.within(encode(start), None if stop is None else encode(stop)))
+
+    def value(self, id: str) -> Value | None:
+        """The value under an id, or None."""
+        if self._version_id is None or encode(id) not in self._range:
+            return None
+        return self._store.value(id, at=self.version)
+
+    def __getitem__(self, id: str) -> bytes:
+        found = self.value(id) if isinstance(id, str) else None
+        if found is None:
+            raise KeyError(id)
+        return found.data
+
+    # Mapping's own `get` would take an UnknownVersionError, which is a KeyError, for an absent value.
+    @overload
+    def get(self, id: str, /) -> bytes | None: ...
+
+    @overload
+    def get(self, id: str, /, default: bytes | _Default) -> bytes | _Default: ...
+
+    def get(self, id: str, /, default: Any = None) -> Any:
+        """The bytes under an id, or the default."""
+        found = self.value(id) if isinstance(id, str) else None
+        return default if found is None else found.data
+
+    def __contains__(self, id: object) -> bool:
+        if not isinstance(id, str) or not id or self._version_id is None or encode(id) not in self._range:
+            return False
+        return self._store.reference(id, at=self.version) is not None
+
+    def __len__(self) -> int:
+        made = self._range.struct(b"", True)
+        if made is None or self._version_id is None:
+            return 0
+        count = ctypes.c_uint64()
+        with self._store._call as pointer:
+            lib.llvs_store_count(pointer, self._version_id, ctypes.byref(made), ctypes.byref(count))
+        return count.value
+
+    def _pages(self, without_data: bool) -> Iterator[int]:
+        after = b""
+        while True:
+            made = self._range.struct(after, without_data)
+            if made is None or self._version_id is None:
+                return
+            page = ctypes.c_void_p()
+            with self._store._call as pointer:
+                lib.llvs_store_enumerate(pointer, self._version_id, ctypes.byref(made), ctypes.byref(page))
+            if not page.value:
+                return
+            last = lib.llvs_value_list_count(page.value) - 1
+            found = _structs.llvs_value_info.from_address(lib.llvs_value_list_at(page.value, last))
+            after = ctypes.string_at(found.id.data, found.id.size)
+            yield page.value
+
+    def __iter__(self) -> Iterator[str]:
+        for page in self._pages(without_data=True):
+            yield from _pages.ids(page)
+
+    def _entries(self) -> Iterator[Value]:
+        for page in self._pages(without_data=False):
+            for value in _pages.values(page):
+                if value is not None:
+                    yield value
+
+    def references(self) -> Iterator[Reference]:
+        """Which bytes prevail, in byte order of the ids, without reading them."""
+        for page in self._pages(without_data=True):
+            for value in _pages.values(page):
+                if value is not None:
+                    yield value.reference
+
+    def keys(self) -> KeysView[str]:
+        """The ids."""
+        return KeysView(self)
+
+    def items(self) -> ItemsView[str, bytes]:
+        """Ids and bytes, fetched by the page."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[bytes]:
+        """The bytes, fetched by the page."""
+        return _Values(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, State) and other._store is self._store and other._version_id == self._version_id and other._range is self._range:
+            return True
+        return dict(self.items()) == dict(other.items()) if isinstance(other, Mapping) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<the {len(self)} values at version {self.version}>" if not self._store.closed else f"<values at version {self.version}>"
+
+
+class _Items(ItemsView[str, bytes]):
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        state: State = self._mapping  # type: ignore[attr-defined]
+        for value in state._entries():
+            yield value.id, value.data
+
+
+class _Values(ValuesView[bytes]):
+    def __iter__(self) -> Iterator[bytes]:
+        state: State = self._mapping  # type: ignore[attr-defined]
+        for value in state._entries():
+            yield value.data

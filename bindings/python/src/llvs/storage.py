@@ -1,0 +1,181 @@
+"""Storages written in Python: keep a store's records in whatever you have.
+
+    class InMyDatabase(llvs.Storage):
+        def append(self, records): ...
+        def scan(self, mark, report): ...
+        def read(self, place, offset, size): ...
+
+    store = llvs.Store(storage=InMyDatabase())
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from typing import Any, Callable, MutableMapping, Optional, Sequence
+
+from . import _abi, _callbacks, _constants as c, _pages, _structs, errors
+from ._handle import Handle
+from ._memory import as_bytes, copy, encode_name, text
+
+lib = _abi.lib
+
+#: What `scan` calls for each record: its place, its bytes (or at least its first 65536), and its size when those are not all.
+Report = Callable[..., None]
+
+
+class Storage(ABC):
+    """Keeps records: opaque bytes under numbers ("places") that the storage chooses.
+
+    The store calls one method at a time, from any thread; a method must not call into that store. What a method raises
+    is raised from the call that led to it; an `llvs.Error` with the code DAMAGED, NO_SPACE, PERMISSION, IO, READ_ONLY or NOT_FOUND
+    also means to the store what it says. One storage serves one open store at a time.
+    """
+
+    #: For messages.
+    name: str = ""
+
+    @abstractmethod
+    def append(self, records: Sequence[bytes]) -> Sequence[int]:
+        """Keeps the records, all or (also across a crash) none, and returns a place for each: 0 to 2**64 - 1."""
+
+    @abstractmethod
+    def scan(self, mark: int, report: Report) -> int:
+        """Calls `report(place, record)` for each record that came after `mark`, whoever appended it, and returns the new mark.
+
+        Marks are the storage's own; it is 0 at first: report all. Long records may be reported as
+        `report(place, first_bytes, size)` with at least 65536 bytes. A record may be reported again. It is called again
+        until it reports nothing or leaves the mark as it is.
+        """
+
+    @abstractmethod
+    def read(self, place: int, offset: int, size: int) -> bytes:
+        """`size` bytes of a record from `offset` on; fewer when there are no more (the store takes that for damage)."""
+
+    def sync(self) -> None:
+        """Makes what was appended safe from a power cut. Does nothing unless overridden."""
+
+    def close(self) -> None:
+        """The store is done with the storage, which may be opened again. Does nothing unless overridden."""
+
+    def cache_get(self, name: str) -> Optional[bytes]:
+        """The blob of that name, or None. Caches are optional: override all three of these methods, or none."""
+        raise NotImplementedError
+
+    def cache_put(self, name: str, data: bytes) -> None:
+        """Keeps a blob."""
+        raise NotImplementedError
+
+    def cache_delete(self, name: str) -> None:
+        """Forgets a blob; nothing happens when there is none."""
+        raise NotImplementedError
+
+
+class DictStorage(Storage):
+    """A storage over a mapping from numbers to bytes: a `dict`, a `shelve`, whatever behaves alike.
+
+        records = {}
+        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+            store.make_version(insert={"note/1": b"hello"})
+        with llvs.Store(storage=llvs.DictStorage(records)) as store:     # all is there again
+            ...
+    """
+
+    name = "dict"
+
+    def __init__(self, records: Optional[MutableMapping[int, bytes]] = None) -> None:
+        self.records: MutableMapping[int, bytes] = {} if records is None else records
+
+    def append(self, records: Sequence[bytes]) -> Sequence[int]:
+        first = len(self.records)
+        self.records.update(zip(range(first, first + len(records)), records))
+        return range(first, first + len(records))
+
+    def scan(self, mark: int, report: Report) -> int:
+        end = len(self.records)
+        for place in range(mark, end):
+            report(place, self.records[place])
+        return end
+
+    def read(self, place: int, offset: int, size: int) -> bytes:
+        return self.records[place][offset : offset + size]
+
+
+def _append(storage: Storage, records: int, count: int, places: int) -> None:
+    chosen = storage.append(_pages.bytes_array(records, count))
+    if len(chosen) != count:
+        raise ValueError(f"append() got {count} records and returned {len(chosen)} places")
+    for index, place in enumerate(chosen):
+        if not 0 <= place < 1 << 64:
+            raise ValueError(f"append() returned {place}; a place is a number from 0 to 2**64 - 1")
+        ctypes.c_uint64.from_address(places + 8 * index).value = place
+
+
+def _scan(storage: Storage, mark: int, reply: int) -> None:
+    def report(place: int, record: bytes, size: Optional[int] = None) -> None:
+        lib.llvs_reply_record(reply, place, len(record) if size is None else size, as_bytes(record))
+
+    cell = ctypes.c_uint64.from_address(mark)
+    cell.value = storage.scan(cell.value, report)
+
+
+def _read(storage: Storage, place: int, offset: int, buffer: int, size: int) -> None:
+    data = as_bytes(storage.read(place, offset, size))
+    if len(data) < size:
+        raise errors.make(c.ERROR_DAMAGED, f"record {place} of the storage {storage.name!r} has not the {size} bytes from {offset} on that it should have")
+    ctypes.memmove(buffer, data, size)
+
+
+def _name(pointer: int) -> str:
+    return text(_structs.llvs_bytes.from_address(pointer))
+
+
+def _data(pointer: int) -> bytes:
+    pair = _structs.llvs_bytes.from_address(pointer)
+    return copy(pair.data, pair.size) if pair.size else b""
+
+
+def _cache_get(storage: Storage, name: int, reply: int) -> None:
+    found = storage.cache_get(_name(name))
+    if found is not None:
+        lib.llvs_reply_set(reply, 0, as_bytes(found))
+
+
+_pointer, _size, _u64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
+_THUNKS: dict[str, Any] = {
+    "append": _callbacks.solicited([_pointer, _size, _pointer], _append),
+    "scan": _callbacks.solicited([_pointer, _pointer], _scan),
+    "read": _callbacks.solicited([_u64, _u64, _pointer, _size], _read),
+    "sync": _callbacks.solicited([], lambda storage: storage.sync()),
+    "close": _callbacks.solicited([], lambda storage: storage.close()),
+    "cache_get": _callbacks.solicited([_pointer, _pointer], _cache_get),
+    "cache_put": _callbacks.solicited([_pointer, _pointer], lambda storage, name, data: storage.cache_put(_name(name), _data(data))),
+    "cache_delete": _callbacks.solicited([_pointer], lambda storage, name: storage.cache_delete(_name(name))),
+}
+
+
+class StorageHandle(Handle):
+    """An `llvs_storage`; the store that uses it keeps it alive."""
+
+    _release = "llvs_storage_free"
+    _warns = False
+
+    def __init__(self, storage: Storage) -> None:
+        names = ["append", "scan", "read", "sync", "close"]
+        overridden = [getattr(type(storage), name, None) is not getattr(Storage, name) for name in ("cache_get", "cache_put", "cache_delete")]
+        if all(overridden):
+            names += ["cache_get", "cache_put", "cache_delete"]
+        elif any(overridden):
+            raise TypeError(f"{type(storage).__name__} must have all of cache_get, cache_put and cache_delete, or none")
+        callbacks = _structs.llvs_storage_callbacks(struct_size=ctypes.sizeof(_structs.llvs_storage_callbacks))
+        for name in names:
+            setattr(callbacks, name, ctypes.cast(_THUNKS[name], _pointer).value)
+        pointer = ctypes.c_void_p()
+        payload = _callbacks.register(storage)
+        lib.llvs_storage_create(
+            encode_name(storage.name), ctypes.byref(callbacks), payload, _callbacks.payload_free, ctypes.byref(pointer)
+        )
+        super().__init__(pointer.value or 0)
+
+    def __repr__(self) -> str:
+        return "the storage"

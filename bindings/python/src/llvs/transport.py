@@ -1,0 +1,199 @@
+"""Transports written in Python: exchange versions through whatever place you have.
+
+    class ThroughMyServer(llvs.Transport):
+        def list(self): ...
+        def fetch_versions(self, names): ...
+        def fetch_changes(self, names): ...
+        def send(self, files): ...
+
+    with llvs.Exchange(store, ThroughMyServer()) as exchange:
+        exchange.retrieve()
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
+from weakref import WeakSet
+
+from . import _abi, _callbacks, _pages, _structs
+from ._handle import Handle
+from ._memory import as_bytes, copy, decode, encode_name
+from .storage import _data, _name
+
+lib = _abi.lib
+
+
+class VersionFiles(NamedTuple):
+    """Two files of one version, to be published."""
+
+    #: The version id.
+    name: str
+    #: The file `versions/<name>`.
+    version: bytes
+    #: The file `changes/<name>`.
+    changes: bytes
+
+
+class Transport(ABC):
+    """Moves version files to and from a place that others reach. It moves bytes: it does not look into them.
+
+    One method is called at a time, from any thread; a method may use the library, but not the exchange that uses the transport. What
+    it raises ends the exchange's call, which raises it. A file that is missing is not an error. One transport serves one
+    exchange at a time.
+    """
+
+    #: For messages.
+    name: str = ""
+
+    @abstractmethod
+    def list(self) -> Iterable[str]:
+        """The names of all version files on the other side, in any order; foreign names may be among them."""
+
+    @abstractmethod
+    def fetch_versions(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        """For each name its version file, or None when it is not there."""
+
+    @abstractmethod
+    def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        """For each name its changes file, or None when it is not there."""
+
+    @abstractmethod
+    def send(self, files: Sequence[VersionFiles]) -> None:
+        """Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced."""
+
+    def snapshot_list(self) -> Iterable[str]:
+        """The names of the files in the place for snapshots. Snapshots are optional: override all four of these methods, or none."""
+        raise NotImplementedError
+
+    def snapshot_read(self, name: str) -> Optional[bytes]:
+        """A file, or None."""
+        raise NotImplementedError
+
+    def snapshot_write(self, name: str, data: bytes) -> None:
+        """Publishes a file, whole or not at all. Names are like "manifest.json", also with one folder before."""
+        raise NotImplementedError
+
+    def snapshot_delete(self, name: str) -> None:
+        """Removes a file; nothing happens when there is none."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """The exchange is done with the transport. Does nothing unless overridden."""
+
+    def _handles(self) -> WeakSet[TransportHandle]:
+        handles: WeakSet[TransportHandle] = self.__dict__.setdefault("_llvs_handles", WeakSet())
+        return handles
+
+    def notify(self) -> None:
+        """Tells those who observe the exchange that the other side may have gained versions. Any thread; nothing happens when nobody does."""
+        for handle in tuple(self._handles()):
+            if not handle.closed:
+                with handle._call as pointer:
+                    lib.llvs_transport_notify(pointer)
+
+    def get_state(self) -> bytes:
+        """What was set by `set_state`, also in an earlier process when the host restored it; empty when there is nothing. O(size)."""
+        for handle in tuple(self._handles()):
+            if not handle.closed:
+                with handle._call as pointer:
+                    return take_buffer(lib.llvs_transport_state, pointer) or b""
+        return b""
+
+    def set_state(self, state: bytes) -> None:
+        """Keeps what the transport wants to find again in a later process: `Exchange.restoration_state`, or by itself with a coordinator."""
+        for handle in tuple(self._handles()):
+            if not handle.closed:
+                with handle._call as pointer:
+                    lib.llvs_transport_set_state(pointer, as_bytes(state))
+
+
+def take_buffer(function: Callable[..., Any], *arguments: Any) -> Optional[bytes]:
+    """What a function put into an `llvs_buffer`, its last parameter before the error; None for nothing."""
+    buffer = _structs.llvs_buffer()
+    function(*arguments, ctypes.byref(buffer))
+    if not buffer.data:
+        return None
+    try:
+        return copy(buffer.data, buffer.size)
+    finally:
+        lib.llvs_buffer_dispose(ctypes.byref(buffer))
+
+
+def _list(transport: Transport, reply: int) -> None:
+    for name in transport.list():
+        lib.llvs_reply_add(reply, encode_name(name))
+
+
+def _fetch(transport: Transport, method: str, names: int, count: int, reply: int) -> None:
+    asked = [decode(name) for name in _pages.bytes_array(names, count)]
+    answers = getattr(transport, method)(asked)
+    if len(answers) != count:
+        raise ValueError(f"{method}() got {count} names and returned {len(answers)} answers")
+    for index, answer in enumerate(answers):
+        if answer is not None:
+            lib.llvs_reply_set(reply, index, as_bytes(answer))
+
+
+def _send(transport: Transport, files: int, count: int, reply: int) -> None:
+    transport.send(
+        [
+            VersionFiles(decode(copy(name, name_size)), copy(version, version_size), copy(changes, changes_size))
+            for _, _, name, name_size, version, version_size, changes, changes_size in _pages.elements(_pages.EXCHANGE_FILES, files, count)
+        ]
+    )
+
+
+def _snapshot_list(transport: Transport, reply: int) -> None:
+    for name in transport.snapshot_list():
+        lib.llvs_reply_add(reply, encode_name(name))
+
+
+def _snapshot_read(transport: Transport, name: int, reply: int) -> None:
+    found = transport.snapshot_read(_name(name))
+    if found is not None:
+        lib.llvs_reply_set(reply, 0, as_bytes(found))
+
+
+_pointer, _size = ctypes.c_void_p, ctypes.c_size_t
+_THUNKS: dict[str, Any] = {
+    "list": _callbacks.solicited([_pointer], _list),
+    "fetch_versions": _callbacks.solicited([_pointer, _size, _pointer], lambda target, *rest: _fetch(target, "fetch_versions", *rest)),
+    "fetch_changes": _callbacks.solicited([_pointer, _size, _pointer], lambda target, *rest: _fetch(target, "fetch_changes", *rest)),
+    "send": _callbacks.solicited([_pointer, _size, _pointer], _send),
+    "snapshot_list": _callbacks.solicited([_pointer], _snapshot_list),
+    "snapshot_read": _callbacks.solicited([_pointer, _pointer], _snapshot_read),
+    "snapshot_write": _callbacks.solicited([_pointer, _pointer], lambda target, name, data: target.snapshot_write(_name(name), _data(data))),
+    "snapshot_delete": _callbacks.solicited([_pointer], lambda target, name: target.snapshot_delete(_name(name))),
+    "close": _callbacks.solicited([], lambda target: target.close()),
+}
+
+
+class TransportHandle(Handle):
+    """An `llvs_transport`; the exchange that uses it keeps it alive."""
+
+    _release = "llvs_transport_free"
+    _warns = False
+
+    def __init__(self, transport: Transport) -> None:
+        names = ["list", "fetch_versions", "fetch_changes", "send", "close"]
+        snapshots = ["snapshot_list", "snapshot_read", "snapshot_write", "snapshot_delete"]
+        overridden = [getattr(type(transport), name, None) is not getattr(Transport, name) for name in snapshots]
+        if all(overridden):
+            names += snapshots
+        elif any(overridden):
+            raise TypeError(f"{type(transport).__name__} must have all of {', '.join(snapshots)}, or none")
+        callbacks = _structs.llvs_transport_callbacks(struct_size=ctypes.sizeof(_structs.llvs_transport_callbacks))
+        for name in names:
+            setattr(callbacks, name, ctypes.cast(_THUNKS[name], _pointer).value)
+        pointer = ctypes.c_void_p()
+        payload = _callbacks.register(transport)
+        lib.llvs_transport_create(
+            encode_name(transport.name), ctypes.byref(callbacks), payload, _callbacks.payload_free, ctypes.byref(pointer)
+        )
+        super().__init__(pointer.value or 0)
+        transport._handles().add(self)
+
+    def __repr__(self) -> str:
+        return "the transport"
