@@ -176,6 +176,52 @@ static void observers_are_told(void **state) {
     remove_directory(directory);
 }
 
+/* Saves once more when told of a move. */
+typedef struct saver { llvs_coordinator *coordinator; int calls; } saver;
+static void save_again(void *payload, const llvs_version_id *version) {
+    saver *s = payload;
+    (void)version;
+    if (s->calls++ == 0) saved(s->coordinator, insert("from the observer", "1"));
+}
+/* Tries to save through the coordinator that is merging. */
+static llvs_status save_within(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_change change = insert("z", "1");
+    (void)merge; (void)resolution;
+    return llvs_coordinator_save(*(llvs_coordinator **)payload, &change, 1, sizeof change, NULL, NULL, NULL, error);
+}
+
+static void callbacks_may_come_back(void **state) {
+    llvs_store_options memory = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_coordinator *c = NULL;
+    llvs_store *store;
+    llvs_arbiter *arbiter;
+    llvs_observer *observer;
+    llvs_version_id base;
+    saver s;
+    (void)state;
+    memory.storage = LLVS_STORAGE_MEMORY;
+    options.store = &memory;
+    OK(llvs_arbiter_create(save_within, &c, NULL, NULL, &arbiter, &error));
+    options.arbiter = arbiter;
+    OK(llvs_coordinator_open(LLVS_NONE, &options, &c, &error));
+    llvs_arbiter_free(arbiter);
+    memset(&s, 0, sizeof s);
+    s.coordinator = c;
+    OK(llvs_coordinator_observe(c, save_again, &s, NULL, &observer, &error));
+    base = saved(c, insert("x", "1"));
+    assert_int_equal(s.calls, 2);
+    reads(c, "from the observer", "1");
+    saved(c, update("x", "2"));
+    OK(llvs_coordinator_store(c, &store, &error));
+    save(store, &base, update("x", "3"));
+    FAILS(LLVS_ERROR_BUSY, llvs_coordinator_merge(c, NULL, NULL, &error));
+    reads(c, "x", "2");
+    llvs_store_free(store);
+    llvs_observer_free(observer);
+    llvs_coordinator_free(c);
+}
+
 static void a_new_device_starts_from_a_snapshot(void **state) {
     char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b");
     char url[1100];
@@ -241,6 +287,7 @@ int main(void) {
         cmocka_unit_test(two_devices_share_and_merge),
         cmocka_unit_test(branches_are_saved_beside),
         cmocka_unit_test(observers_are_told),
+        cmocka_unit_test(callbacks_may_come_back),
         cmocka_unit_test(a_new_device_starts_from_a_snapshot),
         cmocka_unit_test(default_places),
         cmocka_unit_test(bad_options),

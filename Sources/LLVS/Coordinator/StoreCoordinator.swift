@@ -39,8 +39,10 @@ public final class StoreCoordinator: @unchecked Sendable {
     private let ownsStore: Bool
     private let options: Options
     /// Serialises saves and merges.
-    private let saveLock = Lock()
-    private let exchangeLock = Lock()
+    private let saveGate = CoordinatorGate()
+    private let exchangeGate = CoordinatorGate()
+    /// Where the save or merge inside the gate moved the current version to.
+    private var moved: VersionID?
     /// Guards the fields below.
     private let lock = Lock()
     private var current: VersionID
@@ -106,10 +108,11 @@ public final class StoreCoordinator: @unchecked Sendable {
         if id != EmptyRoot.id, try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
         }
-        try saveLock.withLock { try move(to: id) }
+        try serialised("Moving the current version") { try move(to: id) }
     }
 
     /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
+    /// The callback may save and merge.
     public func observe(_ changed: @escaping @Sendable (VersionID) -> Void) -> any ExchangeObservation { observers.add(changed) }
 
     /// Metadata that `save` gives to versions, beside its own.
@@ -122,7 +125,17 @@ public final class StoreCoordinator: @unchecked Sendable {
         guard lock.withLock({ current }) != id else { return }
         if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
         lock.withLock { current = id }
-        observers.tell(id)
+        moved = id
+    }
+
+    /// Runs saves and merges one at a time, and tells the observers when the next may begin: they may save themselves.
+    private func serialised<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        let (result, destination) = try saveGate.run(what) {
+            moved = nil
+            return (try body(), moved)
+        }
+        if let destination { observers.tell(destination) }
+        return result
     }
 
     // MARK: Saving and reading
@@ -139,7 +152,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     @discardableResult
     public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
         guard !changes.isEmpty || !own.isEmpty else { return nil }
-        return try saveLock.withLock {
+        return try serialised("A save") {
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
             var base = currentVersion
@@ -213,7 +226,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Throws: the first failure of a transport, after all exchanges had their turn.
     @discardableResult
     public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
-        try exchangeLock.withLock {
+        try exchangeGate.run("An exchange") {
             var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
             var failure: (any Error)?
             for (name, exchange) in exchanges {
@@ -245,7 +258,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Before the first save, content that arrived becomes the current version.
     private func adoptFirstContent() throws {
         guard currentVersion == EmptyRoot.id else { return }
-        try saveLock.withLock {
+        try serialised("Taking over the first content") {
             if currentVersion == EmptyRoot.id, let head = try startingVersion() { try move(to: head) }
         }
     }
@@ -256,7 +269,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
         try store.reloadHistory()
         try adoptFirstContent()
-        return try saveLock.withLock {
+        return try serialised("A merge") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
             guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return false }
@@ -287,7 +300,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Returns: whether there was a snapshot.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
-        try exchangeLock.withLock {
+        try exchangeGate.run("A bootstrap") {
             for (_, exchange) in exchanges {
                 do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
