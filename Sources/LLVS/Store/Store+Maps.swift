@@ -37,11 +37,13 @@ extension Store {
             maps.store(chain[last].ordinal, root, changes: used, replayBehind: slot.replay)
             slot = MapCache.Slot(root: root, replay: slot.replay + used)
         }
+        if chain.count > 64, lock.withRead({ !loadedDeltas.isEmpty }) { lock.withWrite { loadedDeltas.removeAll() } }
         return slot
     }
 
     /// The effect of one version's record on the map of its first predecessor.
     private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
+        if lock.withRead({ loadedDeltas.appendChanges(of: ordinal, to: &arena) }) { return }
         try forEachChange(place) { entry, header in
             switch entry.kind {
             case .insert, .update:

@@ -31,10 +31,11 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending` and `isClosed`.
+    /// Guards `dag`, `pending`, `loadedDeltas`, `damages` and `isClosed`.
     let lock = ReadWriteLock()
     var dag = History()
     var pending = PendingVersions()
+    var loadedDeltas = LoadedDeltas()
     private var isClosed = false
     let maps: MapCache
     /// Held while the storage appends or scans.
