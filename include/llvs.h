@@ -1190,8 +1190,8 @@ LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, 
                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
  * Restores a snapshot from a directory into a store that is empty or holds one version. All of it or nothing.
- * Errors: LLVS_ERROR_SNAPSHOT_MISSING, LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
+ * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
+ * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
  * Since 0.1.
  */
 LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
