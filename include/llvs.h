@@ -1179,7 +1179,8 @@ LLVS_API const llvs_snapshot_info *llvs_snapshot_get(LLVS_BORROWED const llvs_sn
 LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 
 /**
- * Writes a snapshot of the whole store into a directory: manifest.json and chunks of at most 5 MB. The manifest comes last.
+ * Writes a snapshot of the whole store into a directory, where an exchange with that folder finds it as well:
+ * snapshots/chunk-000 and so on, of at most 5 MB, and last snapshots/manifest.json.
  * @param directory  made when it is not there; UTF-8, without NUL
  * @param control    progress and cancellation; may be NULL
  * @param snapshot   its manifest; may be NULL

@@ -406,7 +406,7 @@ static void snapshots_bootstrap_a_store(void **state) {
 }
 
 static void damaged_snapshots_leave_the_store_empty(void **state) {
-    char *directory = new_directory(), *chunk = join(directory, "chunk-000"), *manifest = join(directory, "manifest.json"), *nothing = join(directory, "nothing");
+    char *directory = new_directory(), *chunk = join(directory, "snapshots/chunk-000"), *manifest = join(directory, "snapshots/manifest.json"), *nothing = join(directory, "nothing");
     llvs_store *one = memory_store(), *two = memory_store();
     FILE *file;
     (void)state;
