@@ -28,8 +28,11 @@ extension Store {
                         let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
                         try withBody(record.place, located, id: entry.id, stored: header.id) { _ in values += 1 }
                     }
-                    report.values += values
-                    if seen.insert(header.id).inserted { report.versions += 1 }
+                    // A record may be there twice: after a compaction, or the union of two copies.
+                    if seen.insert(header.id).inserted {
+                        report.versions += 1
+                        report.values += values
+                    }
                     try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
                 } catch let error as StoreError where error.code == .damaged || error.code == .io || error.code == .notFound {
                     report.damages.append(StorageDamage(

@@ -20,7 +20,9 @@ extension FileStorage {
         var done = 0
         let what = "Verifying \(description)"
         let there = Set(names)
-        for segment in known where !there.contains(segment.name) {
+        let missing = known.filter { !there.contains($0.name) }
+        if !missing.isEmpty { try discoverFolded() }
+        for segment in missing where !state.withLock({ isElsewhere(segment.name, there) }) {
             try damage(StorageDamage(file: directory.segments + "/" + segment.name, offset: 0, message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
         }
         let buffer = ScanBuffer()

@@ -32,6 +32,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
         public var segmentLimit: UInt64 = 64 << 20
         /// Segments kept open for reading.
         public var openFiles = 64
+        /// When small segments are folded into large ones.
+        public var compaction = Compaction.automatic
+        /// Seconds for which segments that were folded are kept, so that whoever is copying the directory misses nothing.
+        public var compactionGrace: Double = 900
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
         /// Tests put failing system calls here.
@@ -66,6 +70,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
     var damageSet: Set<StorageDamage> = []
     var durability = DurabilityState()
     var counters = StorageStatistics()
+    /// Segments opened so far, for tests of what opening a store costs.
+    var filesOpened = 0
+    /// Held while folding segments; taken before the others.
+    let compacting = Lock()
     /// Syncs, under a lock of its own.
     let syncGroup = SyncGroup()
 
@@ -208,5 +216,15 @@ final class Segment {
     /// Our own file, when another took its name: the only way to what it holds.
     var pinned: OpenFile?
     var lastUse: UInt64 = 0
+    /// A damage was met in it: reading it to its end did not report all that it once held.
+    var damaged = false
+    /// It was folded into others that hold all of it: nobody needs its file any more.
+    var replaced = false
+    /// Its file was not there when last looked for.
+    var gone = false
+    /// Where its records are as well.
+    var forwards: [Forward] = []
+    /// What it was folded from was looked at.
+    var headRead = false
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }
