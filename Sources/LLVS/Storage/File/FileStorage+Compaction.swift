@@ -60,7 +60,7 @@ extension FileStorage {
 
     /// Whether a segment is there that was folded, and one that others were folded into is old enough.
     private func mayDelete() -> Bool {
-        let (any, folded) = state.withLock { (segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
+        let (any, folded) = state.withLock { (!passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
         return any && folded.contains { name in (try? System.status(directory.segments + "/" + name)).map(isOldEnough) ?? false }
     }
 
@@ -72,7 +72,7 @@ extension FileStorage {
     private func compactNow(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         var report = CompactionReport()
         let what = "Compacting \(description)"
-        let names = try segmentNames()
+        let names = try segmentNames().sorted()
         var done = 0
         let fold = SegmentFold(system: options.system, check: { try control.check(.writing, done, of: 0, doing: what) })
         try fold.check()
@@ -189,6 +189,7 @@ extension FileStorage {
             report.deleted += 1
             report.bytesDeleted += status.size
             state.withLock {
+                passedOver.remove(oldName)
                 guard let index = segmentsByName[oldName] else { return }
                 segments[index].gone = true
                 forget(segments[index])

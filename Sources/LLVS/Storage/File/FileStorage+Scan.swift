@@ -10,7 +10,9 @@ extension FileStorage {
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         var changed: [(segment: Segment, path: String, modified: Int64)] = []
-        let buffer = ScanBuffer(), names = try segmentNames()
+        let buffer = ScanBuffer(), listed = state.withLock { let listed = self.listed; self.listed = nil; return listed }
+        let all = try listed ?? segmentNames(), passedOver = state.withLock { self.passedOver }
+        let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
         try scanFolded(names, buffer, found)
         for name in names {
             let (segment, skip, look) = try state.withLock {
@@ -37,7 +39,7 @@ extension FileStorage {
     /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
     func segmentNames() throws -> [String] {
         do throws(Errno) {
-            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }.sorted()
+            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }
         } catch {
             if error.code == ENOENT, state.withLock({ segments.isEmpty }) { return [] }
             throw StoreError.posix(error, doing: "Listing the segments in", path: directory.segments)

@@ -12,7 +12,7 @@ extension FileStorage {
         let known = try state.withLock { try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) } }
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
 
-        let names = try segmentNames()
+        let names = try segmentNames().sorted()
         var total = 0
         for path in names.map({ directory.segments + "/" + $0 }) + ((try? System.names(in: directory.blobs)) ?? []).map({ directory.blobs + "/" + $0 }) {
             total = total &+ Int(clamping: (try? System.status(path))?.size ?? 0)

@@ -62,6 +62,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
     var closed = false
     var segments: [Segment] = []
     var segmentsByName: [String: Int] = [:]
+    /// Files that were folded into others by the time an earlier process came to its mark: not looked at.
+    var passedOver: Set<String> = []
+    /// What `resume` found in `segments/`, for the scan that follows at once.
+    var listed: [String]?
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
@@ -144,6 +148,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
             writer = nil
             segments = []
             segmentsByName = [:]
+            passedOver = []
+            listed = nil
             opened = []
             durability = DurabilityState()
         }
