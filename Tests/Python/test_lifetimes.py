@@ -390,3 +390,30 @@ def test_interrupting_a_long_call(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
+
+
+def test_interrupting_where_python_is_called_back(tmp_path: Path) -> None:
+    """A signal that comes while the library runs is served inside the next callback: its exception must not get lost there."""
+    run(
+        """
+        import llvs, os, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        store = llvs.Store(storage=llvs.DictStorage())
+        root = store.make_version(insert={"a": b"0"})
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for index in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.00001 + index * 0.0000005)
+                store.make_version(root, insert={str(index): b"x"}, id=f"v{index}")
+                while True:
+                    pass
+            except KeyboardInterrupt:
+                pass
+            found = store.version(f"v{index}")
+            if found is not None:
+                assert store.at(found)[str(index)] == b"x"
+        assert len(store.at(store.make_version(root, insert={"b": b"1"}))) == 2
+        store.close()
+        """,
+        tmp_path,
+    )
