@@ -77,14 +77,31 @@ extension Store {
         try checkWritable("Merging heads")
         for id in steps.map(\.version.id).sorted() { inFlight.begin(id) }
         defer { for step in steps { inFlight.end(step.version.id) } }
-        try withExtendedLifetime(steps) {
-            let missing = steps.filter { step in lock.withRead { dag.ordinal(of: step.version.id) == nil } }
-            try store(missing.map { ($0.ordinal, Draft(version: $0.version, first: $0.first, second: $0.second, changes: recordChanges($0.changes))) })
-        }
-        committed = true
         // The maps made so far point into the provisional records.
         for step in steps { maps.drop(step.ordinal) }
-        observers.tell(steps.map(\.version.id))
+        let made = try withExtendedLifetime(steps) { () -> [VersionID] in
+            // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
+            var theirs: [UInt32: UInt32] = [:]
+            lock.withWrite {
+                for step in steps {
+                    if let ordinal = dag.ordinal(of: step.version.id) {
+                        theirs[step.ordinal] = ordinal
+                        dag.drop(step.ordinal)
+                    } else if !theirs.isEmpty {
+                        dag.redirect(step.ordinal, theirs)
+                    }
+                }
+            }
+            let missing = steps.filter { theirs[$0.ordinal] == nil }
+            try store(missing.map { step in
+                let first = theirs[step.first] ?? step.first, second = theirs[step.second] ?? step.second
+                return (step.ordinal, Draft(version: step.version, first: first, second: second, changes: recordChanges(step.changes)))
+            })
+            return missing.map(\.version.id)
+        }
+        committed = true
+        for step in steps { maps.drop(step.ordinal) }
+        if !made.isEmpty { tellOfNew(made) }
         return steps.last?.version
     }
 
