@@ -75,6 +75,14 @@ import Testing
         #expect(try store.changes(madeIn: version.id).count == 2)
     }
 
+    /// The folder's merges record preserves that the index of the store directory cannot tell.
+    @Test func anImportedStoreEqualsTheFolderOfTheSameVersions() throws {
+        let store = try memoryStore()
+        #expect(try StoreImporter.importStore(at: InterchangeVectors.path + "/store", into: store).versions.count == 25)
+        let exchange = Exchange(store: store, transport: try FolderTransport(path: InterchangeVectors.path + "/folder"))
+        #expect(try exchange.retrieve(verifyKnown: true).problems.map(\.name) == [])
+    }
+
     // MARK: Pending versions
 
     @Test func aVersionMadeHereLetsInThoseThatWaitForIt() throws {
@@ -142,6 +150,38 @@ import Testing
         }))
         #expect(calls > 0 && report.isWhole)
         #expect(try store.heads().count == 1 && store.allVersionIDs().count == 2)
+    }
+
+    @Test func aCancelledFoldStoresNothing() throws {
+        let store = try memoryStore()
+        let root = try store.set(["k": "0"], nil)
+        for i in 1...4 { _ = try store.set(["k": "\(i)"], root) }
+        for calls in 0..<3 {
+            nonisolated(unsafe) var left = calls
+            let control = OperationControl(progress: { _ in left -= 1; return left >= 0 })
+            #expect(code { try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, metadata: Metadata(), control) } == .cancelled)
+            #expect(try store.heads().count == 4 && store.allVersionIDs().count == 5)
+        }
+        #expect(try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange) != nil)
+    }
+
+    @Test func aLargeFileCanBeCancelledOnItsWay() throws {
+        let temporary = TemporaryFolder()
+        let store = try memoryStore()
+        try store.makeVersion(basedOn: nil, changes: [.insert(try id("large"), data: [UInt8](repeating: 7, count: 6 << 20))])
+        func cancelling(after calls: Int) -> OperationControl {
+            nonisolated(unsafe) var left = calls
+            return OperationControl(progress: { _ in left -= 1; return left >= 0 })
+        }
+        let sending = Exchange(store: store, transport: try FolderTransport(path: temporary.path + "/shared"))
+        #expect(code { _ = try sending.send(cancelling(after: 6)) } == .cancelled)
+        #expect(try temporary.names("shared/tmp") == [] && temporary.names("shared/versions") == [])
+        _ = try sending.send()
+        let other = try memoryStore()
+        let retrieving = Exchange(store: other, transport: try FolderTransport(path: temporary.path + "/shared"))
+        #expect(code { _ = try retrieving.retrieve(cancelling(after: 6)) } == .cancelled)
+        #expect(try other.allVersionIDs().isEmpty)
+        #expect(try retrieving.retrieve().versions.count == 1)
     }
 
     @Test func longWorkCanBeCancelledAtEachMiB() throws {

@@ -35,9 +35,10 @@ extension Store {
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
+    /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     @discardableResult
-    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata()) throws -> Version? {
+    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         let target = try requireOrdinal(into)
         let candidates = try selectedHeads(target, selection)
@@ -50,7 +51,8 @@ extension Store {
             if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         var targetIsIn = result == target || lock.withRead { dag.isAncestor(target, of: result) }
-        for next in candidates.dropFirst() {
+        for (i, next) in candidates.dropFirst().enumerated() {
+            try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
             let nextHasTarget = !targetIsIn && (next == target || lock.withRead { dag.isAncestor(target, of: next) })
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget

@@ -151,7 +151,7 @@ extension Store {
             && asked.metadata == existing.metadata
             && (identityDigest(asked, changes) == identityDigest(ofRecordAt: place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
-            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ.", versionID: wanted.id.description)
+            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
         }
         return existing
     }
