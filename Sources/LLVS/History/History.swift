@@ -64,11 +64,12 @@ final class History {
     }
 
     /// A live version whose id differs from this one by case only.
-    func caseTwin(of id: VersionID) -> VersionID? {
+    func caseTwin(of id: VersionID, includingProvisional: Bool = false) -> VersionID? {
         let folded = id.folded
         return table.find(OrdinalTable.hash(folded)) { ordinal in
             // Of two ids that fold to one, at least one is text.
-            (id.text != nil || rows[Int(ordinal)].isText) && rows[Int(ordinal)].state == .live
+            (id.text != nil || rows[Int(ordinal)].isText)
+                && (rows[Int(ordinal)].state == .live || (includingProvisional && rows[Int(ordinal)].state == .provisional))
                 && self.id(ordinal).folded == folded && self.id(ordinal) != id
         }.map(self.id)
     }

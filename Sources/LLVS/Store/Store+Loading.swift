@@ -70,7 +70,7 @@ extension Store {
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             let retry = lock.withWrite { pending.takeWaitingForBlobs() }
-            for record in retry { added += try admit(record) }
+            for record in retry { added += admit(record) }
             return (added, conflicts)
         }
     }
@@ -102,7 +102,7 @@ extension Store {
         }
         switch met {
         case .admitted: return (loading ? [] : [header.id], nil)
-        case .slow: return (try admit(PendingVersions.Record(place: place, header: header)), nil)
+        case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
         case .known(let knownPlace, let checksum):
             if knownPlace == place || (checksum == header.checksum && knownPlace.length == place.length) { return ([], nil) }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
@@ -148,7 +148,7 @@ extension Store {
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
-    func admit(_ first: PendingVersions.Record) throws -> [VersionID] {
+    func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
         while let record = work.popLast() {
