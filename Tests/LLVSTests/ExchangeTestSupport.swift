@@ -27,7 +27,7 @@ final class TemporaryFolder: Sendable {
         try FolderFiles.writeNew("\(path)/\(name)", bytes, syncs: false)
     }
     func read(_ name: String) -> [UInt8]? {
-        if case .data(let bytes) = FolderFiles.read("\(path)/\(name)") { return bytes }
+        if case .data(let bytes)? = try? FolderFiles.read("\(path)/\(name)") { return bytes }
         return nil
     }
     func names(_ folder: String) throws -> [String] { try FolderFiles.names(in: "\(path)/\(folder)").sorted() }
@@ -46,7 +46,7 @@ struct InterchangeVectors {
     var states: [String: [ValueID: String]] = [:]
 
     init() throws {
-        guard case .data(let bytes) = FolderFiles.read(InterchangeVectors.path + "/expected.json") else { throw StoreError(.notFound, "expected.json") }
+        guard case .data(let bytes) = try FolderFiles.read(InterchangeVectors.path + "/expected.json") else { throw StoreError(.notFound, "expected.json") }
         func text(_ reader: inout JSONReader) throws -> String { String(decoding: try reader.string(), as: UTF8.self) }
         func list(_ reader: inout JSONReader) throws -> [String] {
             var list: [String] = []

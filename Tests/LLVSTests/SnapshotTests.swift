@@ -14,11 +14,12 @@ import LLVSTestSupport
         return try FolderTransport(path: temporary.path, options: options)
     }
     /// Several chunks, with values that go over their edges.
-    private func largeStore() throws -> Store {
+    private func largeStore() throws -> Store { try SnapshotTests.large.get() }
+    private static let large = Result {
         let store = try Store.inMemory()
         var random = SeededRandom(seed: 11), base: VersionID?
-        for i in 0..<4 {
-            let data = (0..<(3 << 20) / 8).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
+        for i in 0..<3 {
+            let data = (0..<(3 << 20) / 8).map { _ in random.next() }.withUnsafeBytes { Array($0) }
             base = try store.makeVersion(basedOn: base, changes: [.insert(ValueID("v\(i)"), data: data), insert("w\(i)", "text")]).id
         }
         return store

@@ -35,4 +35,16 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [Durability.full, .normal]) func sqlite(durability: Durability) throws {
+        try StorageConformance.run {
+            let directory = TemporaryDirectory()
+            return StorageConformance.Subject { readOnly in
+                var options = SQLiteStorage.Options()
+                options.readOnly = readOnly
+                options.durability = durability
+                return try SQLiteStorage(path: directory.path + "/store.sqlite", options: options)
+            }
+        }
+    }
 }

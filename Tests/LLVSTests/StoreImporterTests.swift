@@ -15,7 +15,7 @@ import Testing
                     var status = stat()
                     guard stat("\(from)/\(name)", &status) == 0 else { continue }
                     if status.st_mode & S_IFMT == S_IFDIR { try copy("\(from)/\(name)", "\(to)/\(name)") }
-                    else if case .data(let bytes) = FolderFiles.read("\(from)/\(name)") { try FolderFiles.writeNew("\(to)/\(name)", bytes, syncs: false) }
+                    else if case .data(let bytes) = try FolderFiles.read("\(from)/\(name)") { try FolderFiles.writeNew("\(to)/\(name)", bytes, syncs: false) }
                 }
             }
         }
@@ -86,6 +86,6 @@ import Testing
 
     @Test(arguments: [("ab", "ab"), ("abc", "ab/c"), ("é-x", "é-/x"), ("e\u{301}-x", "e\u{301}-/x"), ("a", "a"), ("\r\nab", "\r\na/b")])
     func namesAreSplitByCharacters(_ name: String, _ expected: String) {
-        #expect(Array(StoreDirectory.split(name, 2).utf8) == Array(expected.utf8))
+        #expect(Array(ForeignStoreDirectory.split(name, 2).utf8) == Array(expected.utf8))
     }
 }

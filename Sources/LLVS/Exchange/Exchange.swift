@@ -15,11 +15,14 @@ import Darwin
 public final class Exchange: @unchecked Sendable {
     public let store: Store
     public let transport: any ExchangeTransport
-    let gate = ExchangeGate()
+    private let gate: ExchangeGate
+    /// Files that a retrieve found unusable; guarded by the gate.
+    private var broken: Set<VersionID> = []
 
     /// The exchange keeps both; closing the store is up to whoever opened it.
     public init(store: Store, transport: any ExchangeTransport) {
         self.store = store; self.transport = transport
+        gate = ExchangeGate { transport.close() }
     }
 
     /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
@@ -34,19 +37,25 @@ public final class Exchange: @unchecked Sendable {
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown)
-            return try retrieval.run()
+            defer { broken.formUnion(retrieval.broken) }
+            let result = try retrieval.run()
+            Exchange.log("Retrieved", result, transport)
+            return result
         }
     }
 
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
-    /// known to be empty or cut short.
+    /// known to be unusable: empty or cut short, or found so by an earlier retrieve of this exchange.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
-            var sending = Sending(store: store, transport: transport, control: control)
-            return try sending.run()
+            var sending = Sending(store: store, transport: transport, control: control, broken: broken)
+            let result = try sending.run()
+            broken.subtract(result.versions)
+            Exchange.log("Sent", result, transport)
+            return result
         }
     }
 
@@ -64,7 +73,12 @@ public final class Exchange: @unchecked Sendable {
     }
 
     /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
-    public func close() { if gate.close() { transport.close() } }
+    public func close() { gate.close() }
+
+    private static func log(_ what: String, _ result: ExchangeResult, _ transport: any ExchangeTransport) {
+        Log.write(.info, "\(what) \(result.versions.count) versions, with \(result.problems.count) problems: \(transport.description).")
+        for problem in result.problems { Log.write(.warning, problem.error.message) }
+    }
 }
 
 /// What came of a retrieve, a send or an import.
@@ -94,6 +108,10 @@ final class ExchangeGate: @unchecked Sendable {
     private let freed = Condition()
     private var owner: pthread_t?
     private var isClosed = false
+    private var mustClose = false
+    private let whenClosed: @Sendable () -> Void
+
+    init(whenClosed: @escaping @Sendable () -> Void) { self.whenClosed = whenClosed }
 
     func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
         try lock.withLock {
@@ -106,7 +124,15 @@ final class ExchangeGate: @unchecked Sendable {
             try checkOpenLocked(what)
             owner = pthread_self()
         }
-        defer { lock.withLock { owner = nil; freed.broadcast() } }
+        defer {
+            let closes = lock.withLock {
+                owner = nil
+                freed.broadcast()
+                defer { mustClose = false }
+                return mustClose
+            }
+            if closes { whenClosed() }
+        }
         return try body()
     }
 
@@ -115,14 +141,16 @@ final class ExchangeGate: @unchecked Sendable {
         if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed.") }
     }
 
-    /// Waits for the running call, unless it is this thread's; true the first time.
-    func close() -> Bool {
-        lock.withLock {
+    /// Waits for the running call; when that is this thread's, closing is left to its end.
+    func close() {
+        let closes = lock.withLock {
             guard !isClosed else { return false }
             isClosed = true
             freed.broadcast()
-            while let owner, pthread_equal(owner, pthread_self()) == 0 { freed.wait(lock) }
+            if let owner, pthread_equal(owner, pthread_self()) != 0 { mustClose = true; return false }
+            while owner != nil { freed.wait(lock) }
             return true
         }
+        if closes { whenClosed() }
     }
 }

@@ -80,12 +80,18 @@ enum FolderFiles {
 
     // MARK: Files
 
-    /// All of a regular file. `.missing` when it is not there or was replaced by nothing meanwhile.
-    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) -> FetchedFile {
+    /// All of a regular file. Throws only what `check` throws, which is called before each further MiB, and when the
+    /// process is short of something, which is not the file's fault.
+    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> FetchedFile {
         // Non-blocking, so that a pipe of that name does not hold up the exchange.
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
         guard descriptor >= 0 else {
-            return descriptor == -ENOENT ? .missing : .unreadable(error(-descriptor, "Opening the file", path))
+            let failure = error(-descriptor, "Opening the file", path)
+            switch -descriptor {
+            case ENOENT: return .missing
+            case EMFILE, ENFILE, ENOMEM: throw failure
+            default: return .unreadable(failure)
+            }
         }
         defer { close(descriptor) }
         var status = stat()
@@ -97,9 +103,10 @@ enum FolderFiles {
             return .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path))
         }
         var failed: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        let bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size, let start = buffer.baseAddress {
-                let got = pread(descriptor, start + count, size - count, off_t(count))
+                if count > 0 { try check() }
+                let got = pread(descriptor, start + count, min(size - count, OperationControl.bytesPerCheck), off_t(count))
                 if got < 0 {
                     if errno == EINTR { continue }
                     failed = errno
@@ -112,15 +119,17 @@ enum FolderFiles {
         return failed == 0 ? .data(bytes) : .unreadable(error(failed, "Reading the file", path))
     }
 
-    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails.
-    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool) throws {
+    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails, or `check` throws,
+    /// which is called before each further MiB.
+    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool, check: () throws -> Void = {}) throws {
         let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
         guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
-        var failed: Int32 = 0
+        var failed: Int32 = 0, stopped: (any Error)?
         data.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count, let start = buffer.baseAddress {
-                let got = write(descriptor, start + written, min(buffer.count - written, 1 << 30))
+                if written > 0 { do { try check() } catch { stopped = error; return } }
+                let got = write(descriptor, start + written, min(buffer.count - written, OperationControl.bytesPerCheck))
                 if got < 0 {
                     if errno == EINTR { continue }
                     failed = errno
@@ -129,9 +138,13 @@ enum FolderFiles {
                 written += got
             }
         }
-        if failed == 0, syncs, fsync(descriptor) != 0 { failed = errno }
+        if failed == 0, stopped == nil, syncs, fsync(descriptor) != 0 { failed = errno }
         // A network file system may tell only now that it is full.
         if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
+        if let stopped {
+            unlink(path)
+            throw stopped
+        }
         if failed != 0 {
             unlink(path)
             throw error(failed, "Writing the file", path)
@@ -146,6 +159,11 @@ enum FolderFiles {
     /// No error when it is not there.
     static func remove(_ path: String) throws {
         guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
+    }
+
+    static func isNonDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR
     }
 
     /// What tells one state of a file from another, without reading it.

@@ -50,10 +50,11 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
+        // Changes first: what is published between the two passes then shows as a version, not as changes without one.
+        let changes = try FolderFiles.names(in: path + "/changes")
         let versions = try FolderFiles.names(in: path + "/versions")
         let known = Set(versions)
-        let changesOnly = try FolderFiles.names(in: path + "/changes").filter { !known.contains($0) }
-        return ExchangeListing(versions: versions, changesOnly: changesOnly)
+        return ExchangeListing(versions: versions, changesOnly: changes.filter { !known.contains($0) })
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -64,9 +65,10 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     private func fetch(_ folder: StaticString, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         var files: [FetchedFile] = [], size = 0
-        for name in names {
-            if let token = control.token, token.isCancelled, !files.isEmpty { break } // the exchange throws
-            let fetched = file(folder, name).map { FolderFiles.read($0) } ?? .missing
+        for (i, name) in names.enumerated() {
+            let check = { try control.check(.receiving, i, of: names.count, doing: "Retrieving from \(self.description)") }
+            if i % 16 == 15 { try check() }
+            let fetched = try file(folder, name).map { try FolderFiles.read($0, check: check) } ?? .missing
             files.append(fetched)
             if case .data(let bytes) = fetched { size += bytes.count }
             if size >= ExchangeLimits.batchSize { break }
@@ -86,9 +88,10 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             guard self.file("versions", file.name) != nil else {
                 throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
             }
-            let changes = try stage(file.changes), version: String
+            let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
+            let changes = try stage(file.changes, check), version: String
             leftovers.append(changes)
-            version = try stage(file.version)
+            version = try stage(file.version, check)
             leftovers.append(version)
             staged.append((changes, version))
         }
@@ -101,9 +104,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     /// Writes a file under a new name in `tmp/`.
-    private func stage(_ data: [UInt8]) throws -> String {
+    private func stage(_ data: [UInt8], _ check: () throws -> Void = {}) throws -> String {
         let path = "\(self.path)/tmp/\(VersionID.random())"
-        try FolderFiles.writeNew(path, data, syncs: options.syncs)
+        try FolderFiles.writeNew(path, data, syncs: options.syncs, check: check)
         return path
     }
 
@@ -125,13 +128,16 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             var bad: [String] = []
             for (i, name) in names.enumerated() {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
-                if !isWhole("versions", name, endsWith: UInt8(ascii: "}")) || !isWhole("changes", name, endsWith: UInt8(ascii: "]")) { bad.append(name) }
+                guard !isWhole("versions", name, endsWith: UInt8(ascii: "}")) || !isWhole("changes", name, endsWith: UInt8(ascii: "]")) else { continue }
+                // No file can take the place of a directory; whoever reads there reports it.
+                if FolderFiles.isNonDirectory("\(path)/versions/\(name)") && FolderFiles.isNonDirectory("\(path)/changes/\(name)") { bad.append(name) }
             }
             return bad
         }
     }
     private func isWhole(_ folder: StaticString, _ name: String, endsWith last: UInt8) -> Bool {
-        guard let path = file(folder, name), let signature = FolderFiles.signature(path), signature.size > 0 else { return false }
+        guard let path = file(folder, name) else { return false }
+        guard let signature = FolderFiles.signature(path), signature.size > 0 else { return false }
         let key = "\(folder)/\(name)"
         if whole[key] == signature { return true }
         guard FolderFiles.lastByte(path) == last else { return false }
@@ -142,7 +148,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Snapshots
 
     public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
-        switch FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize) {
+        switch try FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize) {
         case .missing: return nil
         case .data(let bytes): return bytes
         case .unreadable(let error): throw error

@@ -12,6 +12,8 @@ struct Retrieval {
     /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
     private var versions: [VersionID: Version] = [:]
     private var heavy: Set<VersionID> = []
+    /// Those whose files are there and cannot be used: `Exchange.send` writes anew those that the store has.
+    private(set) var broken: Set<VersionID> = []
     private static let heavySize = 64 << 10
 
     init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool) {
@@ -70,7 +72,7 @@ struct Retrieval {
         while next < wanted.count {
             try control.check(.receiving, 0, of: wanted.count, doing: what)
             let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
-            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control)
+            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
                 guard let version = read(id, file) else { continue }
                 versions[id] = version
@@ -88,7 +90,10 @@ struct Retrieval {
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
         case .unreadable(let error): problem(id, error)
         case .data(let bytes):
-            do { return try InterchangeDecoder.version(bytes, name: id) } catch { problem(id, StoreError.of(error)) }
+            do { return try InterchangeDecoder.version(bytes, name: id) } catch {
+                problem(id, StoreError.of(error))
+                broken.insert(id)
+            }
         }
         return nil
     }
@@ -136,7 +141,7 @@ struct Retrieval {
             while fetched < ids.count {
                 try control.check(.receiving, next, of: order.count, doing: what)
                 let names = ids[fetched...]
-                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control)
+                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control.within(.receiving, next, of: order.count))
                 try add(Array(zip(names, files)), &done)
                 fetched += files.count
                 next += files.count
@@ -181,6 +186,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingChanges, "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. It is taken once they are there; whoever has the version writes them anew.", versionID: id.description))
+            broken.insert(id)
             return nil
         case .unreadable(let error):
             problem(id, error)
@@ -188,6 +194,7 @@ struct Retrieval {
         case .data(let bytes):
             do { changes = try InterchangeDecoder.changes(bytes, of: id) } catch {
                 problem(id, StoreError.of(error))
+                broken.insert(id)
                 return nil
             }
         }

@@ -5,9 +5,13 @@ struct Sending {
     let control: OperationControl
     private var result = ExchangeResult()
     private var failed: Set<VersionID> = []
+    private var total = 0
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl) {
-        self.store = store; self.transport = transport; self.control = control
+    /// Those whose files there a retrieve found unusable.
+    private let broken: Set<VersionID>
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, broken: Set<VersionID>) {
+        self.store = store; self.transport = transport; self.control = control; self.broken = broken
     }
     private var what: String { "Sending to \(transport.description)" }
 
@@ -23,9 +27,11 @@ struct Sending {
 
     /// What has to be sent, predecessors first.
     private mutating func select(_ there: Set<VersionID>) throws -> [VersionID] {
-        let here = try store.allVersionIDs()
+        var here = try store.allVersionIDs()
+        // The empty root is virtual while nothing builds on it.
+        if try store.contains(EmptyRoot.id), try store.successors(of: EmptyRoot.id).isEmpty { here.removeAll { $0 == EmptyRoot.id } }
         let common = here.filter(there.contains)
-        let broken = common.isEmpty ? [] : Set(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
+        let broken = common.isEmpty ? [] : broken.union(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
         // On a file system that folds case, a file of ours would replace another version's.
         let folded = Set(there.map(\.folded))
         var missing: [VersionID] = []
@@ -45,6 +51,7 @@ struct Sending {
     }
 
     private mutating func send(_ ids: [VersionID]) throws {
+        total = ids.count
         var batch: [ExchangeFiles] = [], batchIDs: [VersionID] = [], size = 0
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
@@ -63,7 +70,7 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        try transport.send(batch, control)
+        try transport.send(batch, control.within(.sending, result.versions.count, of: total))
         result.versions += ids
         batch = []
         ids = []

@@ -72,16 +72,26 @@ enum Base64 {
             let whole = text.count - (padding > 0 ? 4 : 0)
             var i = 0, o = 0
             // Letters that are none have the top bit set; they are gathered and looked at once.
-            var bad: UInt8 = 0
+            var bad: UInt32 = 0
+            let raw = UnsafeMutableRawBufferPointer(out)
+            shifted.withUnsafeBufferPointer { tables in
+                // Four bytes are stored for three, so the last group is left to the plain loop.
+                while i + 4 < whole {
+                    let word = tables[Int(text[i])] | tables[256 + Int(text[i + 1])] | tables[512 + Int(text[i + 2])] | tables[768 + Int(text[i + 3])]
+                    bad |= word
+                    raw.storeBytes(of: word.littleEndian, toByteOffset: o, as: UInt32.self)
+                    i += 4; o += 3
+                }
+            }
             while i < whole {
                 let a = values[Int(text[i])], b = values[Int(text[i + 1])], c = values[Int(text[i + 2])], d = values[Int(text[i + 3])]
-                bad |= a | b | c | d
+                bad |= UInt32((a | b | c | d) & 0x80) << 24
                 out[o] = a << 2 | b >> 4
                 out[o + 1] = b << 4 | c >> 2
                 out[o + 2] = c << 6 | d
                 i += 4; o += 3
             }
-            guard bad & 0x80 == 0 else { return false }
+            guard bad & 0x8000_0000 == 0 else { return false }
             guard padding > 0 else { return true }
             let a = values[Int(text[i])], b = values[Int(text[i + 1])]
             guard (a | b) & 0x80 == 0 else { return false }
@@ -95,6 +105,19 @@ enum Base64 {
     }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    /// The six bits of each letter as first, second, third and fourth of its group, where they belong in
+    /// three bytes, little-endian; the top bit set for all else.
+    private static let shifted: [UInt32] = {
+        var table = [UInt32](repeating: 0x8000_0000, count: 1024)
+        for (value, letter) in alphabet.enumerated() {
+            let v = UInt32(value), i = Int(letter)
+            table[i] = v << 2
+            table[256 + i] = v >> 4 | (v & 15) << 12
+            table[512 + i] = (v >> 2) << 8 | (v & 3) << 22
+            table[768 + i] = v << 16
+        }
+        return table
+    }()
     /// The six bits of each letter, 0xFF for all else.
     private static let values: [UInt8] = {
         var table = [UInt8](repeating: 0xFF, count: 256)

@@ -64,12 +64,32 @@ final class History {
     }
 
     /// A live version whose id differs from this one by case only.
-    func caseTwin(of id: VersionID) -> VersionID? {
+    func caseTwin(of id: VersionID, includingProvisional: Bool = false) -> VersionID? {
         let folded = id.folded
-        return table.find(OrdinalTable.hash(folded)) { rows[Int($0)].state == .live && self.id($0).folded == folded && self.id($0) != id }.map(self.id)
+        return table.find(OrdinalTable.hash(folded)) { ordinal in
+            // Of two ids that fold to one, at least one is text.
+            (id.text != nil || rows[Int(ordinal)].isText)
+                && (rows[Int(ordinal)].state == .live || (includingProvisional && rows[Int(ordinal)].state == .provisional))
+                && self.id(ordinal).folded == folded && self.id(ordinal) != id
+        }.map(self.id)
     }
 
     // MARK: Changing
+
+    func reserve(_ count: Int) {
+        rows.reserveCapacity(count + count / 8)
+        table.reserve(count)
+    }
+
+    /// Replaces the segment numbers of all places by those of this process; false when one has none.
+    func renumberSegments(_ numbers: [UInt32]) -> Bool {
+        for i in rows.indices {
+            let old = Int(rows[i].place.segment)
+            guard old < numbers.count, numbers[old] != History.none else { return false }
+            rows[i].place.segment = numbers[old]
+        }
+        return true
+    }
 
     /// Adds a version as provisional. Its predecessors are in already.
     func append(

@@ -77,7 +77,7 @@ struct ForeignStoreDirectory {
     private func read(_ file: String) throws -> [UInt8]? {
         let file = "\(path)/\(file)"
         guard !file.utf8.contains(0) else { return nil } // no file system holds it
-        switch FolderFiles.read(file) {
+        switch try FolderFiles.read(file) {
         case .missing: return nil
         case .unreadable(let error): throw error
         case .data(let bytes):

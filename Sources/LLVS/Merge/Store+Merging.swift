@@ -35,9 +35,10 @@ extension Store {
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
+    /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     @discardableResult
-    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata()) throws -> Version? {
+    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         let target = try requireOrdinal(into)
         let candidates = try selectedHeads(target, selection)
@@ -50,7 +51,8 @@ extension Store {
             if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         var targetIsIn = result == target || lock.withRead { dag.isAncestor(target, of: result) }
-        for next in candidates.dropFirst() {
+        for (i, next) in candidates.dropFirst().enumerated() {
+            try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
             let nextHasTarget = !targetIsIn && (next == target || lock.withRead { dag.isAncestor(target, of: next) })
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
@@ -77,14 +79,31 @@ extension Store {
         try checkWritable("Merging heads")
         for id in steps.map(\.version.id).sorted() { inFlight.begin(id) }
         defer { for step in steps { inFlight.end(step.version.id) } }
-        try withExtendedLifetime(steps) {
-            let missing = steps.filter { step in lock.withRead { dag.ordinal(of: step.version.id) == nil } }
-            try store(missing.map { ($0.ordinal, Draft(version: $0.version, first: $0.first, second: $0.second, changes: recordChanges($0.changes))) })
-        }
-        committed = true
         // The maps made so far point into the provisional records.
         for step in steps { maps.drop(step.ordinal) }
-        observers.tell(steps.map(\.version.id))
+        let made = try withExtendedLifetime(steps) { () -> [VersionID] in
+            // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
+            var theirs: [UInt32: UInt32] = [:]
+            lock.withWrite {
+                for step in steps {
+                    if let ordinal = dag.ordinal(of: step.version.id) {
+                        theirs[step.ordinal] = ordinal
+                        dag.drop(step.ordinal)
+                    } else if !theirs.isEmpty {
+                        dag.redirect(step.ordinal, theirs)
+                    }
+                }
+            }
+            let missing = steps.filter { theirs[$0.ordinal] == nil }
+            try store(missing.map { step in
+                let first = theirs[step.first] ?? step.first, second = theirs[step.second] ?? step.second
+                return (step.ordinal, Draft(version: step.version, first: first, second: second, changes: recordChanges(step.changes)))
+            })
+            return missing.map(\.version.id)
+        }
+        committed = true
+        for step in steps { maps.drop(step.ordinal) }
+        if !made.isEmpty { tellOfNew(made) }
         return steps.last?.version
     }
 

@@ -55,6 +55,15 @@ public struct Snapshots: Sendable {
         return foreign
     }
 
+    /// Whether ours is known to miss chunks, going by the names of the files alone. Their contents are not looked at.
+    func lacksChunks() throws -> Bool {
+        guard let found = try find(), !found.manifest.isForeign else { return false }
+        let names = Set(try transport.snapshotFileNames())
+        // A transport that does not list the manifest does not list at all.
+        guard names.contains(found.prefix + "manifest.json") else { return false }
+        return found.manifest.chunkDigests.indices.contains { !names.contains(found.prefix + SnapshotLimits.chunkName($0)) }
+    }
+
     private func readManifest(_ prefix: String) throws -> Found? {
         let name = prefix + "manifest.json"
         guard let bytes = try transport.readSnapshotFile(name) else { return nil }

@@ -39,8 +39,7 @@ extension Store {
         for draft in drafts { results[draft.index] = .added }
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
-            try admitWaiting(for: ids)
-            observers.tell(ids)
+            tellOfNew(ids)
         }
         return results.map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
@@ -139,6 +138,8 @@ extension Store {
     /// Stores drafts, already provisional and in order, as one batch and makes them live.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
+        unpublished.begin()
+        defer { unpublished.end() }
         var records: [UInt8] = []
         var ends: [Int] = []
         var checksums: [UInt32] = []
@@ -178,9 +179,11 @@ extension Store {
         }
     }
 
-    /// Versions that were pending for these.
-    private func admitWaiting(for ids: [VersionID]) throws {
-        var waiting = lock.withWrite { ids.flatMap { pending.take(waitingFor: $0) } }
-        while let record = waiting.popLast() { _ = try admit(record) }
+    /// Lets in the versions that were pending for these, and tells observers of all of them.
+    func tellOfNew(_ ids: [VersionID]) {
+        var all = ids
+        let waiting = lock.withWrite { pending.count == 0 ? [] : ids.flatMap { pending.take(waitingFor: $0) } }
+        for record in waiting { all += admit(record) }
+        observers.tell(all)
     }
 }

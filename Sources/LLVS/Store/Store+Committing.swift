@@ -35,8 +35,12 @@ extension Store {
             let size = recorded.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
             var version = Version(
                 id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
-            if id != nil, let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
-            version.timestamp = inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
+            if id != nil {
+                // Another handle may have taken the id.
+                _ = try findOrdinal(versionID)
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
+            }
+            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
@@ -126,8 +130,15 @@ extension Store {
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: [RecordChange], comparingTimestamp: Bool) throws -> Version? {
+        if wanted.id == EmptyRoot.id {
+            var same = EmptyRoot.version
+            if !comparingTimestamp { same.timestamp = wanted.timestamp }
+            guard wanted.predecessors.isEmpty, wanted.metadata.isEmpty, changes.isEmpty, wanted.timestamp.bitPattern == same.timestamp.bitPattern else {
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is the empty root, which is the same everywhere: no predecessors, metadata or changes, and timestamp 0. Choose another id.", versionID: wanted.id.description)
+            }
+        }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
-            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id) }) {
+            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingProvisional: true) }) {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
             }
             return nil
@@ -137,9 +148,10 @@ extension Store {
         var asked = wanted
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
         let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
-            && asked.metadata == existing.metadata && identityDigest(asked, changes) == identityDigest(ofRecordAt: place)
+            && asked.metadata == existing.metadata
+            && (identityDigest(asked, changes) == identityDigest(ofRecordAt: place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
-            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ.", versionID: wanted.id.description)
+            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
         }
         return existing
     }
@@ -149,6 +161,8 @@ extension Store {
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
         let ordinal = lock.withWrite { appendProvisional(draft) }
+        unpublished.begin()
+        defer { unpublished.end() }
         do {
             let replay = draft.first == History.none ? nil : try mapSlot(draft.first)
             let (place, checksum, root) = try encoders.with { encoder -> (RecordPlace, UInt32, MapNode?) in
@@ -171,7 +185,7 @@ extension Store {
             maps.drop(ordinal)
             throw error
         }
-        observers.tell([draft.version.id])
+        tellOfNew([draft.version.id])
     }
 
     /// The caller holds the lock for writing.
@@ -195,6 +209,7 @@ extension Store {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
             guard let version = versions.last else { throw error }
+            unpublished.noteLost()
             for version in versions { inFlight.setUnconfirmed(version.id, version.timestamp) }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
@@ -222,6 +237,6 @@ extension Store {
             lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
             throw error
         }
-        observers.tell([EmptyRoot.id, draft.version.id])
+        tellOfNew([EmptyRoot.id, draft.version.id])
     }
 }

@@ -12,7 +12,13 @@ extension Store {
             file.cacheDirectory = options.cacheDirectory
             file.inspector = Store.versionNamed
             return try FileStorage(path: path, options: file)
-        case .sqlite: return MemoryStorage()
+        case .sqlite:
+            var database = SQLiteStorage.Options()
+            database.readOnly = options.readOnly
+            database.create = options.create
+            database.durability = options.durability
+            database.inspector = Store.versionNamed
+            return try SQLiteStorage(path: path, options: database)
         }
     }
 
@@ -25,12 +31,17 @@ extension Store {
     /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
     /// all is read once more, with the choice known.
     func load() throws {
+        loadCaches()
         let choices = try scan(loading: true, choices: [:]).conflicts
         if !choices.isEmpty {
-            let places = knownPlaces
+            let places = lock.withRead {
+                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + knownPlaces
+            }
             lock.withWrite {
                 dag = History()
                 pending = PendingVersions()
+                loadedDeltas.removeAll()
+                checkpoint = nil
             }
             for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
         }
@@ -59,7 +70,7 @@ extension Store {
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             let retry = lock.withWrite { pending.takeWaitingForBlobs() }
-            for record in retry { added += try admit(record) }
+            for record in retry { added += admit(record) }
             return (added, conflicts)
         }
     }
@@ -76,21 +87,47 @@ extension Store {
             noteDamage(StorageDamage(file: storage.description, offset: place.offset, message: error.message))
             return ([], nil)
         }
-        if let chosen = choices[header.id], chosen != place { return ([], nil) }
-        let known: (place: RecordPlace, checksum: UInt32)? = lock.withRead {
+        if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
+        // The common case, under one lock: a version that is new and whose predecessors are here.
+        enum Met { case admitted, known(RecordPlace, UInt32), slow }
+        let met: Met = lock.withWrite {
             if let ordinal = dag.ordinal(of: header.id) {
                 let row = dag.rows[Int(ordinal)]
-                return (row.place, row.checksum)
+                return .known(row.place, row.checksum)
             }
-            return pending.records[header.id].map { ($0.place, $0.header.checksum) }
+            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum) }
+            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, place) else { return .slow }
+            if loading, let prefix, place.length <= UInt64(LoadedDeltas.largestRecord) { loadedDeltas.append(ordinal, header, prefix) }
+            return .admitted
         }
-        if let known {
-            if known.place == place { return ([], nil) }
-            if known.checksum == header.checksum, known.place.length == place.length { return ([], nil) }
-            let prevailing = try prevailingRecord(header.id, known.place, place)
-            return ([], loading && prevailing != known.place ? (header.id, place) : nil)
+        switch met {
+        case .admitted: return (loading ? [] : [header.id], nil)
+        case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
+        case .known(let knownPlace, let checksum):
+            if knownPlace == place || (checksum == header.checksum && knownPlace.length == place.length) { return ([], nil) }
+            let prevailing = try prevailingRecord(header.id, knownPlace, place)
+            return ([], loading && prevailing != knownPlace ? (header.id, place) : nil)
         }
-        return (try admit(PendingVersions.Record(place: place, header: header)), nil)
+    }
+
+    /// Makes a version live whose predecessors are all here and whose id clashes with none; else answers nil.
+    /// The caller holds the lock for writing.
+    private func publishLocked(_ header: RecordHeader, _ place: RecordPlace) -> UInt32? {
+        var first = History.none, second = History.none
+        if let id = header.predecessors.first {
+            guard let ordinal = dag.ordinal(of: id) else { return nil }
+            first = ordinal
+        }
+        if header.predecessors.count > 1 {
+            guard let ordinal = dag.ordinal(of: header.predecessors[1]) else { return nil }
+            second = ordinal
+        }
+        guard dag.caseTwin(of: header.id) == nil else { return nil }
+        let ordinal = dag.append(
+            id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
+            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount)
+        dag.publish(ordinal, place: place, checksum: header.checksum)
+        return ordinal
     }
 
     /// Of two records that differ though they name one version, the place of the one with the smaller digest.
@@ -111,7 +148,7 @@ extension Store {
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
-    func admit(_ first: PendingVersions.Record) throws -> [VersionID] {
+    func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
         while let record = work.popLast() {
@@ -119,8 +156,8 @@ extension Store {
             let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
-                let needed = header.predecessors + header.dependencies
-                if let missing = needed.first(where: { dag.ordinal(of: $0) == nil }) {
+                let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
+                if let missing = header.predecessors.first(where: isMissing) ?? header.dependencies.first(where: isMissing) {
                     pending.add(record, missing: missing)
                     return
                 }
@@ -131,12 +168,7 @@ extension Store {
                         message: "The id of version \(header.id) differs from that of \(twin) by case only; it is left out.", version: header.id))
                     return
                 }
-                let ordinal = dag.append(
-                    id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize,
-                    first: header.predecessors.first.flatMap(dag.ordinal) ?? History.none,
-                    second: header.predecessors.count > 1 ? dag.ordinal(of: header.predecessors[1]) ?? History.none : History.none,
-                    branch: header.metadata.branch, place: record.place, checksum: header.checksum, changeCount: header.changeCount)
-                dag.publish(ordinal, place: record.place, checksum: header.checksum)
+                guard publishLocked(header, record.place) != nil else { return }
                 added.append(header.id)
                 work += pending.take(waitingFor: header.id)
             }
@@ -152,7 +184,8 @@ extension Store {
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
         if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
-        guard try reloadHistory() > 0 else { return nil }
+        // Also when this reload found nothing: another thread's may have, meanwhile.
+        try reloadHistory()
         return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
     }
 

@@ -130,7 +130,7 @@ extension FileStorage {
     /// Whether our segment is still the file of its name. A syncing program that put an older copy in its
     /// place would leave us writing where nobody looks: then all of it is written anew.
     private func keepOwnSegment() throws {
-        guard let (writer, _) = state.withLock({ writer.flatMap { w in durability.ownSegment.map { (w, $0) } } }), writer.end > 0 else { return }
+        guard let writer = state.withLock({ (durability.ownSegment?.position ?? 0) > 0 ? writer : nil }) else { return }
         let there = try? System.status(writer.path), ours = try? System.status(writer.file.descriptor)
         guard let ours, there?.inode != ours.inode else { return }
         appending.lock()

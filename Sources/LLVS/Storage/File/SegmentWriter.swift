@@ -17,7 +17,8 @@ final class SegmentWriter {
     /// Where the next frame goes; everything before was written whole.
     private(set) var end: UInt64 = 0
     private var frames: UInt64 = 0
-    private var records: UInt64 = 0
+    /// Nil once a frame was copied without counting what is in it.
+    private var records: UInt64? = 0
     private let system: FileSystem
 
     /// Makes the segment's file and locks it; its header is written with the first frame.
@@ -79,7 +80,7 @@ final class SegmentWriter {
         }
         end = start &+ UInt64(frameSize)
         frames &+= 1
-        records &+= UInt64(batch.count)
+        records = records.map { $0 &+ UInt64(batch.count) }
         return places
     }
 
@@ -131,7 +132,7 @@ final class SegmentWriter {
     func seal() throws(Errno) {
         guard end > 0 else { return }
         var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
-        bytes.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: records) }
+        bytes.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: records ?? 0) }
         try bytes.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
         end &+= UInt64(FrameFormat.sealSize)
     }
@@ -157,6 +158,7 @@ final class SegmentWriter {
         }
         end = target &+ header.bodySize
         frames &+= 1
+        records = nil
         return body &+ header.bodySize
     }
 

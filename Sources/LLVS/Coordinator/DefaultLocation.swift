@@ -1,0 +1,30 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension StoreCoordinator {
+    /// Where the platform wants an app's data: on Linux `$XDG_DATA_HOME/<app>/store.llvs`, else
+    /// `~/.local/share/<app>/store.llvs`; on macOS `~/Library/Application Support/<app>/store.llvs`.
+    /// Source: XDG Base Directory Specification 0.8. The directories above it are not made here.
+    /// - Throws: `.invalidArgument` for a name that is no file name, `.notFound` when there is no home directory.
+    public static func defaultLocation(app: String) throws -> String {
+        guard !app.isEmpty, app != ".", app != "..", !app.utf8.contains(UInt8(ascii: "/")), !app.utf8.contains(0) else {
+            throw StoreError(.invalidArgument, "\"\(app)\" cannot be the name of a directory.")
+        }
+        #if os(macOS)
+        let variable: String? = nil, below = "/Library/Application Support"
+        #else
+        let variable = getenv("XDG_DATA_HOME").map { String(cString: $0) }, below = "/.local/share"
+        #endif
+        // The specification wants relative values ignored.
+        if let variable, variable.utf8.first == UInt8(ascii: "/") { return "\(variable)/\(app)/store.llvs" }
+        guard let home = getenv("HOME").map({ String(cString: $0) }), !home.isEmpty else {
+            throw StoreError(.notFound, "There is no home directory to keep the store of \"\(app)\" in. Set HOME or XDG_DATA_HOME, or give a path.")
+        }
+        return "\(home)\(below)/\(app)/store.llvs"
+    }
+}

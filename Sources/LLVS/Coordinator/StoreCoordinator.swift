@@ -1,0 +1,337 @@
+/// A store, the version an app is at, exchanges and an arbiter: the five-line way to use all this.
+///
+/// Saves move the current version; exchanges never touch it (but for the first content of a new store);
+/// `merge` folds what came into it. The current version and what exchanges want to remember survive in the
+/// cache directory of the store, under the coordinator's name: two processes with two names may use one store,
+/// each at its own version.
+///
+/// Threads: all methods may be called from any thread. Saves and merges are serialised, each on the one before;
+/// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
+/// coordinator that called it: they get `.busy`.
+public final class StoreCoordinator: @unchecked Sendable {
+    public struct Options: Sendable {
+        public var store = Store.Options()
+        /// Under which the current version is kept: `[a-z0-9._-]{1,40}`.
+        public var name = "main"
+        /// Resolves conflicts in `merge`.
+        public var arbiter: any MergeArbiter = BuiltInArbiter.mostRecentChange
+        /// Given to every version that `save` makes, beside what the save itself gives.
+        public var defaultMetadataForNewVersions = Metadata()
+        public var snapshotPolicy = SnapshotPolicy.off
+        public init() {}
+    }
+
+    /// When a snapshot is put beside the versions of an exchange.
+    public enum SnapshotPolicy: UInt32, Sendable {
+        case off = 0
+        /// After an exchange, when the last is at least 7 days and 20 versions old, is missing, or is broken.
+        case auto
+    }
+
+    /// Where a value is read.
+    public enum Place: Sendable {
+        case current
+        /// The newest head of a branch.
+        case branch(String)
+        case version(VersionID)
+    }
+
+    public let store: Store
+    private let ownsStore: Bool
+    private let options: Options
+    /// Serialises saves and merges.
+    private let saveGate = SerialGate()
+    private let exchangeGate = SerialGate()
+    /// Where the call that is through `saveGate` moved the current version.
+    private var moved: VersionID?
+    /// Guards the fields below.
+    private let lock = Lock()
+    private var current: VersionID
+    private var attached: [(name: String, exchange: Exchange)] = []
+    private var metadata: Metadata
+    private let observers = Observers<VersionID>()
+
+    /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.
+    public convenience init(path: String, options: Options = Options()) throws {
+        let store = try Store(path: path, options: options.store)
+        do { try self.init(store: store, options: options, ownsStore: true) } catch {
+            try? store.close()
+            throw error
+        }
+    }
+
+    /// Works on a store that stays the caller's.
+    public convenience init(store: Store, options: Options = Options()) throws { try self.init(store: store, options: options, ownsStore: false) }
+
+    private init(store: Store, options: Options, ownsStore: Bool) throws {
+        guard (1...40).contains(options.name.utf8.count), options.name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
+            throw StoreError(.invalidArgument, "\"\(options.name)\" cannot name a coordinator: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
+        }
+        self.store = store
+        self.ownsStore = ownsStore
+        self.options = options
+        metadata = options.defaultMetadataForNewVersions
+        current = EmptyRoot.id
+        let saved = try store.cacheGet(CoordinatorState.currentName(options.name)).flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
+        if let saved, try saved == EmptyRoot.id || store.version(saved) != nil, try saved != EmptyRoot.id || isEmpty() {
+            current = saved
+        } else {
+            current = try startingVersion() ?? EmptyRoot.id
+        }
+    }
+
+    /// Where to be without knowing better: the most recent unbranched head, else the most recent head.
+    private func startingVersion() throws -> VersionID? {
+        let heads = try store.heads()
+        return (heads.first { $0.branch == nil } ?? heads.first)?.id
+    }
+
+    private func isEmpty() throws -> Bool { try store.heads().isEmpty }
+
+    /// Closes the exchanges, and the store when the coordinator opened it.
+    public func close() throws {
+        let exchanges = lock.withLock { () -> [Exchange] in
+            defer { attached = [] }
+            return attached.map(\.exchange)
+        }
+        for exchange in exchanges { exchange.close() }
+        if ownsStore { try store.close() }
+    }
+
+    // MARK: The current version
+
+    /// The version that the app is at; the empty root in a new store.
+    public var currentVersion: VersionID { lock.withLock { current } }
+
+    /// Moves the current version, for instance back in time or to a branch.
+    /// - Throws: `.unknownVersion`.
+    public func setCurrentVersion(_ id: VersionID) throws {
+        if id != EmptyRoot.id, try store.version(id) == nil {
+            throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
+        }
+        try moving("Setting the current version") { try move(to: id) }
+    }
+
+    /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
+    /// The callback may save and merge.
+    public func observe(_ changed: @escaping @Sendable (VersionID) -> Void) -> any ExchangeObservation { observers.add(changed) }
+
+    /// Metadata that `save` gives to versions, beside its own.
+    public var defaultMetadataForNewVersions: Metadata {
+        get { lock.withLock { metadata } }
+        set { lock.withLock { metadata = newValue } }
+    }
+
+    /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
+    private func moving<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        var told: VersionID?
+        defer { if let told { observers.tell(told) } }
+        return try saveGate.run(what) {
+            defer { told = moved; moved = nil }
+            return try body()
+        }
+    }
+
+    private func move(to id: VersionID) throws {
+        guard lock.withLock({ current }) != id else { return }
+        if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
+        lock.withLock { current = id }
+        moved = id
+    }
+
+    // MARK: Saving and reading
+
+    /// Records changes on top of the current version and moves it; with `branch`, on top of the newest head of that
+    /// branch (the current version when it has none yet), and the current version moves only if it was that head.
+    /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
+    @discardableResult
+    public func save(_ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil) throws -> Version? {
+        try changes.withBorrowed { try save(borrowing: $0, metadata: own, branch: branch) }
+    }
+
+    /// As above, with bytes that stay the caller's.
+    @discardableResult
+    public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
+        guard !changes.isEmpty || !own.isEmpty else { return nil }
+        return try moving("Saving") {
+            var all = lock.withLock { metadata }
+            for entry in own.entries { all[entry.key] = entry.value }
+            var base = currentVersion
+            var movesCurrent = true
+            if let branch {
+                all.branch = branch
+                if let head = try store.heads(onBranch: branch).first?.id {
+                    movesCurrent = head == base
+                    base = head
+                } else {
+                    movesCurrent = false
+                }
+            }
+            let version = try store.makeVersion(basedOn: base, borrowing: changes, metadata: all, id: nil)
+            if movesCurrent { try move(to: version.id) }
+            return version
+        }
+    }
+
+    /// The version that a place names; nil for a branch without a head.
+    public func version(at place: Place) throws -> VersionID? {
+        switch place {
+        case .current: return currentVersion
+        case .version(let id): return id
+        case .branch(let branch): return try store.heads(onBranch: branch).first?.id
+        }
+    }
+
+    /// The value that prevails there; nil when none does.
+    public func value(_ id: ValueID, at place: Place = .current) throws -> Value? {
+        guard let version = try readable(place) else { return nil }
+        return try store.value(id, at: version)
+    }
+
+    /// The version to read at; nil where nothing is stored yet.
+    public func readable(_ place: Place) throws -> VersionID? {
+        guard let version = try version(at: place) else { return nil }
+        if version == EmptyRoot.id, try !store.contains(version) { return nil }
+        return version
+    }
+
+    // MARK: Exchanging and merging
+
+    /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
+    public func attach(_ exchange: Exchange, name: String) throws {
+        guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
+            throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
+        }
+        guard exchange.store === store else {
+            throw StoreError(.invalidArgument, "The exchange \"\(name)\" works on another store than the coordinator.")
+        }
+        let state = try store.cacheGet(CoordinatorState.exchangeName(options.name, name))
+        try lock.withLock {
+            guard !attached.contains(where: { $0.name == name }) else {
+                throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already.")
+            }
+            if let state { exchange.restorationState = state }
+            attached.append((name, exchange))
+        }
+    }
+
+    /// Lets go of an exchange, without closing it; nil when none has the name.
+    public func detach(_ name: String) -> Exchange? {
+        lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
+    }
+
+    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
+
+    /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless
+    /// nothing had been saved yet: then it moves to the most recent unbranched head.
+    /// - Throws: the first failure of a transport, after all exchanges had their turn.
+    @discardableResult
+    public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
+        try exchangeGate.run("Exchanging") {
+            var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
+            var failure: (any Error)?
+            for (name, exchange) in exchanges {
+                do {
+                    let retrieved = try exchange.retrieve(control)
+                    try adoptFirstContent()
+                    let sent = try exchange.send(control)
+                    results.append((name, retrieved, sent))
+                    try saveState(name, exchange)
+                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(exchange, control) }
+                } catch let error as StoreError where error.code == .cancelled {
+                    throw error
+                } catch {
+                    failure = failure ?? error
+                }
+            }
+            if let failure { throw failure }
+            return results
+        }
+    }
+
+    private func saveState(_ name: String, _ exchange: Exchange) throws {
+        guard !store.isReadOnly else { return }
+        let key = CoordinatorState.exchangeName(options.name, name)
+        let state = exchange.restorationState
+        if try store.cacheGet(key) ?? [] != state { try store.cachePut(key, state) }
+    }
+
+    /// Before the first save, content that arrived becomes the current version. Answers whether it did.
+    @discardableResult
+    private func adoptFirstContent() throws -> Bool {
+        guard currentVersion == EmptyRoot.id else { return false }
+        return try moving("Taking up the first content") {
+            guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return false }
+            try move(to: head)
+            return true
+        }
+    }
+
+    /// Folds heads into the current version and moves it there.
+    /// - Returns: whether the current version changed.
+    @discardableResult
+    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
+        try store.reloadHistory()
+        let adopted = try adoptFirstContent()
+        return try moving("Merging") {
+            let into = currentVersion
+            if into == EmptyRoot.id, try !store.contains(into) { return false }
+            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return adopted }
+            try move(to: merged.id)
+            return true
+        }
+    }
+
+    // MARK: Snapshots
+
+    private func putSnapshotWhenDue(_ exchange: Exchange, _ control: OperationControl) throws {
+        let snapshots = Snapshots(store: store, transport: exchange.transport)
+        let count = UInt64(try store.statistics().versions)
+        guard count > 0 else { return }
+        do {
+            if let last = try snapshots.manifest(), !last.isForeign {
+                let age = Clock.now() - last.createdAt
+                let isDue = age >= 7 * 86_400 && count >= last.versionCount &+ 20
+                if try !isDue && !snapshots.lacksChunks() { return }
+            }
+        } catch let error as StoreError where error.code == .snapshotDamaged {
+            Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")
+        }
+        do { _ = try snapshots.put(control) } catch let error as StoreError where error.code == .unsupported {
+            Log.write(.info, error.message)
+        }
+    }
+
+    /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
+    /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
+    /// - Returns: whether there was a snapshot.
+    @discardableResult
+    public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
+        try exchangeGate.run("Restoring a snapshot") {
+            for (_, exchange) in exchanges {
+                do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
+                    where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
+                try adoptFirstContent()
+                return true
+            }
+            return false
+        }
+    }
+
+    // MARK: Names and places
+
+    /// A branch name that nobody else has: `base_UUID`.
+    public static func randomBranchName(_ base: String) -> String { "\(base)_\(VersionID.random())" }
+}
+
+/// Names under which coordinators keep what they remember.
+enum CoordinatorState {
+    static func isNameByte(_ b: UInt8) -> Bool {
+        switch b {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+    static func currentName(_ coordinator: String) -> String { "coordinator-\(coordinator)" }
+    static func exchangeName(_ coordinator: String, _ exchange: String) -> String { "exchange-\(coordinator)-\(exchange)" }
+}

@@ -1,0 +1,177 @@
+import CSQLite
+
+/// One connection to a database and its prepared statements. Used by one thread at a time.
+final class SQLiteConnection {
+    let path: String
+    private var handle: OpaquePointer?
+    private var statements: [String: OpaquePointer] = [:]
+
+    enum Mode { case create, write, read, immutable }
+
+    /// - Throws: `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
+    init(_ path: String, _ mode: Mode) throws {
+        self.path = path
+        var name = path
+        var flags = SQLITE_OPEN_NOMUTEX
+        switch mode {
+        case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .write: flags |= SQLITE_OPEN_READWRITE
+        case .read: flags |= SQLITE_OPEN_READONLY
+        case .immutable:
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = "file:" + SQLiteConnection.escaped(path) + "?immutable=1"
+        }
+        // A path that begins with "file:" would be taken for a URI where the host's SQLite is built so.
+        if mode != .immutable, !name.hasPrefix("/") { name = "./" + name }
+        let result = sqlite3_open_v2(name, &handle, flags, nil)
+        guard result == SQLITE_OK, handle != nil else {
+            let failure = error("Opening", result)
+            sqlite3_close_v2(handle)
+            handle = nil
+            throw failure
+        }
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, 10_000)
+    }
+
+    deinit { close() }
+
+    func close() {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        statements = [:]
+        if let handle { sqlite3_close_v2(handle) }
+        handle = nil
+    }
+
+    /// After a fork: the parent's locks and its write-ahead log must not be touched, so everything is left as it is.
+    func leak() {
+        statements = [:]
+        handle = nil
+    }
+
+    /// Runs statements that return nothing of interest.
+    func run(_ sql: String, doing: String) throws {
+        let result = sqlite3_exec(handle, sql, nil, nil, nil)
+        if result != SQLITE_OK { throw error(doing, result) }
+    }
+
+    /// Runs the statement once with what `bind` binds, and hands each row to `row`, which returns false to stop.
+    func query(_ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }) throws {
+        let statement = try prepared(sql, doing: doing)
+        defer {
+            sqlite3_reset(statement.handle)
+            sqlite3_clear_bindings(statement.handle)
+        }
+        bind(statement)
+        while true {
+            let result = sqlite3_step(statement.handle)
+            if result == SQLITE_DONE { return }
+            guard result == SQLITE_ROW else { throw error(doing, result) }
+            if try !row(statement) { return }
+        }
+    }
+
+    func integer(_ sql: String, doing: String) throws -> Int64 {
+        var value: Int64 = 0
+        try query(sql, doing: doing, row: { value = $0.integer(0); return false })
+        return value
+    }
+
+    private func prepared(_ sql: String, doing: String) throws -> SQLiteStatement {
+        if let known = statements[sql] { return SQLiteStatement(handle: known) }
+        var statement: OpaquePointer?
+        let result = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard result == SQLITE_OK, let statement else { throw error(doing, result) }
+        statements[sql] = statement
+        return SQLiteStatement(handle: statement)
+    }
+
+    /// Runs `body` in a transaction that takes the write lock at once.
+    func transaction<R>(doing: String, _ body: () throws -> R) throws -> R {
+        try query("BEGIN IMMEDIATE", doing: doing)
+        let result: R
+        do {
+            result = try body()
+        } catch {
+            try? query("ROLLBACK", doing: doing)
+            throw error
+        }
+        do {
+            try query("COMMIT", doing: doing)
+        } catch var failure as StoreError {
+            try? query("ROLLBACK", doing: doing)
+            if failure.code == .io {
+                // The log's bytes may be on the disk although its sync failed.
+                failure.code = .unknownOutcome
+                failure.message += " Whether it was stored is not known: look after the next reload, or store it again under the same version id."
+            }
+            throw failure
+        }
+        return result
+    }
+
+    /// The error for a result code.
+    func error(_ doing: String, _ result: Int32) -> StoreError {
+        let code: StoreError.Code
+        let advice: String
+        switch result & 0xFF {
+        case SQLITE_FULL: code = .noSpace; advice = "Make room and try again; nothing stored before is affected."
+        case SQLITE_READONLY: code = .readOnly; advice = "Check the permissions of the file and of its directory, or open the store read-only."
+        case SQLITE_BUSY, SQLITE_LOCKED: code = .busy; advice = "Another process has kept the database locked for 10 seconds; try again."
+        case SQLITE_CORRUPT: code = .damaged; advice = "The file's structure is damaged. Verify the store, and exchange with one that has the versions."
+        case SQLITE_NOTADB: code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
+        case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."
+        case SQLITE_NOMEM: code = .outOfMemory; advice = "The system is short of memory."
+        case SQLITE_TOOBIG: code = .tooLarge; advice = "It is larger than SQLite takes."
+        case SQLITE_CANTOPEN:
+            return cannotOpen(doing, result)
+        default: code = .io; advice = "Check the medium, and try again."
+        }
+        return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path)
+    }
+
+    /// SQLite says one thing for all reasons; the system's own error, where it kept it, says which.
+    private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
+        let system = handle.map { sqlite3_system_errno($0) } ?? 0
+        if system != 0 { return StoreError.posix(Errno(system), doing: doing, path: path) }
+        return StoreError(.io, "\(doing) \(path) failed: \(text(result)). Check the path and the permissions of the directory.", path: path)
+    }
+
+    private func text(_ result: Int32) -> String {
+        let message = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(result))
+        return "\(message) (SQLite \(result))"
+    }
+
+    /// A path as a URI wants it.
+    private static func escaped(_ path: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for b in path.utf8 {
+            switch b {
+            case 0x2F, 0x2E, 0x2D, 0x5F, 0x30...0x39, 0x41...0x5A, 0x61...0x7A: bytes.append(b)
+            default: bytes += [0x25, digits[Int(b >> 4)], digits[Int(b & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// A statement being bound or at a row.
+struct SQLiteStatement {
+    fileprivate let handle: OpaquePointer
+
+    func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
+    func bind(_ index: Int32, _ text: String) { sqlite3_bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
+    /// The bytes must stay until the statement was run.
+    func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
+        if bytes.count == 0 { sqlite3_bind_zeroblob(handle, index, 0) } else { sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static()) }
+    }
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+    /// Valid until the next row.
+    func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+        let start = sqlite3_column_blob(handle, column)
+        return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+    }
+}

@@ -1,0 +1,337 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension SQLiteStorage {
+    /// What places call the two tables.
+    private static let inRecords: UInt32 = 0
+    private static let inChunks: UInt32 = 1
+
+    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+        guard !records.isEmpty else { return [] }
+        writing.lock()
+        defer { writing.unlock() }
+        let writer = try writable()
+        try setSynced(options.durability == .full)
+        let doing = "Adding versions to"
+        var places: [RecordPlace] = []
+        places.reserveCapacity(records.count)
+        var bytes: UInt64 = 0
+        let range = try writer.transaction(doing: doing) {
+            let before = try writer.integer("SELECT coalesce(max(seq), 0) FROM records", doing: doing)
+            guard before >= 0, before < Int64.max - Int64(records.count) else {
+                throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
+            }
+            for (i, record) in records.enumerated() {
+                places.append(try insert(record, as: before + 1 + Int64(i), writer, doing))
+                bytes &+= UInt64(record.length)
+            }
+            return before + 1...before + Int64(records.count)
+        }
+        state.withLock {
+            if lastSeen == range.lowerBound - 1 { lastSeen = range.upperBound } else { own.append(range) }
+            // A synced commit syncs the log, and with it all that others wrote there.
+            needsSync = options.durability != .full
+            counters.bytesWritten &+= bytes
+            if options.durability == .full { counters.syncs &+= 1 }
+        }
+        return places
+    }
+
+    private func insert(_ record: RecordPieces, as seq: Int64, _ writer: SQLiteConnection, _ doing: String) throws -> RecordPlace {
+        let length = record.length
+        var first: Int64?
+        if length <= SQLiteStorage.chunkSize {
+            scratch.removeAll(keepingCapacity: true)
+            for piece in record.pieces { scratch.append(contentsOf: piece) }
+        } else {
+            let start = try writer.integer("SELECT coalesce(max(seq), 0) + 1 FROM chunks", doing: doing)
+            try insertChunks(record, from: start, writer, doing)
+            first = start
+            scratch.removeAll(keepingCapacity: true)
+        }
+        try scratch.withUnsafeBytes { data in
+            try writer.query("INSERT INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)", doing: doing, bind: { statement in
+                statement.bind(1, seq)
+                statement.bind(2, Int64(length))
+                if let first {
+                    statement.bind(3, SQLiteStorage.checksum(length: Int64(length), first: first))
+                    statement.bind(4, first)
+                } else {
+                    statement.bind(3, Int64(Bytes.crc32c(data)))
+                    statement.bind(5, data)
+                }
+            })
+        }
+        return RecordPlace(segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq), length: UInt64(length))
+    }
+
+    private func insertChunks(_ record: RecordPieces, from first: Int64, _ writer: SQLiteConnection, _ doing: String) throws {
+        guard first > 0, first < Int64.max / 2 else {
+            throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
+        }
+        var seq = first
+        func flush() throws {
+            try scratch.withUnsafeBytes { data in
+                try writer.query("INSERT INTO chunks(seq, checksum, data) VALUES(?1, ?2, ?3)", doing: doing, bind: { statement in
+                    statement.bind(1, seq)
+                    statement.bind(2, Int64(Bytes.crc32c(data)))
+                    statement.bind(3, data)
+                })
+            }
+            seq += 1
+            scratch.removeAll(keepingCapacity: true)
+        }
+        scratch.removeAll(keepingCapacity: true)
+        scratch.reserveCapacity(SQLiteStorage.chunkSize)
+        for piece in record.pieces {
+            var at = 0
+            while at < piece.count {
+                let count = min(piece.count - at, SQLiteStorage.chunkSize - scratch.count)
+                scratch.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece[at..<at + count]))
+                at += count
+                if scratch.count == SQLiteStorage.chunkSize { try flush() }
+            }
+        }
+        if !scratch.isEmpty { try flush() }
+    }
+
+    /// Of a record in chunks: its row has no bytes to check, so the numbers are.
+    private static func checksum(length: Int64, first: Int64) -> Int64 {
+        withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
+    }
+
+    /// The log is synced by every commit at `full`; what others left unsynced there, or we at `normal`, is synced here.
+    public func sync() throws {
+        try checkOpen()
+        guard !isReadOnly, state.withLock({ needsSync }) else { return }
+        // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
+        let log = path + "-wal"
+        do throws(Errno) {
+            let file = try OpenFile(log, O_RDONLY)
+            state.withLock { needsSync = false }
+            try System.fdatasync(file.descriptor)
+            state.withLock { counters.syncs &+= 1 }
+        } catch {
+            // Without a log everything is in the database, synced.
+            if error.code == ENOENT { return }
+            state.withLock { needsSync = true }
+            throw StoreError(.unknownOutcome, StoreError.posix(error, doing: "Syncing", path: log).message + " What was added last is stored and can be read, but whether it would survive a power cut is not known.", path: log)
+        }
+    }
+
+    // MARK: Reading
+
+    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
+        try checkOpen()
+        let number = Int64(bitPattern: place.offset)
+        switch place.segment {
+        case SQLiteStorage.inRecords:
+            try readers.use { try copy($0, "SELECT checksum, data FROM records WHERE seq = ?1", number, expecting: place.length, from: offset, into: buffer) }
+        case SQLiteStorage.inChunks:
+            try readers.use { connection in
+                let size = UInt64(SQLiteStorage.chunkSize)
+                var done = 0
+                while done < buffer.count {
+                    let at = offset + UInt64(done)
+                    let chunk = at / size
+                    let length = min(size, place.length - chunk * size)
+                    let count = Int(min(length - at % size, UInt64(buffer.count - done)))
+                    let (seq, overflow) = number.addingReportingOverflow(Int64(clamping: chunk))
+                    guard !overflow else { throw StorageRange.unknownPlace(description) }
+                    try copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", seq, expecting: length, from: at % size,
+                             into: UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count]))
+                    done += count
+                }
+            }
+        default: throw StorageRange.unknownPlace(description)
+        }
+    }
+
+    /// Copies a part of the one row's bytes, once they match their checksum.
+    private func copy(_ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        var whole = false
+        try connection.query(sql, doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
+            let data = row.bytes(1)
+            guard UInt64(data.count) == length, Int64(Bytes.crc32c(data)) == row.integer(0) else { return false }
+            whole = true
+            if buffer.count > 0, let to = buffer.baseAddress, let from = data.baseAddress { memcpy(to, from + Int(offset), buffer.count) }
+            return false
+        })
+        guard whole else {
+            throw StoreError(.damaged, "A version in the database \(path) is damaged: row \(seq) is missing or does not match its checksum. Exchange with a store that has the version.", path: path)
+        }
+    }
+
+    // MARK: Scanning
+
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+        try checkOpen()
+        let (last, own) = state.withLock { (lastSeen, self.own) }
+        try readers.use { connection in
+            try walk(connection, after: last, thorough: false, skipping: own, reached: { seq in
+                self.state.withLock {
+                    self.lastSeen = max(self.lastSeen, seq)
+                    while let range = self.own.first, range.lowerBound <= self.lastSeen + 1 {
+                        self.lastSeen = max(self.lastSeen, range.upperBound)
+                        self.own.removeFirst()
+                    }
+                }
+            }, found: { record in
+                state.withLock { needsSync = true }
+                try found(record)
+            }, damage: { remember($0) })
+        }
+    }
+
+    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        try checkOpen()
+        let doing = "Verifying \(description)"
+        try control.check(.verifying, 0, of: 0, doing: doing)
+        try readers.use { connection in
+            let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
+            try walk(connection, after: 0, thorough: true, skipping: [], reached: { seq in
+                try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
+            }, found: found, damage: damage)
+            var problems: [String] = []
+            try connection.query("PRAGMA quick_check(10)", doing: "Verifying", row: { row in
+                let text = String(decoding: row.bytes(0), as: UTF8.self)
+                if text != "ok" { problems.append(text) }
+                return true
+            })
+            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem)")) }
+        }
+    }
+
+    /// Hands out the records after one, in order. Where SQLite meets a page that it cannot read, the rows
+    /// behind it are asked for one by one.
+    private func walk(_ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], reached: (Int64) throws -> Void,
+                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
+        var last = after
+        var callback: (any Error)?
+        func hand(_ row: SQLiteStatement) throws {
+            let seq = row.integer(0)
+            do {
+                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found, damage) }
+                last = seq
+                try reached(seq)
+            } catch {
+                callback = error
+                throw error
+            }
+        }
+        do {
+            try connection.query(columns + " > ?1 ORDER BY seq", doing: "Reading versions from", bind: { $0.bind(1, after) }, row: { try hand($0); return true })
+            return
+        } catch let error as StoreError where error.code == .damaged && callback == nil {
+            try damage(StorageDamage(file: path, offset: 0, message: error.message))
+        }
+        guard let end = try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Reading versions from") else { return }
+        var seq = last
+        // A damaged page can name any number as the last.
+        let limit = min(end, last &+ 10_000_000)
+        while seq < limit {
+            seq += 1
+            do {
+                try connection.query(columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { try hand($0); return false })
+            } catch let error as StoreError where error.code == .damaged && callback == nil {
+                continue
+            }
+        }
+    }
+
+    private func visit(_ row: SQLiteStatement, _ seq: Int64, _ connection: SQLiteConnection, _ thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
+        let length = row.integer(1), checksum = row.integer(2)
+        let lost = { (prefix: UnsafeRawBufferPointer?) in
+            let version = prefix.flatMap { self.options.inspector?($0) }
+            let name = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
+            return StorageDamage(file: self.path, offset: UInt64(clamping: seq), message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.", version: version)
+        }
+        if row.isNull(3) {
+            let data = row.bytes(4)
+            guard Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data)) }
+            return try found(ScannedRecord(place: RecordPlace(segment: SQLiteStorage.inRecords, offset: UInt64(bitPattern: seq), length: UInt64(length)), prefix: data))
+        }
+        let first = row.integer(3)
+        guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else { return try damage(lost(nil)) }
+        let place = RecordPlace(segment: SQLiteStorage.inChunks, offset: UInt64(bitPattern: first), length: UInt64(length))
+        let size = UInt64(SQLiteStorage.chunkSize)
+        var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
+        do {
+            // Within the snapshot that the rows come from, on the same connection.
+            let load = { (number: UInt64) throws in
+                let count = Int(min(size, place.length - number * size))
+                try chunk.withUnsafeMutableBytes { target in
+                    try self.copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", first &+ Int64(clamping: number), expecting: UInt64(count), from: 0, into: UnsafeMutableRawBufferPointer(rebasing: target[0..<count]))
+                }
+            }
+            if thorough { for number in 1..<(place.length + size - 1) / size { try load(number) } }
+            try load(0)
+        } catch let error as StoreError where error.code == .damaged {
+            return try damage(lost(nil))
+        }
+        try chunk.withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) }
+    }
+
+    // MARK: Blobs
+
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
+    public func hasBlob(_ id: BlobID) -> Bool { false }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+
+    // MARK: Caches
+
+    public func cacheGet(_ name: String) throws -> [UInt8]? {
+        try CacheName.check(name)
+        try checkOpen()
+        if let kept = state.withLock({ memoryCaches[name] }) { return kept }
+        return try readers.use { connection in
+            var data: [UInt8]?
+            do {
+                try connection.query("SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) }, row: { row in
+                    let bytes = row.bytes(1)
+                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { data = Array(bytes) }
+                    return false
+                })
+            } catch let error as StoreError where error.code == .damaged { return nil }
+            return data
+        }
+    }
+
+    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+        try CacheName.check(name)
+        try checkOpen()
+        if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
+        try changeCaches { writer in
+            try data.withUnsafeBytes { bytes in
+                try writer.query("INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to", bind: { statement in
+                    statement.bind(1, name)
+                    statement.bind(2, Int64(Bytes.crc32c(bytes)))
+                    statement.bind(3, bytes)
+                })
+            }
+        }
+    }
+
+    public func cacheDelete(_ name: String) throws {
+        try CacheName.check(name)
+        try checkOpen()
+        if isReadOnly { state.withLock { memoryCaches[name] = .some(nil) }; return }
+        try changeCaches { try $0.query("DELETE FROM caches WHERE name = ?1", doing: "Deleting a cache from", bind: { $0.bind(1, name) }) }
+    }
+
+    /// Caches need not wait for the disk: losing one costs making it again.
+    private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
+        try writing.withLock {
+            let writer = try writable()
+            try setSynced(false)
+            try body(writer)
+        }
+    }
+}

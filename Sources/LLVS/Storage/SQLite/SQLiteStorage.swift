@@ -1,0 +1,285 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A storage in one SQLite database in WAL mode, which several processes of one host may share.
+///
+///     records(seq, length, checksum, first, data)   one row a record; small ones with their bytes in `data`
+///     chunks(seq, checksum, data)                   others in pieces of 64 KiB, in rows `first`, `first` + 1, ...
+///     caches(name, checksum, data)
+///
+/// A batch is one transaction. Rows are only ever added, in the order in which transactions commit, so
+/// "what is new" is "what comes after the last seen". SQLite does not check what it reads, hence the
+/// checksums (CRC-32C) of every row. Not for network file systems: SQLite's locks do not work there.
+public final class SQLiteStorage: Storage, @unchecked Sendable {
+    public struct Options: Sendable {
+        /// Makes the database where there is none.
+        public var create = true
+        public var readOnly = false
+        public var durability = Durability.full
+        /// Names versions in damage reports.
+        public var inspector: RecordInspector?
+        public init() {}
+    }
+
+    public let description: String
+    public let isReadOnly: Bool
+    public let blobThreshold: Int? = nil
+
+    static let applicationID: Int64 = 0x4C4C_5653
+    static let format: Int64 = 1
+    static let chunkSize = 65_536
+
+    let path: String
+    let options: Options
+    let readers: SQLiteReaders
+
+    /// Held while writing; taken before `state`.
+    let writing = Lock()
+    /// Under `writing`: nil when read-only, or closed.
+    var writer: SQLiteConnection?
+    /// Under `writing`: what the connection's `synchronous` is now.
+    var writesAreSynced = false
+    /// Under `writing`: a record or a piece of one, put together from its pieces.
+    var scratch: [UInt8] = []
+
+    /// Guards what follows, for moments.
+    let state = Lock()
+    var closed = false
+    /// Everything up to here was reported, or appended here.
+    var lastSeen: Int64 = 0
+    /// Appended here, beyond `lastSeen`; ascending.
+    var own: [ClosedRange<Int64>] = []
+    var needsSync = false
+    var memoryCaches: [String: [UInt8]?] = [:]
+    var damageList: [StorageDamage] = []
+    var damageSet: Set<StorageDamage> = []
+    var counters = StorageStatistics()
+
+    /// Opens the database at `path`, or makes one there.
+    /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
+    public init(path: String, options: Options = Options()) throws {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
+        }
+        self.path = path
+        self.options = options
+        description = "the store in the database \(path)"
+        isReadOnly = options.readOnly
+        try SQLiteStorage.checkFile(path, mayCreate: options.create && !options.readOnly)
+        if options.readOnly {
+            readers = try SQLiteStorage.openReadOnly(path)
+            return
+        }
+        let connection = try SQLiteConnection(path, options.create ? .create : .write)
+        try SQLiteStorage.prepare(connection, create: options.create)
+        writer = connection
+        readers = SQLiteReaders(path, .read)
+        try setSynced(options.durability == .full)
+    }
+
+    public var damages: [StorageDamage] { state.withLock { damageList } }
+
+    public var statistics: StorageStatistics {
+        var all = state.withLock { counters }
+        for suffix in ["", "-wal"] { all.bytes &+= (try? System.status(path + suffix))?.size ?? 0 }
+        return all
+    }
+
+    public func close(discarding: Bool) throws {
+        if discarding {
+            // Nothing is waited for: another thread of the parent may have held the locks.
+            if pthread_mutex_trylock(writing.raw) == 0 {
+                writer?.leak()
+                writer = nil
+                writing.unlock()
+            }
+            readers.leak()
+            if pthread_mutex_trylock(state.raw) == 0 {
+                closed = true
+                state.unlock()
+            }
+            return
+        }
+        if state.withLock({ let was = closed; closed = true; return was }) { return }
+        writing.withLock {
+            readers.close()
+            writer?.close()
+            writer = nil
+        }
+    }
+
+    func checkOpen() throws { if state.withLock({ closed }) { throw StorageRange.closed(description) } }
+
+    /// The writing connection. Under `writing`.
+    func writable() throws -> SQLiteConnection {
+        try checkOpen()
+        guard let writer else { throw StorageRange.readOnly(description) }
+        return writer
+    }
+
+    func remember(_ damage: StorageDamage) {
+        let isNew = state.withLock {
+            let isNew = damageSet.insert(damage).inserted
+            if isNew { damageList.append(damage) }
+            return isNew
+        }
+        if isNew { Log.write(.warning, "\(damage.file): \(damage.message)") }
+    }
+
+    /// Whether commits wait for the disk from now on. Under `writing`, outside of a transaction.
+    func setSynced(_ synced: Bool) throws {
+        guard synced != writesAreSynced, let writer else { return }
+        try writer.run(synced ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", doing: "Setting up")
+        writesAreSynced = synced
+    }
+
+    // MARK: Opening
+
+    private static func checkFile(_ path: String, mayCreate: Bool) throws {
+        do throws(Errno) {
+            let status = try System.status(path)
+            guard status.isRegularFile else {
+                throw Errno(EISDIR)
+            }
+        } catch {
+            switch error.code {
+            case ENOENT:
+                guard !mayCreate else { return }
+                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+            case EISDIR:
+                throw StoreError(.notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.", path: path)
+            default:
+                throw StoreError.posix(error, doing: "Opening the database", path: path)
+            }
+        }
+    }
+
+    private static func openReadOnly(_ path: String) throws -> SQLiteReaders {
+        do {
+            let connection = try SQLiteConnection(path, .read)
+            try checkFormat(connection)
+            return SQLiteReaders(path, .read, first: connection)
+        } catch let error as StoreError where [.io, .permission, .readOnly, .notFound].contains(error.code) {
+            // On a read-only medium a log cannot be shared. Without one there is nothing to share.
+            if let log = try? System.status(path + "-wal"), log.size > 0 { throw error }
+            let connection = try SQLiteConnection(path, .immutable)
+            try checkFormat(connection)
+            return SQLiteReaders(path, .immutable, first: connection)
+        }
+    }
+
+    /// Throws unless the database is a store that we can read.
+    private static func checkFormat(_ connection: SQLiteConnection) throws {
+        let application = try connection.integer("PRAGMA application_id", doing: "Opening the database")
+        let format = try connection.integer("PRAGMA user_version", doing: "Opening the database")
+        guard application == applicationID else {
+            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it is another application's. Give another path.", path: connection.path)
+        }
+        guard format <= SQLiteStorage.format else {
+            throw StoreError(.newerFormat, "Opening the database \(connection.path) failed: it has format \(format), and this version of the library knows formats up to \(SQLiteStorage.format). Use a newer version of the library.", path: connection.path)
+        }
+        guard format >= 1 else {
+            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.", path: connection.path)
+        }
+    }
+
+    private static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
+        try connection.integer("PRAGMA application_id", doing: "Opening the database") == 0
+            && connection.integer("PRAGMA user_version", doing: "Opening the database") == 0
+            && connection.integer("SELECT count(*) FROM sqlite_master", doing: "Opening the database") == 0
+    }
+
+    private static func prepare(_ connection: SQLiteConnection, create: Bool) throws {
+        if try isEmpty(connection) {
+            guard create else {
+                throw StoreError(.notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be made.", path: connection.path)
+            }
+            try connection.run("PRAGMA journal_mode=WAL", doing: "Making the database")
+            try connection.transaction(doing: "Making the database") {
+                // Another process may have been faster.
+                guard try isEmpty(connection) else { return }
+                try connection.run("""
+                    PRAGMA application_id=\(applicationID);
+                    PRAGMA user_version=\(format);
+                    CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB);
+                    CREATE TABLE chunks(seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL);
+                    CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL);
+                    """, doing: "Making the database")
+            }
+            try StoreDirectory(StoreDirectory.parent(of: connection.path)).syncDirectory(StoreDirectory.parent(of: connection.path), FileSystem())
+        }
+        try checkFormat(connection)
+        try connection.run("PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
+    }
+}
+
+/// A few connections for reading, so that readers wait neither for the writer nor, mostly, for each other.
+final class SQLiteReaders: @unchecked Sendable {
+    private let path: String
+    private let mode: SQLiteConnection.Mode
+    private let lock = Lock()
+    private let returned = Condition()
+    private var idle: [SQLiteConnection] = []
+    private var count = 0
+    private var closed = false
+    /// Connections at most. A scan and a verification may hold one each for long.
+    private static let limit = 6
+
+    init(_ path: String, _ mode: SQLiteConnection.Mode, first: SQLiteConnection? = nil) {
+        self.path = path
+        self.mode = mode
+        if let first { idle = [first]; count = 1 }
+    }
+
+    func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
+        let connection = try take()
+        defer { give(connection) }
+        return try body(connection)
+    }
+
+    private func take() throws -> SQLiteConnection {
+        lock.lock()
+        while !closed, idle.isEmpty, count >= SQLiteReaders.limit { returned.wait(lock) }
+        if closed { lock.unlock(); throw StorageRange.closed("the store in the database \(path)") }
+        if let connection = idle.popLast() { lock.unlock(); return connection }
+        count += 1
+        lock.unlock()
+        do {
+            return try SQLiteConnection(path, mode)
+        } catch {
+            give(nil)
+            throw error
+        }
+    }
+
+    private func give(_ connection: SQLiteConnection?) {
+        lock.withLock {
+            if let connection { idle.append(connection) } else { count -= 1 }
+            returned.broadcast()
+        }
+    }
+
+    /// Waits for those who read.
+    func close() {
+        lock.withLock {
+            closed = true
+            returned.broadcast()
+            while idle.count < count { returned.wait(lock) }
+            for connection in idle { connection.close() }
+            idle = []
+            count = 0
+        }
+    }
+
+    func leak() {
+        guard pthread_mutex_trylock(lock.raw) == 0 else { return }
+        closed = true
+        for connection in idle { connection.leak() }
+        lock.unlock()
+    }
+}

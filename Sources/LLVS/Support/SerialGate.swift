@@ -1,0 +1,35 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Lets one thread at a time through. One that comes back from within, by way of a callback of the host, is told
+/// so with `.busy`, where a mutex would leave it waiting for itself.
+final class SerialGate: @unchecked Sendable {
+    private let lock = Lock()
+    private let freed = Condition()
+    private var owner: pthread_t?
+
+    /// - Parameter what: for the message: "Saving".
+    func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        try lock.withLock {
+            while let owner {
+                guard pthread_equal(owner, pthread_self()) == 0 else {
+                    throw StoreError(.busy, "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
+                }
+                freed.wait(lock)
+            }
+            owner = pthread_self()
+        }
+        defer {
+            lock.withLock {
+                owner = nil
+                freed.broadcast()
+            }
+        }
+        return try body()
+    }
+}

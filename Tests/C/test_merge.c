@@ -1,0 +1,335 @@
+/* Merging with the built-in arbiters and with ones in C. */
+#include "support.h"
+
+typedef struct fixture {
+    llvs_store *store;
+    llvs_version_id base, left, right; /* right is the newer */
+} fixture;
+
+/* Both sides change "both"; each changes one of its own; one removes what the other updates. */
+static fixture diverged(void) {
+    fixture f;
+    llvs_change changes[5];
+    f.store = memory_store();
+    changes[0] = insert("both", "0"); changes[1] = insert("left", "0"); changes[2] = insert("right", "0");
+    changes[3] = insert("gone", "0"); changes[4] = insert("kept", "0");
+    OK(llvs_store_make_version(f.store, LLVS_NONE, changes, 5, sizeof changes[0], NULL, &f.base, NULL, &error));
+    changes[0] = update("both", "L"); changes[1] = update("left", "L"); changes[2] = removal("gone"); changes[3] = insert("new", "L");
+    OK(llvs_store_make_version(f.store, llvs_id(&f.base), changes, 4, sizeof changes[0], NULL, &f.left, NULL, &error));
+    changes[0] = update("both", "R"); changes[1] = update("right", "R"); changes[2] = update("gone", "R"); changes[3] = insert("new", "R");
+    OK(llvs_store_make_version(f.store, llvs_id(&f.base), changes, 4, sizeof changes[0], NULL, &f.right, NULL, &error));
+    return f;
+}
+
+static llvs_version_id merged(fixture *f, llvs_arbiter *arbiter) {
+    llvs_version_list *list;
+    llvs_version_id id;
+    const llvs_version_info *version;
+    OK(llvs_store_merge(f->store, llvs_id(&f->left), llvs_id(&f->right), arbiter, NULL, &list, &error));
+    version = llvs_version_list_at(list, 0);
+    assert_int_equal(version->predecessor_count, 2);
+    assert_true(same_id(version->predecessors[0], &f->right));
+    assert_true(same_id(version->predecessors[1], &f->left));
+    memset(&id, 0, sizeof id);
+    id.size = (uint32_t)version->id.size;
+    memcpy(id.text, version->id.data, version->id.size);
+    llvs_version_list_free(list);
+    value_is(f->store, &id, "left", "L");
+    value_is(f->store, &id, "right", "R");
+    value_is(f->store, &id, "kept", "0");
+    return id;
+}
+
+static void built_in_arbiters(void **state) {
+    static const struct { llvs_arbiter_kind kind; const char *both, *gone; } cases[] = {
+        { LLVS_ARBITER_MOST_RECENT_CHANGE, "R", "R" },
+        { LLVS_ARBITER_MOST_RECENT_BRANCH, "R", "R" },
+        { LLVS_ARBITER_OURS, "L", NULL },
+        { LLVS_ARBITER_THEIRS, "R", "R" },
+    };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = diverged();
+        llvs_arbiter *arbiter;
+        llvs_version_id id;
+        OK(llvs_arbiter_builtin(cases[i].kind, &arbiter, &error));
+        id = merged(&f, arbiter);
+        value_is(f.store, &id, "both", cases[i].both);
+        value_is(f.store, &id, "gone", cases[i].gone);
+        llvs_arbiter_free(arbiter);
+        llvs_store_free(f.store);
+    }
+}
+
+/* Joins the two sides' bytes; sees what the header promises on the way. */
+static llvs_status join_values(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    fixture *f = payload;
+    size_t i, conflicts = 0;
+    assert_true(same_id(llvs_merge_first(merge)->id, &f->right));
+    assert_true(same_id(llvs_merge_second(merge)->id, &f->left));
+    assert_true(same_id(llvs_merge_ours(merge)->id, &f->left));
+    assert_true(same_id(llvs_merge_theirs(merge)->id, &f->right));
+    assert_int_equal(llvs_version_list_count(llvs_merge_bases(merge)), 1);
+    assert_true(same_id(llvs_version_list_at(llvs_merge_bases(merge), 0)->id, &f->base));
+    assert_int_equal(llvs_merge_fork_count(merge), 5);
+    assert_null(llvs_merge_fork_at(merge, 5));
+    assert_null(llvs_merge_fork(merge, llvs_str("kept")));
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("both"))->kind, LLVS_FORK_TWICE_UPDATED);
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("new"))->kind, LLVS_FORK_TWICE_INSERTED);
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("left"))->kind, LLVS_FORK_UPDATED);
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("left"))->side, LLVS_SIDE_SECOND);
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("gone"))->kind, LLVS_FORK_REMOVED_AND_UPDATED);
+    assert_int_equal(llvs_merge_fork(merge, llvs_str("gone"))->side, LLVS_SIDE_SECOND);
+    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
+        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+        llvs_change change = LLVS_CHANGE_INIT;
+        char text[64] = "";
+        int side;
+        llvs_status status;
+        assert_int_equal(fork->struct_size, sizeof *fork);
+        if (!fork->conflicting) continue;
+        conflicts++;
+        for (side = 0; side < 2; side++) {
+            llvs_bytes stored = side ? fork->second : fork->first;
+            llvs_buffer data;
+            if (!stored.size) continue;
+            status = llvs_store_value_by_reference(llvs_merge_store(merge), fork->id, stored, &data, error);
+            if (status != LLVS_OK) return status;
+            strcat(text, (char *)data.data);
+            llvs_buffer_dispose(&data);
+        }
+        change.kind = LLVS_CHANGE_UPDATE;
+        change.id = fork->id;
+        change.data = llvs_str(text);
+        status = llvs_resolution_add(resolution, &change, 1, sizeof change, error);
+        if (status != LLVS_OK) return status;
+    }
+    assert_int_equal(conflicts, 3);
+    return LLVS_OK;
+}
+
+static void an_arbiter_in_c(void **state) {
+    fixture f = diverged();
+    llvs_arbiter *arbiter;
+    llvs_version_id id;
+    int freed = 0;
+    (void)state;
+    OK(llvs_arbiter_create(join_values, &f, NULL, NULL, &arbiter, &error));
+    id = merged(&f, arbiter);
+    value_is(f.store, &id, "both", "RL");
+    value_is(f.store, &id, "gone", "R");
+    value_is(f.store, &id, "new", "RL");
+    llvs_arbiter_free(arbiter);
+    llvs_store_free(f.store);
+    OK(llvs_arbiter_create(join_values, &freed, count_free, NULL, &arbiter, &error));
+    llvs_arbiter_free(arbiter);
+    assert_int_equal(freed, 1);
+    /* Also when registering fails. */
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_create(NULL, &freed, count_free, NULL, &arbiter, &error));
+    assert_int_equal(freed, 2);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_create(join_values, &freed, count_free, NULL, NULL, &error));
+    assert_int_equal(freed, 3);
+}
+
+static llvs_status decide_one_and_pass(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_change change = update("both", "C");
+    (void)payload; (void)merge;
+    return llvs_resolution_add(resolution, &change, 1, sizeof change, error) == LLVS_OK ? LLVS_PASS : LLVS_ERROR_USER;
+}
+
+static void the_fallback_decides_the_rest(void **state) {
+    fixture f = diverged();
+    llvs_arbiter *ours, *arbiter;
+    llvs_version_id id;
+    (void)state;
+    OK(llvs_arbiter_builtin(LLVS_ARBITER_OURS, &ours, &error));
+    OK(llvs_arbiter_create(decide_one_and_pass, NULL, NULL, ours, &arbiter, &error));
+    llvs_arbiter_free(ours); /* kept by the other */
+    id = merged(&f, arbiter);
+    value_is(f.store, &id, "both", "C");
+    value_is(f.store, &id, "gone", NULL);
+    value_is(f.store, &id, "new", "L");
+    llvs_arbiter_free(arbiter);
+    llvs_store_free(f.store);
+}
+
+static llvs_status leave_conflicts(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    (void)payload; (void)merge; (void)resolution; (void)error;
+    return LLVS_OK;
+}
+static llvs_status fail_with_code(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    (void)payload; (void)merge; (void)resolution;
+    *error = llvs_error_make(INT64_C(-4711471147114711), llvs_str("out of ideas"));
+    return LLVS_ERROR_USER;
+}
+static llvs_status fail_silently(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    (void)payload; (void)merge; (void)resolution; (void)error;
+    return -9999;
+}
+static llvs_status name_a_bad_id(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_change change = insert("\xFF", "1");
+    (void)payload; (void)merge;
+    return llvs_resolution_add(resolution, &change, 1, sizeof change, error);
+}
+static llvs_status preserve_something_foreign(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_change change = removal("both");
+    (void)payload; (void)merge;
+    change.kind = LLVS_CHANGE_PRESERVE;
+    change.stored_version = llvs_str("NO-SUCH-VERSION");
+    return llvs_resolution_add(resolution, &change, 1, sizeof change, error) == LLVS_OK ? LLVS_PASS : LLVS_ERROR_USER;
+}
+
+static void failing_arbiters_store_nothing(void **state) {
+    static const struct { llvs_resolve_fn resolve; llvs_status code; const char *names; } cases[] = {
+        { leave_conflicts, LLVS_ERROR_UNRESOLVED_CONFLICT, "both" },
+        { decide_one_and_pass, LLVS_ERROR_UNRESOLVED_CONFLICT, "gone" }, /* no fallback */
+        { fail_with_code, LLVS_ERROR_USER, "out of ideas" },
+        { fail_silently, LLVS_ERROR_USER, "-9999" },
+        { name_a_bad_id, LLVS_ERROR_INVALID_UTF8, "" },
+    };
+    fixture f = diverged();
+    llvs_arbiter *arbiter, *theirs;
+    llvs_version_list *list;
+    llvs_error *failure;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        OK(llvs_arbiter_create(cases[i].resolve, NULL, NULL, NULL, &arbiter, &error));
+        FAILS_NAMING(cases[i].code, cases[i].names, llvs_store_merge(f.store, llvs_id(&f.left), llvs_id(&f.right), arbiter, NULL, &list, &error));
+        assert_null(list);
+        assert_int_equal(version_count(f.store), 3);
+        llvs_arbiter_free(arbiter);
+    }
+    OK(llvs_arbiter_builtin(LLVS_ARBITER_THEIRS, &theirs, &error));
+    OK(llvs_arbiter_create(preserve_something_foreign, NULL, NULL, theirs, &arbiter, &error));
+    FAILS(LLVS_ERROR_INVALID_REFERENCE, llvs_store_merge(f.store, llvs_id(&f.left), llvs_id(&f.right), arbiter, NULL, NULL, &error));
+    llvs_arbiter_free(arbiter);
+    llvs_arbiter_free(theirs);
+    OK(llvs_arbiter_create(fail_with_code, NULL, NULL, NULL, &arbiter, &error));
+    assert_int_equal(llvs_store_merge(f.store, llvs_id(&f.left), llvs_id(&f.right), arbiter, NULL, &list, &failure), LLVS_ERROR_USER);
+    assert_true(llvs_error_user_code(failure) == INT64_C(-4711471147114711));
+    assert_string_equal(llvs_error_message(failure), "out of ideas");
+    llvs_error_free(failure);
+    llvs_arbiter_free(arbiter);
+    assert_int_equal(version_count(f.store), 3);
+    merged(&f, NULL);
+    llvs_store_free(f.store);
+}
+
+static llvs_status read_and_write_the_store(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_store *store = payload;
+    llvs_version_id made = save(store, NULL, insert("from the arbiter", "1"));
+    (void)merge; (void)resolution; (void)error;
+    value_is(store, &made, "from the arbiter", "1");
+    return LLVS_PASS;
+}
+
+static void an_arbiter_may_use_the_store(void **state) {
+    fixture f = diverged();
+    llvs_arbiter *theirs, *arbiter;
+    (void)state;
+    OK(llvs_arbiter_builtin(LLVS_ARBITER_THEIRS, &theirs, &error));
+    OK(llvs_arbiter_create(read_and_write_the_store, f.store, NULL, theirs, &arbiter, &error));
+    merged(&f, arbiter);
+    llvs_arbiter_free(arbiter);
+    llvs_arbiter_free(theirs);
+    llvs_store_free(f.store);
+}
+
+static void fast_forward_stores_nothing(void **state) {
+    fixture f = diverged();
+    llvs_version_list *list;
+    (void)state;
+    OK(llvs_store_merge(f.store, llvs_id(&f.base), llvs_id(&f.right), NULL, NULL, &list, &error));
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &f.right));
+    llvs_version_list_free(list);
+    assert_int_equal(version_count(f.store), 3);
+    llvs_store_free(f.store);
+}
+
+static void unrelated_versions(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_id a = save(store, NULL, insert("a", "1")), b = save(store, NULL, insert("b", "2"));
+    llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+    llvs_version_list *list;
+    (void)state;
+    options.relation = LLVS_RELATION_RELATED;
+    FAILS(LLVS_ERROR_NO_COMMON_ANCESTOR, llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, &options, &list, &error));
+    OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 0);
+    llvs_version_list_free(list);
+    options.relation = LLVS_RELATION_UNRELATED;
+    OK(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, &options, &list, &error));
+    llvs_version_list_free(list);
+    llvs_store_free(store);
+}
+
+static void heads_by_branch(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_id root = save(store, NULL, insert("x", "0"));
+    llvs_version_options draft = LLVS_VERSION_OPTIONS_INIT;
+    llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+    llvs_version_id main_head = save(store, &root, insert("main", "1")), other = save(store, &root, insert("other", "1")), draft_head, merged_id;
+    llvs_change change = insert("draft", "1");
+    llvs_version_list *list;
+    llvs_bytes name = llvs_str("draft");
+    (void)state;
+    draft.branch = name;
+    OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, &draft, &draft_head, NULL, &error));
+    OK(llvs_store_heads(store, &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 3);
+    llvs_version_list_free(list);
+    OK(llvs_store_heads_on_branch(store, name, &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 1);
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &draft_head));
+    llvs_version_list_free(list);
+    OK(llvs_store_merge_heads(store, llvs_id(&main_head), NULL, NULL, &list, &error)); /* unbranched only */
+    assert_int_equal(llvs_version_list_count(list), 1);
+    memset(&merged_id, 0, sizeof merged_id);
+    merged_id.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
+    memcpy(merged_id.text, llvs_version_list_at(list, 0)->id.data, merged_id.size);
+    llvs_version_list_free(list);
+    value_is(store, &merged_id, "other", "1");
+    value_is(store, &merged_id, "draft", NULL);
+    OK(llvs_store_merge_heads(store, llvs_id(&merged_id), NULL, NULL, &list, &error));
+    assert_null(list); /* nothing more */
+    options.selection = LLVS_HEADS_BRANCHES;
+    options.branches = &name;
+    options.branch_count = 1;
+    OK(llvs_store_merge_heads(store, llvs_id(&merged_id), NULL, &options, &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 1);
+    llvs_version_list_free(list);
+    (void)other;
+    llvs_store_free(store);
+}
+
+static void reverting_keeps_what_came_since(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2")), c = save(store, &b, insert("y", "3")), d;
+    llvs_version_list *list;
+    (void)state;
+    OK(llvs_store_revert(store, llvs_id(&b), llvs_id(&c), NULL, &list, &error));
+    memset(&d, 0, sizeof d);
+    d.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
+    memcpy(d.text, llvs_version_list_at(list, 0)->id.data, d.size);
+    llvs_version_list_free(list);
+    value_is(store, &d, "x", "1");
+    value_is(store, &d, "y", "3");
+    llvs_store_free(store);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_in_arbiters),
+        cmocka_unit_test(an_arbiter_in_c),
+        cmocka_unit_test(the_fallback_decides_the_rest),
+        cmocka_unit_test(failing_arbiters_store_nothing),
+        cmocka_unit_test(an_arbiter_may_use_the_store),
+        cmocka_unit_test(fast_forward_stores_nothing),
+        cmocka_unit_test(unrelated_versions),
+        cmocka_unit_test(heads_by_branch),
+        cmocka_unit_test(reverting_keeps_what_came_since),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// A storage of the host's, over an array.
+@Suite struct StorageCallbackTests {
+    /// What a host might have: an array, a dictionary, and a taste for trouble.
+    final class Host: @unchecked Sendable {
+        var records: [[UInt8]] = []
+        var caches: [String: [UInt8]] = [:]
+        var calls = 0
+        var page = Int.max
+        var keepsCaches = true
+        var failure: (any Error)?
+        var closes = 0, releases = 0
+
+        var functions: CallbackStorage.Functions {
+            var functions = CallbackStorage.Functions(
+                append: { [self] batch in
+                    if let failure { throw failure }
+                    let first = records.count
+                    records += batch.map { Array($0) }
+                    return (first..<records.count).map { UInt64($0) * 3 + 7 }
+                },
+                list: { [self] mark in
+                    let from = Int(mark), to = min(records.count, from.addingReportingOverflow(page).overflow ? Int.max : from + page)
+                    return ((from..<to).map { (UInt64($0) * 3 + 7, UInt64(records[$0].count)) }, UInt64(to))
+                },
+                read: { [self] place, offset, buffer in
+                    guard place >= 7, (place - 7) % 3 == 0, Int((place - 7) / 3) < records.count else { return 0 }
+                    let record = records[Int((place - 7) / 3)]
+                    let part = record.dropFirst(Int(offset)).prefix(buffer.count)
+                    buffer.copyBytes(from: part)
+                    return part.count
+                },
+                close: { [self] in closes += 1 })
+            if keepsCaches {
+                functions.cacheGet = { [self] in caches[$0] }
+                functions.cachePut = { [self] in caches[$0] = Array($1) }
+                functions.cacheDelete = { [self] in caches[$0] = nil }
+            }
+            functions.release = { [self] in releases += 1 }
+            return functions
+        }
+    }
+
+    @Test(arguments: [Int.max, 1, 7]) func conformance(page: Int) throws {
+        try StorageConformance.run {
+            let host = Host()
+            host.page = page
+            host.keepsCaches = page != 7
+            return StorageConformance.Subject { CallbackStorage(readOnly: $0, functions: host.functions) }
+        }
+    }
+
+    @Test func theHostsErrorsPassThrough() throws {
+        struct Refusal: Error, Equatable { let number: Int }
+        let host = Host()
+        let storage = CallbackStorage(functions: host.functions)
+        host.failure = Refusal(number: 42)
+        #expect(throws: Refusal(number: 42)) { try StorageConformance.append(storage, [[1]]) }
+        host.failure = nil
+        try StorageConformance.append(storage, [[2]])
+        #expect(host.records.count == 1)
+    }
+
+    @Test func whatTheHostHandsBackIsNotTrusted() throws {
+        let host = Host()
+        let records: [[UInt8]] = [Array("A small".utf8), [], Array("B ".utf8) + StorageConformance.bytes(seed: 2, count: 150_000)]
+        let writer = CallbackStorage(functions: host.functions)
+        let places = try StorageConformance.append(writer, records)
+        try writer.cachePut("x", [1, 2, 3])
+        let sound = host.records
+        var random = SeededRandom(seed: 4)
+        for turn in 0..<400 {
+            let which = turn % 3
+            var bytes = sound[which]
+            switch turn % 4 {
+            case 0: bytes.removeLast(min(bytes.count, Int.random(in: 1...5, using: &random)))
+            case 1: bytes.append(0)
+            default: bytes[turn < 200 ? (turn / 4) % bytes.count : Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            }
+            host.records[which] = bytes
+            let reader = CallbackStorage(inspector: StorageFileTests.inspector, functions: host.functions)
+            var found = 0
+            try reader.scan { _ in found += 1 }
+            #expect(found + reader.damages.count == 3 && found >= 2)
+            var damages = 0
+            try reader.verify(OperationControl(), found: { _ in }, damage: { _ in damages += 1 })
+            #expect(damages == 1, "turn \(turn)")
+            host.records = sound
+        }
+        #expect(try StorageConformance.read(writer, places[2]) == records[2])
+        host.caches["x"]?[5] ^= 1
+        #expect(try writer.cacheGet("x") == nil)
+        host.caches["x"] = [1]
+        #expect(try writer.cacheGet("x") == nil)
+    }
+
+    @Test func isClosedAndReleasedOnce() throws {
+        let host = Host()
+        do {
+            let storage = CallbackStorage(functions: host.functions)
+            try storage.close(discarding: false)
+            try storage.close(discarding: false)
+            #expect(host.closes == 1 && host.releases == 0)
+        }
+        #expect(host.closes == 1 && host.releases == 1)
+    }
+}

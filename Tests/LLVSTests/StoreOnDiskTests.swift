@@ -1,0 +1,264 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
+    let directory = TemporaryDirectory()
+    try withExtendedLifetime(directory) { try body(directory.path) }
+}
+
+private func readFile(_ path: String) throws -> [UInt8] {
+    let file = try System.open(path, O_RDONLY)
+    defer { System.close(file) }
+    let size = Int(try System.status(file).size)
+    return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        count = try System.pread(file, UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<size]), at: 0)
+    }
+}
+
+private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
+    let file = try System.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+    defer { System.close(file) }
+    let written = try bytes.withUnsafeBytes { try System.pwrite(file, $0, at: 0) }
+    #expect(written == bytes.count)
+}
+
+/// Stores that rest on a disk: opened again, opened twice, damaged, used from many threads.
+@Suite struct StoreOnDiskTests {
+    static let kinds: [(name: String, storage: Store.StorageChoice)] = [("file", .file), ("sqlite", .sqlite)]
+
+    static func open(_ kind: Int, _ directory: String, durability: Durability = .normal, budget: Int = 64 << 20, readOnly: Bool = false) throws -> Store {
+        var options = Store.Options()
+        options.storage = kinds[kind].storage
+        options.durability = durability
+        options.memoryBudget = budget
+        options.readOnly = readOnly
+        return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
+    }
+
+    @Test(arguments: [0, 1]) func everythingIsThereAgain(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let large = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }, text = [UInt8](repeating: 0x61, count: 5_000)
+            var a: Version?, b: Version?, m: Version?
+            do {
+                let store = try Self.open(kind, directory, durability: .full)
+                a = try store.makeVersion(basedOn: nil, changes: [
+                    .insert(id("large"), data: large), .insert(id("text"), data: text), .insert(id("empty"), data: []), .insert(id("e\u{301}"), data: [1]), .insert(id("\u{E9}"), data: [2]),
+                ])
+                b = try store.makeVersion(basedOn: a?.id, changes: [.remove(id("text")), .update(id("empty"), data: [3])], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))
+                let c = try store.makeVersion(basedOn: a?.id, changes: (0..<5_000).map { .insert(try id("many \($0)"), data: bytes("\($0)")) })
+                m = try store.merge(try #require(b).id, with: c.id, arbiter: BuiltInArbiter.mostRecentBranch)
+                try store.close()
+            }
+            let version = try #require(m), older = try #require(a)
+            let store = try Self.open(kind, directory)
+            #expect(try store.heads() == [version])
+            #expect(try store.value(id("large"), at: version.id)?.data == large)
+            #expect(try store.value(id("text"), at: version.id) == nil)
+            #expect(try store.value(id("text"), at: older.id)?.data == text)
+            #expect(try store.value(id("e\u{301}"), at: version.id)?.data == [1])
+            #expect(try store.value(id("\u{E9}"), at: version.id)?.data == [2])
+            #expect(try store.value(id("many 4999"), at: version.id)?.data == bytes("4999"))
+            #expect(try store.value(id("empty"), at: version.id)?.data == [3])
+            #expect(try store.version(try #require(b).id)?.metadata["by"] == bytes("\"ann\""))
+            #expect(try store.count(at: version.id) == 5_004)
+            #expect(try store.versions(of: id("empty")).count == 2)
+            let report = try store.verify()
+            #expect(report.isWhole && report.versions == 4 && report.values == 5_006)
+            let reader = try Self.open(kind, directory, readOnly: true)
+            #expect(try reader.count(at: version.id) == 5_004)
+            #expect(throws: StoreError.self) { try reader.makeVersion(basedOn: version.id, changes: []) }
+            try reader.close()
+            try store.close()
+        }
+    }
+
+    @Test(arguments: [0, 1]) func handlesSeeEachOther(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let x = try Self.open(kind, directory), y = try Self.open(kind, directory)
+            let a = try x.set(["k": "1"], nil)
+            #expect(try y.text("k", a) == "1")
+            let b = try y.set(["k": "2"], a), c = try x.set(["l": "3"], a)
+            #expect(try x.reloadHistory() == 1 && y.reloadHistory() == 1)
+            let p = try x.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours), q = try y.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours)
+            #expect(p == q)
+            try x.close()
+            try y.close()
+            let z = try Self.open(kind, directory)
+            #expect(try z.heads() == [p])
+            #expect(try z.statistics().versions == 4 && z.verify().isWhole)
+            try z.close()
+        }
+    }
+
+    @Test(arguments: [0, 1]) func manyThreadsCommitReadAndMerge(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let stores = try (0..<2).map { _ in try Self.open(kind, directory, durability: .full, budget: 1 << 20) }
+            let root = try stores[0].set(["k": "root"], nil)
+            _ = try stores[1].reloadHistory()
+            let lock = Lock()
+            nonisolated(unsafe) var made: [(VersionID, [String: String])] = []
+            let failures = Parallel.run(threads: 8, times: 1) { thread, _ in
+                var random = SeededRandom(seed: UInt64(thread))
+                let store = stores[thread % 2]
+                var head = root.id, state = ["k": "root"]
+                for step in 0..<40 {
+                    let key = "t\(thread) \(Int.random(in: 0..<9, using: &random))"
+                    head = try store.makeVersion(basedOn: head, changes: [.insert(try id(key), data: bytes("\(step)"))]).id
+                    state[key] = "\(step)"
+                    lock.withLock { made.append((head, state)) }
+                    let (other, expected) = lock.withLock { made[Int.random(in: 0..<made.count, using: &random)] }
+                    let now = try store.state(other).mapValues { String($0.prefix { $0 != "@" }) }
+                    if now != expected { throw StoreError(.internal, "thread \(thread) step \(step) read another state") }
+                    if step % 13 == 12 { _ = try store.merge(head, with: other, arbiter: BuiltInArbiter.mostRecentChange) }
+                }
+            }
+            #expect(failures.isEmpty, "\(failures.prefix(3))")
+            for store in stores { try store.close() }
+            let store = try Self.open(kind, directory)
+            for (version, expected) in made { #expect(try store.state(version).mapValues { String($0.prefix { $0 != "@" }) } == expected) }
+            let head = try #require(try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange))
+            #expect(try store.headIDs() == [head.id] && store.verify().isWhole)
+            try store.close()
+        }
+    }
+
+    @Test func versionsWaitForTheirAncestors() throws {
+        try withTemporaryDirectory { directory in
+            // Two handles write two segments; taking one away leaves what builds on it pending.
+            let x = try Self.open(0, directory)
+            let a = try x.set(["k": "1"], nil)
+            let y = try Self.open(0, directory)
+            let b = try y.set(["k": "2"], a)
+            try x.close()
+            try y.close()
+            let segments = try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") }.sorted()
+            #expect(segments.count == 2)
+            for name in segments {
+                let from = "\(directory)/store/segments/\(name)", aside = "\(directory)/\(name)"
+                try System.rename(from, aside)
+                let store = try Self.open(0, directory)
+                let known = try [a, b].filter { try store.contains($0.id) }.count
+                let statistics = try store.statistics()
+                #expect(UInt64(known) == statistics.versions && statistics.versions + statistics.pending == 1)
+                try System.rename(aside, from)
+                #expect(try store.value(id("k"), at: b.id)?.data == bytes("2"))
+                #expect(try store.statistics().pending == 0)
+                try store.close()
+            }
+        }
+    }
+
+    /// Any byte flipped in a small store is noticed or does no harm: never other data.
+    @Test func flippedBytesAreNeverOtherData() throws {
+        try withTemporaryDirectory { directory in
+            let store = try Self.open(0, directory)
+            var version = try store.set(["a": "1", "b": String(repeating: "x", count: 400)], nil)
+            var states = [version.id: try store.state(version.id)]
+            for i in 0..<3 {
+                version = try store.set(["a": "\(i)"], version)
+                states[version.id] = try store.state(version.id)
+            }
+            try store.close()
+            let name = try #require(try System.names(in: directory + "/store/segments").first { $0.hasSuffix(".seg") })
+            let path = "\(directory)/store/segments/\(name)"
+            let whole = try readFile(path)
+            for offset in whole.indices {
+                var bytes = whole
+                bytes[offset] ^= 0x40
+                try writeFile(path, bytes)
+                do {
+                    let store = try Self.open(0, directory)
+                    for (id, state) in states where try store.contains(id) {
+                        do { #expect(try store.state(id) == state, "byte \(offset)") } catch let error as StoreError { #expect(error.code == .damaged, "byte \(offset): \(error)") }
+                    }
+                    let lost = try states.keys.filter { try !store.contains($0) }
+                    let report = try store.verify()
+                    #expect(!report.isWhole || lost.isEmpty, "byte \(offset)")
+                    try store.close()
+                } catch let error as StoreError {
+                    #expect([.damaged, .newerFormat].contains(error.code), "byte \(offset): \(error)")
+                }
+            }
+        }
+    }
+}
+
+/// What is kept beside the records to open faster: never needed, never believed without looking.
+@Suite struct StoreCacheTests {
+    /// A store with enough versions to be worth a cache; what is at some of them.
+    static func fill(_ directory: String) throws -> [VersionID: [String: String]] {
+        let store = try StoreOnDiskTests.open(0, directory)
+        var states: [VersionID: [String: String]] = [:]
+        var head = try store.set(Dictionary(uniqueKeysWithValues: (0..<300).map { ("key \($0)", "first") }), nil)
+        let side = try store.makeVersion(basedOn: head.id, changes: [.insert(id("side"), data: bytes("s"))], id: VersionID("side_branch-1"))
+        for i in 0..<1_500 {
+            head = try store.set(["key \(i % 300)": "\(i)"], head, remove: i % 7 == 0 ? ["key \((i + 50) % 300)"] : [])
+            if i % 500 == 0 { states[head.id] = try store.state(head.id) }
+        }
+        head = try store.merge(head.id, with: side.id, arbiter: BuiltInArbiter.mostRecentChange)
+        states[head.id] = try store.state(head.id)
+        states[side.id] = try store.state(side.id)
+        try store.close()
+        return states
+    }
+
+    static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?) throws {
+        let store = try StoreOnDiskTests.open(0, directory)
+        if let fromCache { #expect((store.cachedVersions > 0) == fromCache) }
+        for (id, state) in states { #expect(try store.state(id) == state) }
+        #expect(try store.statistics().versions == 1_503 + UInt64(states.count - 5))
+        try store.close()
+    }
+
+    @Test func aStoreOpensFromItsCachesWithoutThemAndWithWrongOnes() throws {
+        try withTemporaryDirectory { directory in
+            var states = try Self.fill(directory)
+            try Self.check(directory, states, fromCache: true)
+            let caches = "\(directory)/store/cache"
+            let names = try System.names(in: caches).filter { !$0.hasPrefix(".") }
+            #expect(names.count == 2)
+            // Any byte flipped: detected, and all is read from the records.
+            for name in names {
+                let whole = try readFile("\(caches)/\(name)")
+                for offset in stride(from: 0, to: whole.count, by: max(1, whole.count / 12)) {
+                    var bytes = whole
+                    bytes[offset] ^= 0x10
+                    try writeFile("\(caches)/\(name)", bytes)
+                    try Self.check(directory, states, fromCache: nil)
+                }
+                try writeFile("\(caches)/\(name)", Array(whole.prefix(whole.count / 2)))
+                try Self.check(directory, states, fromCache: nil)
+                try writeFile("\(caches)/\(name)", whole)
+            }
+            try Self.check(directory, states, fromCache: true)
+            // What others add later is behind what the caches know.
+            let store = try StoreOnDiskTests.open(0, directory)
+            let more = try store.set(["more": "1"], store.mostRecentHead())
+            states[more.id] = try store.state(more.id)
+            try store.close()
+            try Self.check(directory, states, fromCache: true)
+            // A segment that went away: the caches are void.
+            let segments = try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") }
+            #expect(segments.count == 2)
+            for name in segments {
+                let path = "\(directory)/store/segments/\(name)"
+                try System.rename(path, "\(directory)/\(name)")
+                let store = try StoreOnDiskTests.open(0, directory)
+                let statistics = try store.statistics()
+                #expect(statistics.versions + statistics.pending < 1_504 && (store.cachedVersions == 0 || statistics.versions == 1_503))
+                try store.close()
+                try System.rename("\(directory)/\(name)", path)
+            }
+            TemporaryDirectory.remove(caches)
+            try Self.check(directory, states, fromCache: false)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+# The shared library: compiled by SwiftPM, staged in build/lib under its versioned names.
+
+find_program(SWIFT_EXECUTABLE swift REQUIRED
+    DOC "The Swift compiler driver (https://www.swift.org/install/linux)")
+
+# The number in the soname changes when programs built against an older library would break.
+set(LLVS_SONAME "libllvs.so.${PROJECT_VERSION_MAJOR}")
+set(LLVS_REAL_NAME "libllvs.so.${PROJECT_VERSION}")
+set(LLVS_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib")
+set(LLVS_SWIFT_SCRATCH "${PROJECT_BINARY_DIR}/swift" CACHE PATH "Where SwiftPM keeps its products")
+
+# The linker's list of exports, made from include/llvs.symbols: those names, and nothing of the Swift
+# runtime or of the engine's own C. (A pattern `llvs_*` would let that through.) A listed name that
+# nobody defines is an error of the linker. The digest in the file's name makes SwiftPM link again when
+# the list changes.
+file(STRINGS include/llvs.symbols llvs_symbols REGEX "^llvs_[a-z0-9_]+$")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/llvs.symbols)
+list(JOIN llvs_symbols ";\n" llvs_exports)
+string(SHA256 llvs_exports_digest "${llvs_exports}")
+string(SUBSTRING "${llvs_exports_digest}" 0 12 llvs_exports_digest)
+set(LLVS_EXPORTS "${PROJECT_BINARY_DIR}/exports-${llvs_exports_digest}.map")
+file(WRITE "${LLVS_EXPORTS}" "{ global:\n${llvs_exports};\nlocal: *; };\n")
+
+# These flags are here rather than in Package.swift because a package with unsafe flags cannot be
+# depended upon, and because `swift test -c release` could not link with them. (SwiftPM's own
+# --static-swift-stdlib is silently ignored for shared libraries.)
+set(LLVS_SWIFT_FLAGS
+    -Xswiftc -static-stdlib                       # the Swift runtime goes into the library
+    -Xswiftc -enforce-exclusivity=unchecked       # the check would end the host; debug builds, which the tests use, keep it
+    -Xswiftc -use-ld=lld                          # gold leaves stray local entries in the symbol table
+    -Xlinker -soname=${LLVS_SONAME}
+    -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
+    -Xlinker -z -Xlinker nodelete)                # the runtime cannot be unloaded
+
+file(MAKE_DIRECTORY "${LLVS_LIBRARY_DIR}")
+set(llvs_built "${LLVS_SWIFT_SCRATCH}/release/libllvs.so")
+
+# Always run: only SwiftPM knows whether anything has to be compiled, and it finds out in a second.
+add_custom_target(llvs_library ALL
+    COMMAND "${SWIFT_EXECUTABLE}" build --configuration release --product llvs
+            --package-path "${PROJECT_SOURCE_DIR}" --scratch-path "${LLVS_SWIFT_SCRATCH}" ${LLVS_SWIFT_FLAGS}
+    COMMAND "${CMAKE_COMMAND}" "-DBUILT=${llvs_built}" "-DDESTINATION=${LLVS_LIBRARY_DIR}"
+            "-DREAL_NAME=${LLVS_REAL_NAME}" "-DSONAME=${LLVS_SONAME}" "-DSTRIP=${CMAKE_STRIP}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/StageLibrary.cmake"
+    BYPRODUCTS "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
+    COMMENT "Building ${LLVS_REAL_NAME} with SwiftPM"
+    USES_TERMINAL VERBATIM)
+
+add_library(llvs SHARED IMPORTED GLOBAL)
+add_library(llvs::llvs ALIAS llvs)
+add_dependencies(llvs llvs_library)
+set_target_properties(llvs PROPERTIES
+    IMPORTED_LOCATION "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}"
+    IMPORTED_SONAME "${LLVS_SONAME}"
+    INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")

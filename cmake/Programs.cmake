@@ -1,0 +1,70 @@
+# Programs in C and C++: tests, examples, benchmarks. A new one is a new file; nothing is listed here.
+#
+#   Tests/C/*.c, *.cpp      one cmocka program each; files in Tests/C/support are linked to all of them
+#   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
+#   examples/demo/*.c       parts of the demo (scripts/demo runs them)
+#   Benchmarks/*.c          print figures (scripts/bench runs them)
+
+enable_testing()
+set(strict_warnings -Wall -Wextra -Werror)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+find_library(CMOCKA_LIBRARY cmocka REQUIRED)
+find_package(Threads REQUIRED)
+
+# llvs_program(<target> <folder of the product> <source>...)
+function(llvs_program target folder)
+    add_executable(${target} ${ARGN})
+    target_link_libraries(${target} PRIVATE llvs::llvs Threads::Threads m)
+    target_include_directories(${target} PRIVATE bindings/c)
+    # `extern "C"` consumers must be able to use strict ISO C: no GNU extensions, all warnings are errors.
+    target_compile_options(${target} PRIVATE ${strict_warnings}
+        $<$<COMPILE_LANGUAGE:C>:-std=c99 -pedantic> $<$<COMPILE_LANGUAGE:CXX>:-std=c++17 -pedantic>)
+    # POSIX (mkdtemp, fork, clock_gettime) is asked for by name under -std=c99.
+    target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L
+        LLVS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LLVS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+endfunction()
+
+# llvs_register(<target> <label>): a ctest of that name, in an empty folder of its own.
+function(llvs_register target label)
+    set(folder "${PROJECT_BINARY_DIR}/run/${target}")
+    add_test(NAME ${target}
+        COMMAND "${CMAKE_COMMAND}" -DFOLDER=${folder} -DPROGRAM=$<TARGET_FILE:${target}>
+                -P "${PROJECT_SOURCE_DIR}/cmake/RunInEmptyFolder.cmake")
+    set_tests_properties(${target} PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()
+
+file(GLOB support CONFIGURE_DEPENDS Tests/C/support/*.c)
+file(GLOB tests CONFIGURE_DEPENDS Tests/C/*.c Tests/C/*.cpp)
+foreach(source IN LISTS tests)
+    get_filename_component(name "${source}" NAME)
+    string(REPLACE "." "_" name "test_${name}")
+    string(REGEX REPLACE "^test_test_" "test_" name "${name}")
+    llvs_program(${name} tests "${source}" ${support})
+    target_include_directories(${name} PRIVATE Tests/C)
+    target_link_libraries(${name} PRIVATE ${CMOCKA_LIBRARY})
+    llvs_register(${name} c-tests)
+endforeach()
+
+file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
+foreach(source IN LISTS examples)
+    get_filename_component(name "${source}" NAME)
+    string(REPLACE "." "_" name "example_${name}")
+    llvs_program(${name} examples "${source}")
+    llvs_register(${name} examples)
+endforeach()
+
+file(GLOB demos CONFIGURE_DEPENDS examples/demo/*.c)
+foreach(source IN LISTS demos)
+    get_filename_component(name "${source}" NAME_WE)
+    llvs_program(demo_${name} demo_programs "${source}")
+endforeach()
+
+file(GLOB benchmarks CONFIGURE_DEPENDS Benchmarks/*.c)
+foreach(source IN LISTS benchmarks)
+    get_filename_component(name "${source}" NAME_WE)
+    llvs_program(${name} benchmarks "${source}")
+    target_link_libraries(${name} PRIVATE PkgConfig::SQLITE3)
+    target_compile_options(${name} PRIVATE -O2)
+endforeach()

@@ -1,0 +1,349 @@
+/*
+ * The Message, the laptop's side, in C. (phone.py is the phone's; scripts/demo runs both in turn.)
+ *
+ *     demo_laptop <folder> exchange | edit-1 | edit-2 | merge | show
+ *
+ * <folder>/laptop is the laptop's own store, <folder>/shared what both devices can reach.
+ * Each command is a process of its own: all that lasts is in the store.
+ */
+#include <llvs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_SIZE = 4096, LANES = 16, VERSIONS = 1000 };
+
+/* Every call that can fail goes through this: a demo has nothing better to do than to say why and stop. */
+static void must(llvs_status status, llvs_error *error) {
+    if (status == LLVS_OK) return;
+    fprintf(stderr, "laptop: %s (%s)\n", llvs_error_message(error), llvs_status_name(status));
+    llvs_error_free(error);
+    exit(1);
+}
+
+static void print_bytes(llvs_bytes bytes) { fwrite(bytes.data, 1, bytes.size, stdout); }
+static void print_short(llvs_bytes id) { printf("%.8s", (const char *)id.data); }
+
+static bool equal(llvs_bytes a, llvs_bytes b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
+
+/* A metadata entry that holds a JSON string, without its quotes. (The demo's hold nothing that is escaped.) */
+static llvs_bytes text_of(const llvs_version_info *version, const char *key) {
+    size_t i;
+    for (i = 0; i < version->metadata_count; i++) {
+        llvs_bytes value = version->metadata[i].value;
+        if (equal(version->metadata[i].key, llvs_str(key)) && value.size >= 2) {
+            return llvs_bytes_make(value.data + 1, value.size - 2);
+        }
+    }
+    return llvs_str("");
+}
+
+static void print_time(double seconds_since_1970) {
+    int64_t ms = (int64_t)(seconds_since_1970 * 1000.0);
+    printf("%02d:%02d:%02d.%03d", (int)(ms / 3600000 % 24), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60), (int)(ms % 1000));
+}
+
+/* "4F1D22A0  12:00:01.250  laptop  Ask for more guests" */
+static void print_version(const llvs_version_info *version) {
+    print_short(version->id);
+    printf("  ");
+    print_time(version->timestamp);
+    printf("  ");
+    if (version->predecessor_count == 2) {
+        printf("merge of ");
+        print_short(version->predecessors[0]);
+        printf(" and ");
+        print_short(version->predecessors[1]);
+    } else {
+        printf("%-6.*s  ", (int)text_of(version, "device").size, (const char *)text_of(version, "device").data);
+        print_bytes(text_of(version, "note"));
+    }
+    printf("\n");
+}
+
+/* ---- exchange ---- */
+
+static void exchange(llvs_store *store, const char *shared) {
+    char url[PATH_SIZE + 8];
+    llvs_error *error;
+    llvs_exchange *folder;
+    llvs_exchange_result *result;
+    size_t retrieved, sent, i, problems;
+
+    snprintf(url, sizeof url, "file://%s", shared);
+    must(llvs_exchange_open(store, llvs_str(url), NULL, &folder, &error), error);
+
+    must(llvs_exchange_retrieve(folder, NULL, &result, &error), error);
+    llvs_exchange_result_retrieved(result, &retrieved);
+    problems = llvs_exchange_result_problem_count(result);
+    for (i = 0; i < problems; i++) {
+        const llvs_problem *problem = llvs_exchange_result_problem_at(result, i);
+        printf("laptop: a problem with ");
+        print_bytes(problem->name);
+        printf(": ");
+        print_bytes(problem->message);
+        printf("\n");
+    }
+    llvs_exchange_result_free(result);
+
+    must(llvs_exchange_send(folder, NULL, &result, &error), error);
+    llvs_exchange_result_sent(result, &sent);
+    llvs_exchange_result_free(result);
+    llvs_exchange_free(folder);
+    printf("laptop: retrieved %zu, sent %zu\n", retrieved, sent);
+}
+
+/* ---- edit ---- */
+
+static llvs_change set(const char *id, const char *text) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    change.kind = LLVS_CHANGE_UPDATE;
+    change.id = llvs_str(id);
+    change.data = llvs_str(text);
+    return change;
+}
+
+static void save(llvs_store *store, const llvs_change *changes, size_t count, const char *note) {
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_metadata_entry metadata[2];
+    llvs_version_list *head, *version;
+    llvs_error *error;
+    char json[200];
+
+    snprintf(json, sizeof json, "\"%s\"", note);
+    metadata[0].key = llvs_str("device");
+    metadata[0].value = llvs_str("\"laptop\"");
+    metadata[1].key = llvs_str("note");
+    metadata[1].value = llvs_str(json);
+    options.metadata = metadata;
+    options.metadata_count = 2;
+
+    must(llvs_store_most_recent_head(store, &head, &error), error);
+    if (!head) {
+        fprintf(stderr, "laptop: there is no message yet; exchange first\n");
+        exit(1);
+    }
+    must(llvs_store_make_version(store, llvs_version_list_at(head, 0)->id, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
+    printf("laptop: ");
+    print_version(llvs_version_list_at(version, 0));
+    llvs_version_list_free(version);
+    llvs_version_list_free(head);
+}
+
+/* ---- merge ---- */
+
+static const char *kind_of(llvs_fork_kind kind) {
+    switch (kind) {
+    case LLVS_FORK_TWICE_INSERTED: return "inserted on both sides";
+    case LLVS_FORK_TWICE_UPDATED: return "changed on both sides";
+    case LLVS_FORK_REMOVED_AND_UPDATED: return "removed on one side, changed on the other";
+    default: return "no conflict";
+    }
+}
+
+/* One side of a conflict: who wrote it, when and what. */
+static void print_side(llvs_store *store, llvs_bytes id, llvs_bytes stored_version) {
+    llvs_version_list *version;
+    llvs_buffer data;
+    llvs_error *error;
+    if (stored_version.size == 0) {
+        printf("      removed\n");
+        return;
+    }
+    must(llvs_store_version(store, stored_version, &version, &error), error);
+    must(llvs_store_value_by_reference(store, id, stored_version, &data, &error), error);
+    printf("      %.*s at ", (int)text_of(llvs_version_list_at(version, 0), "device").size,
+           (const char *)text_of(llvs_version_list_at(version, 0), "device").data);
+    print_time(llvs_version_list_at(version, 0)->timestamp);
+    printf(": \"%.*s\"\n", (int)data.size, (const char *)data.data);
+    llvs_buffer_dispose(&data);
+    llvs_version_list_free(version);
+}
+
+static double time_of(llvs_store *store, llvs_bytes id) {
+    llvs_version_list *version;
+    llvs_error *error;
+    double timestamp;
+    must(llvs_store_version(store, id, &version, &error), error);
+    timestamp = llvs_version_list_at(version, 0)->timestamp;
+    llvs_version_list_free(version);
+    return timestamp;
+}
+
+static bool is_ours(llvs_store *store, llvs_bytes id) {
+    llvs_version_list *version;
+    llvs_error *error;
+    bool ours;
+    must(llvs_store_version(store, id, &version, &error), error);
+    ours = equal(text_of(llvs_version_list_at(version, 0), "device"), llvs_str("laptop"));
+    llvs_version_list_free(version);
+    return ours;
+}
+
+/* An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them. */
+static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    llvs_store *store = llvs_merge_store(merge);
+    size_t i;
+    (void)payload;
+    (void)resolution;
+    (void)error;
+    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
+        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+        if (!fork->conflicting) continue;
+        printf("  conflict in ");
+        print_bytes(fork->id);
+        printf(", %s:\n", kind_of(fork->kind));
+        print_side(store, fork->id, fork->first);
+        print_side(store, fork->id, fork->second);
+        printf("      -> ");
+        if (fork->first.size == 0 || fork->second.size == 0) {
+            printf("the change wins: an update beats a removal\n");
+        } else {
+            /* Ties cannot happen here: the devices' saves are at least a millisecond apart. */
+            bool first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
+            printf("the %s's wins: it is the later change\n", is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
+        }
+    }
+    return LLVS_PASS;
+}
+
+static void merge(llvs_store *store) {
+    llvs_version_list *heads, *version;
+    llvs_arbiter *most_recent_change, *arbiter;
+    llvs_error *error;
+    must(llvs_store_heads(store, &heads, &error), error);
+    if (llvs_version_list_count(heads) < 2) {
+        printf("laptop: there is one head, nothing to merge\n");
+        llvs_version_list_free(heads);
+        return;
+    }
+    must(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &most_recent_change, &error), error);
+    must(llvs_arbiter_create(explain, NULL, NULL, most_recent_change, &arbiter, &error), error);
+    printf("laptop merges:\n");
+    must(llvs_store_merge(store, llvs_version_list_at(heads, 0)->id, llvs_version_list_at(heads, 1)->id, arbiter, NULL, &version, &error), error);
+    printf("laptop: ");
+    print_version(llvs_version_list_at(version, 0));
+    llvs_version_list_free(version);
+    llvs_version_list_free(heads);
+    llvs_arbiter_free(arbiter);
+    llvs_arbiter_free(most_recent_change);
+}
+
+/* ---- show ---- */
+
+static int lane_of(const llvs_bytes *lanes, int count, llvs_bytes id) {
+    int i;
+    for (i = 0; i < count; i++) {
+        if (equal(lanes[i], id)) return i;
+    }
+    return -1;
+}
+
+static void remove_lane(llvs_bytes *lanes, int *count, int index) {
+    memmove(lanes + index, lanes + index + 1, (size_t)(*count - index - 1) * sizeof *lanes);
+    *count -= 1;
+}
+
+/* The version graph, newest first. A lane waits for the version that it names. */
+static void print_graph(const llvs_version_info **versions, int count) {
+    llvs_bytes lanes[LANES];
+    int lane_count = 0, i, j;
+    for (i = 0; i < count; i++) {
+        const llvs_version_info *version = versions[i];
+        int lane = lane_of(lanes, lane_count, version->id);
+        if (lane < 0) {
+            lane = lane_count++;
+            lanes[lane] = version->id;
+        }
+        for (j = 0; j < lane_count; j++) printf(j == lane ? "* " : "| ");
+        print_version(version);
+        if (version->predecessor_count == 0) {
+            remove_lane(lanes, &lane_count, lane);
+        } else if (lane_of(lanes, lane_count, version->predecessors[0]) >= 0) {
+            for (j = 0; j < lane_count - 1; j++) printf(j + 1 == lane_count - 1 ? "|/" : "| ");
+            printf("\n");
+            remove_lane(lanes, &lane_count, lane);
+        } else {
+            lanes[lane] = version->predecessors[0];
+            if (version->predecessor_count == 2 && lane_count < LANES && lane_of(lanes, lane_count, version->predecessors[1]) < 0) {
+                for (j = 0; j < lane_count; j++) printf(j + 1 == lane_count ? "|\\" : "| ");
+                printf("\n");
+                lanes[lane_count++] = version->predecessors[1];
+            }
+        }
+    }
+}
+
+static void print_message(llvs_store *store, llvs_bytes at) {
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *values;
+    llvs_error *error;
+    size_t i;
+    range.prefix = llvs_str("message/");
+    must(llvs_store_enumerate(store, at, &range, &values, &error), error);
+    for (i = 0; i < llvs_value_list_count(values); i++) {
+        const llvs_value_info *value = llvs_value_list_at(values, i);
+        printf("    %-8s %s\n", (const char *)value->id.data + strlen("message/"), (const char *)value->data.data);
+    }
+    llvs_value_list_free(values);
+}
+
+static void show(llvs_store *store) {
+    const llvs_version_info *versions[VERSIONS];
+    llvs_history_cursor *cursor;
+    llvs_version_list *page;
+    llvs_error *error;
+    size_t i;
+    int count = 0;
+    must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
+    must(llvs_history_cursor_next(cursor, VERSIONS, &page, &error), error);
+    for (i = 0; i < llvs_version_list_count(page); i++) versions[count++] = llvs_version_list_at(page, i);
+
+    printf("The version graph, newest first:\n\n");
+    print_graph(versions, count);
+    printf("\nThe message at every version in time:\n");
+    while (count-- > 0) {
+        printf("\n  ");
+        print_version(versions[count]);
+        print_message(store, versions[count]->id);
+    }
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+}
+
+int main(int argc, char **argv) {
+    char path[PATH_SIZE], shared[PATH_SIZE];
+    llvs_store *store;
+    llvs_error *error;
+    const char *command = argc == 3 ? argv[2] : "";
+    llvs_change changes[2];
+
+    snprintf(path, sizeof path, "%s/laptop", argc == 3 ? argv[1] : "");
+    snprintf(shared, sizeof shared, "%s/shared", argc == 3 ? argv[1] : "");
+    if (argc != 3 || argv[1][0] != '/') {
+        fprintf(stderr, "usage: demo_laptop <folder, from the root> exchange|edit-1|edit-2|merge|show\n");
+        return 2;
+    }
+    must(llvs_store_open(llvs_str(path), NULL, &store, &error), error);
+    if (strcmp(command, "exchange") == 0) {
+        exchange(store, shared);
+    } else if (strcmp(command, "edit-1") == 0) {
+        changes[0] = set("message/subject", "Dinner on Saturday");
+        changes[1] = set("message/guests", "Ann and Bea");
+        save(store, changes, 2, "Move it to Saturday, invite guests");
+    } else if (strcmp(command, "edit-2") == 0) {
+        changes[0] = set("message/body", "Shall we meet at half past seven?");
+        changes[1] = set("message/ps", "Bring the photos and a cake.");
+        save(store, changes, 2, "Half an hour later, and a cake");
+    } else if (strcmp(command, "merge") == 0) {
+        merge(store);
+    } else if (strcmp(command, "show") == 0) {
+        show(store);
+    } else {
+        fprintf(stderr, "laptop: unknown command %s\n", command);
+        return 2;
+    }
+    must(llvs_store_close(store, &error), error);
+    llvs_store_free(store);
+    return 0;
+}

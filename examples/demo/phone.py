@@ -1,0 +1,151 @@
+"""The Message, the phone's side, in Python. (laptop.c is the laptop's; scripts/demo runs both in turn.)
+
+    phone.py <folder> write | exchange | edit-1 | edit-2 | merge | show
+
+<folder>/phone is the phone's own store, <folder>/shared what both devices can reach. Each command is a
+process of its own: all that lasts is in the store.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import llvs
+
+CONFLICTS = {
+    llvs.ForkKind.TWICE_INSERTED: "inserted on both sides",
+    llvs.ForkKind.TWICE_UPDATED: "changed on both sides",
+    llvs.ForkKind.REMOVED_AND_UPDATED: "removed on one side, changed on the other",
+}
+
+
+def clock(seconds_since_1970: float) -> str:
+    ms = int(seconds_since_1970 * 1000.0)
+    return f"{ms // 3600000 % 24:02}:{ms // 60000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"
+
+
+def line(version: llvs.Version) -> str:
+    """ "4F1D22A0  12:00:01.250  phone   Write the message" """
+    if len(version.predecessors) == 2:
+        what = "merge of " + " and ".join(p[:8] for p in version.predecessors)
+    else:
+        what = f"{version.metadata['device']:6}  {version.metadata['note']}"
+    return f"{version.id[:8]}  {clock(version.timestamp)}  {what}"
+
+
+def save(store: llvs.Store, note: str, **changes: object) -> None:
+    version = store.make_version(store.most_recent_head, metadata={"device": "phone", "note": note}, **changes)
+    print("phone:", line(version))
+
+
+def exchange(store: llvs.Store, shared: Path) -> None:
+    with llvs.Exchange(store, shared.as_uri()) as folder:
+        retrieved = folder.retrieve()
+        for problem in retrieved.problems:
+            print(f"phone: a problem with {problem.name}: {problem.reason}")
+        sent = folder.send()
+    print(f"phone: retrieved {len(retrieved.versions)}, sent {len(sent.versions)}")
+
+
+class Explaining:
+    """An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them."""
+
+    fallback = llvs.MostRecentChange()
+
+    def resolve(self, merge: llvs.Merge, store: llvs.Store) -> llvs.Pass:
+        for id, fork in merge.forks.conflicting.items():
+            print(f"  conflict in {id}, {CONFLICTS[fork.kind]}:")
+            for side in (fork.first, fork.second):
+                self.tell(store, side)
+            present = [side.stored_version for side in (fork.first, fork.second) if side]
+            if len(present) == 1:
+                print("      -> the change wins: an update beats a removal")
+            else:
+                winner = max(map(store.version, present), key=lambda version: version.timestamp)
+                print(f"      -> the {winner.metadata['device']}'s wins: it is the later change")
+        return llvs.PASS
+
+    def tell(self, store: llvs.Store, side: llvs.Reference | None) -> None:
+        """One side of a conflict: who wrote it, when and what."""
+        if side is None:
+            print("      removed")
+        else:
+            writer = store.version(side.stored_version)
+            text = store.value(side.id, at=side.stored_version).data.decode()
+            print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
+
+
+def merge(store: llvs.Store) -> None:
+    if len(store.heads) < 2:
+        print("phone: there is one head, nothing to merge")
+        return
+    print("phone merges:")
+    ours, theirs = store.heads
+    print("phone:", line(store.merge(ours, theirs, arbiter=Explaining())))
+
+
+def graph(versions: list[llvs.Version]) -> None:
+    """The version graph, newest first. A lane waits for the version that it names."""
+    lanes: list[str] = []
+    for version in versions:
+        if version.id not in lanes:
+            lanes.append(version.id)
+        lane = lanes.index(version.id)
+        print("".join("* " if i == lane else "| " for i in range(len(lanes))) + line(version))
+        if not version.predecessors:
+            del lanes[lane]
+        elif version.predecessors[0] in lanes:
+            print("| " * (len(lanes) - 2) + "|/")
+            del lanes[lane]
+        else:
+            lanes[lane] = version.predecessors[0]
+            if len(version.predecessors) == 2 and version.predecessors[1] not in lanes:
+                print("| " * (len(lanes) - 1) + "|\\")
+                lanes.append(version.predecessors[1])
+
+
+def message(state: Mapping[str, bytes]) -> None:
+    for id, text in state.items():
+        print(f"    {id.removeprefix('message/'):8} {text.decode()}")
+
+
+def show(store: llvs.Store) -> None:
+    versions = list(store.history())
+    print("The version graph, newest first:\n")
+    graph(versions)
+    print("\nThe message at every version in time:")
+    for version in reversed(versions):
+        print(f"\n  {line(version)}")
+        message(store.at(version).prefix("message/"))
+
+
+def main() -> None:
+    folder, command = Path(sys.argv[1]).absolute(), sys.argv[2]
+    with llvs.Store(folder / "phone") as store:
+        match command:
+            case "write":
+                text = {
+                    "message/subject": b"Dinner on Friday",
+                    "message/body": b"Shall we meet at seven?",
+                    "message/place": b"Luigi's",
+                    "message/ps": b"Bring the photos.",
+                }
+                save(store, "Write the message", insert=text)
+            case "exchange":
+                exchange(store, folder / "shared")
+            case "edit-1":
+                text = {"message/subject": b"Dinner on Sunday", "message/body": b"Shall we meet at eight?"}
+                save(store, "Sunday at eight, no photos", update=text, remove=["message/ps"])
+            case "edit-2":
+                save(store, "Another place", update={"message/place": b"The harbour grill"})
+            case "merge":
+                merge(store)
+            case "show":
+                show(store)
+            case _:
+                sys.exit(f"phone: unknown command {command}")
+
+
+main()

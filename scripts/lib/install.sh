@@ -1,0 +1,67 @@
+# Installs what the build and the tests need, as far as it is missing. See docs/dependencies.md for why each.
+
+# Debian package, and a command or a file that shows that it is there already.
+debian_packages=(
+    cmake make gcc g++ pkg-config libc6-dev
+    libsqlite3-dev zlib1g-dev libssl-dev libcmocka-dev
+    python3 python3-venv binutils
+)
+
+has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+require_swift() {
+    command -v swift >/dev/null || die "A Swift toolchain (6.1 or later) is needed to build the library, and \`swift\` is not on PATH.
+Install one from https://www.swift.org/install/linux and put its usr/bin on PATH. (Using the built library needs none.)"
+}
+
+install_missing() {
+    require_swift
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        # Not a Debian: nothing is installed here, only looked for.
+        local missing=()
+        for tool in cmake make cc c++ pkg-config python3 strip nm; do
+            command -v "$tool" >/dev/null || missing+=("$tool")
+        done
+        for header in sqlite3.h zlib.h openssl/sha.h cmocka.h; do
+            echo "#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <$header>" | cc -E - >/dev/null 2>&1 || missing+=("the C header <$header>")
+        done
+        python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=("Python's venv module")
+        [ ${#missing[@]} -eq 0 ] && return
+        printf 'Missing: %s\n' "${missing[@]}" >&2
+        die "This machine has no apt-get. Please install what is missing with its own package manager: cmake, make, a C and a
+C++ compiler, pkg-config, SQLite 3, zlib and OpenSSL with headers and libcrypto.a, cmocka, and Python 3.10 or later with venv.
+(Debian's names: ${debian_packages[*]})"
+    fi
+    local packages=()
+    for package in "${debian_packages[@]}"; do
+        has_package "$package" || packages+=("$package")
+    done
+    [ ${#packages[@]} -eq 0 ] && return
+    say "Installing ${packages[*]}"
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || die "Please run as root: apt-get install ${packages[*]}"
+        as_root=(sudo)
+    fi
+    local log="$logs/apt.log"
+    { "${as_root[@]}" apt-get update &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"; } >"$log" 2>&1 ||
+        { tail -n 20 "$log" >&2; die "apt-get could not install ${packages[*]} (whole output: $log)"; }
+}
+
+# A virtual environment with the tools of the Python tests, made anew when their list changes.
+make_venv() {
+    local wanted="$root/scripts/requirements.txt"
+    if ! cmp -s "$wanted" "$venv/requirements.txt"; then
+        say "Setting up Python tools in $venv"
+        rm -rf "$venv"
+        run_logged venv python3 -m venv "$venv"
+        run_logged pip "$python" -m pip install --disable-pip-version-check -r "$wanted"
+        cp "$wanted" "$venv/requirements.txt"
+    fi
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "Python 3.10 or later is needed; python3 is $("$python" --version)"
+}

@@ -1,0 +1,15 @@
+# The Python package in the tree, for suites that use it without installing it.
+package_parent="$(dirname "$(dirname "$(find bindings/python -name _lib.py -path '*/llvs/*' -not -path '*/build/*' | head -n 1)")")"
+
+# with_package <command>...: the package of the tree over the library of the build.
+with_package() { PYTHONPATH="$root/$package_parent" LLVS_LIBRARY="$library" "$@"; }
+
+# PATH without the folders that hold a Swift toolchain.
+path_without_swift() {
+    local folder result=
+    local IFS=:
+    for folder in $PATH; do
+        [ -x "$folder/swift" ] || [ -x "$folder/swiftc" ] || result="$result${result:+:}$folder"
+    done
+    printf '%s' "$result"
+}

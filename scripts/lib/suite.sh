@@ -1,0 +1,31 @@
+# For suites: checks that count themselves, and the report to scripts/test.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+checks_passed=0 checks_failed=0
+
+# report <passed> <failed>: once, as the last thing.
+report() {
+    echo "$1 $2" >"${LLVS_RESULT:-/dev/stdout}"
+    [ "$2" -eq 0 ] && [ "$1" -gt 0 ]
+}
+report_checks() { report "$checks_passed" "$checks_failed"; }
+
+# check <what> <command>...: counts as one test.
+check() {
+    local what="$1"; shift
+    if "$@"; then
+        echo "ok      $what"
+        checks_passed=$((checks_passed + 1))
+    else
+        echo "FAILED  $what: $*"
+        checks_failed=$((checks_failed + 1))
+    fi
+}
+
+# report_junit <file>...: the counts of JUnit result files; add `--cmocka` for ctest's, whose programs count their own tests.
+report_junit() {
+    local counts
+    counts="$(python3 scripts/lib/count_tests.py "$@")"
+    # shellcheck disable=SC2086
+    report $counts
+}
