@@ -26,7 +26,7 @@ import Testing
         let store = try memoryStore()
         let coordinator = try CoordinatorTests.coordinator(store, area: "callbacks \(VersionID.random())")
         let root = try #require(try coordinator.save(CoordinatorTests.change("k", "0")))
-        try store.set(["k": "1"], root)
+        _ = try store.set(["k": "1"], root)
         try coordinator.save(CoordinatorTests.change("k", "2"))
         struct Saving: MergeArbiter {
             let coordinator: StoreCoordinator
