@@ -632,7 +632,7 @@ typedef struct llvs_statistics {
     /** By this handle. */
     uint64_t syncs;
     uint64_t segments;
-    /** Bytes of caches in memory. */
+    /** Bytes that the history takes in memory; caches of values are bounded by the memory budget. */
     uint64_t memory_used;
 } llvs_statistics;
 #define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -972,7 +972,8 @@ LLVS_API llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, LLVS_OWNED llv
 /**
  * Resolves one merge. Since 0.1.
  *   thread     the one that merges; several at once when several merge
- *   re-entry   may call the library, the store included; no lock is held
+ *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
+ *              merging is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
  *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; below zero: the merge fails,
  *              stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
@@ -1179,7 +1180,8 @@ LLVS_API const llvs_snapshot_info *llvs_snapshot_get(LLVS_BORROWED const llvs_sn
 LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 
 /**
- * Writes a snapshot of the whole store into a directory: manifest.json and chunks of at most 5 MB. The manifest comes last.
+ * Writes a snapshot of the whole store into a directory, where an exchange with that folder finds it as well:
+ * snapshots/chunk-000 and so on, of at most 5 MB, and last snapshots/manifest.json.
  * @param directory  made when it is not there; UTF-8, without NUL
  * @param control    progress and cancellation; may be NULL
  * @param snapshot   its manifest; may be NULL
@@ -1190,8 +1192,8 @@ LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, 
                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
  * Restores a snapshot from a directory into a store that is empty or holds one version. All of it or nothing.
- * Errors: LLVS_ERROR_SNAPSHOT_MISSING, LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
+ * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
+ * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
  * Since 0.1.
  */
 LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
@@ -1320,7 +1322,8 @@ LLVS_API llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coor
 /**
  * Hears that the current version is another one. Since 0.1.
  *   thread     the one whose call moved it, after that call's work is done
- *   re-entry   may call the library, also to free its own observer
+ *   re-entry   may call the library, also to save, to merge and to free its own observer; an exchange or bootstrap of the same
+ *              coordinator is LLVS_ERROR_BUSY when one of those is what moved it
  *   pointers   live for the callback only
  *   result     none
  */

@@ -190,3 +190,75 @@ private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 }
+
+/// What is kept beside the records to open faster: never needed, never believed without looking.
+@Suite struct StoreCacheTests {
+    /// A store with enough versions to be worth a cache; what is at some of them.
+    static func fill(_ directory: String) throws -> [VersionID: [String: String]] {
+        let store = try StoreOnDiskTests.open(0, directory)
+        var states: [VersionID: [String: String]] = [:]
+        var head = try store.set(Dictionary(uniqueKeysWithValues: (0..<300).map { ("key \($0)", "first") }), nil)
+        let side = try store.makeVersion(basedOn: head.id, changes: [.insert(id("side"), data: bytes("s"))], id: VersionID("side_branch-1"))
+        for i in 0..<1_500 {
+            head = try store.set(["key \(i % 300)": "\(i)"], head, remove: i % 7 == 0 ? ["key \((i + 50) % 300)"] : [])
+            if i % 500 == 0 { states[head.id] = try store.state(head.id) }
+        }
+        head = try store.merge(head.id, with: side.id, arbiter: BuiltInArbiter.mostRecentChange)
+        states[head.id] = try store.state(head.id)
+        states[side.id] = try store.state(side.id)
+        try store.close()
+        return states
+    }
+
+    static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?) throws {
+        let store = try StoreOnDiskTests.open(0, directory)
+        if let fromCache { #expect((store.cachedVersions > 0) == fromCache) }
+        for (id, state) in states { #expect(try store.state(id) == state) }
+        #expect(try store.statistics().versions == 1_503 + UInt64(states.count - 5))
+        try store.close()
+    }
+
+    @Test func aStoreOpensFromItsCachesWithoutThemAndWithWrongOnes() throws {
+        try withTemporaryDirectory { directory in
+            var states = try Self.fill(directory)
+            try Self.check(directory, states, fromCache: true)
+            let caches = "\(directory)/store/cache"
+            let names = try System.names(in: caches).filter { !$0.hasPrefix(".") }
+            #expect(names.count == 2)
+            // Any byte flipped: detected, and all is read from the records.
+            for name in names {
+                let whole = try readFile("\(caches)/\(name)")
+                for offset in stride(from: 0, to: whole.count, by: max(1, whole.count / 12)) {
+                    var bytes = whole
+                    bytes[offset] ^= 0x10
+                    try writeFile("\(caches)/\(name)", bytes)
+                    try Self.check(directory, states, fromCache: nil)
+                }
+                try writeFile("\(caches)/\(name)", Array(whole.prefix(whole.count / 2)))
+                try Self.check(directory, states, fromCache: nil)
+                try writeFile("\(caches)/\(name)", whole)
+            }
+            try Self.check(directory, states, fromCache: true)
+            // What others add later is behind what the caches know.
+            let store = try StoreOnDiskTests.open(0, directory)
+            let more = try store.set(["more": "1"], store.mostRecentHead())
+            states[more.id] = try store.state(more.id)
+            try store.close()
+            try Self.check(directory, states, fromCache: true)
+            // A segment that went away: the caches are void.
+            let segments = try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") }
+            #expect(segments.count == 2)
+            for name in segments {
+                let path = "\(directory)/store/segments/\(name)"
+                try System.rename(path, "\(directory)/\(name)")
+                let store = try StoreOnDiskTests.open(0, directory)
+                let statistics = try store.statistics()
+                #expect(statistics.versions + statistics.pending < 1_504 && (store.cachedVersions == 0 || statistics.versions == 1_503))
+                try store.close()
+                try System.rename("\(directory)/\(name)", path)
+            }
+            TemporaryDirectory.remove(caches)
+            try Self.check(directory, states, fromCache: false)
+        }
+    }
+}

@@ -3,7 +3,8 @@
     extract_examples.py <folder> <document.md>...       fenced blocks marked c or python
     extract_examples.py --header <folder> <header.h>    the indented example in the header's first comment
 
-Files are named <document>-<number>.<c|py>. A C example without a main gets one around it.
+Files are named <document>-<number>.<c|py>, the document's folders included. A C example without a main gets
+one around it; a Python block that does not begin with an import is a fragment, and left out.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ def main(arguments: list[str]) -> None:
     folder = Path(arguments[0])
     for document in map(Path, arguments[1:]):
         counts = {"c": 0, "python": 0}
+        stem = str(document.with_suffix("")).replace("/", "-")
         for language, code in fenced_blocks(document.read_text()):
+            if language == "python" and not code.startswith(("import ", "from ")):
+                continue
             counts[language] += 1
-            name = f"{document.stem}-{counts[language]}{SUFFIXES[language]}"
+            name = f"{stem}-{counts[language]}{SUFFIXES[language]}"
             (folder / name).write_text(with_main(code) if language == "c" else code)
 
 

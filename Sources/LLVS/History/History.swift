@@ -76,6 +76,21 @@ final class History {
 
     // MARK: Changing
 
+    func reserve(_ count: Int) {
+        rows.reserveCapacity(count + count / 8)
+        table.reserve(count)
+    }
+
+    /// Replaces the segment numbers of all places by those of this process; false when one has none.
+    func renumberSegments(_ numbers: [UInt32]) -> Bool {
+        for i in rows.indices {
+            let old = Int(rows[i].place.segment)
+            guard old < numbers.count, numbers[old] != History.none else { return false }
+            rows[i].place.segment = numbers[old]
+        }
+        return true
+    }
+
     /// Adds a version as provisional. Its predecessors are in already.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,

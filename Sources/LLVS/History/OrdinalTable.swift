@@ -31,6 +31,14 @@ struct OrdinalTable {
         }
     }
 
+    /// Makes room in an empty table.
+    mutating func reserve(_ count: Int) {
+        guard used == 0 else { return }
+        var size = 64
+        while size * 3 < (count + count / 8 + 1) * 4 { size *= 2 }
+        slots = Array(repeating: .max, count: size)
+    }
+
     /// `hashOf` gives the hash of an ordinal that is in the table already.
     mutating func insert(_ ordinal: UInt32, hash: UInt64, hashOf: (UInt32) -> UInt64) {
         if (used + 1) * 4 > slots.count * 3 {

@@ -138,8 +138,10 @@ extension Store {
         case .remove, .preserveRemoval:
             return p == nil ? nil : q == nil ? .preserveRemoval(id) : .remove(id)
         case .preserve(let reference):
+            // What prevails on a side is there, and in the ancestry.
+            if let p, versionID(p.version) == reference.version { return nil }
+            if let q, versionID(q.version) == reference.version { return .preserve(reference) }
             let ordinal = try checkReference(key, reference.version)
-            if let p, p.version == ordinal { return nil }
             let inAncestry = lock.withRead {
                 [first, second].contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) }
             }

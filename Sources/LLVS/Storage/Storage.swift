@@ -30,6 +30,14 @@ public protocol Storage: AnyObject, Sendable {
     /// store drops repeats). A record still being written is left for a later call.
     func scan(_ found: (ScannedRecord) throws -> Void) throws
 
+    /// How far `scan` has come, for `resume` in a later process: opaque bytes, to be kept as a cache. Nil when the
+    /// storage cannot tell.
+    func scanMark() -> [UInt8]?
+    /// Before the first scan: takes up where the mark was made, so that `scan` reports what came later only. Answers
+    /// this process's segment number for each that places had then; nil, and nothing is taken up, when not all that
+    /// the mark stands for is there.
+    func resume(_ mark: [UInt8]) -> [UInt32]?
+
     /// Fills the buffer with the bytes of the record from `offset` on. Throws `.damaged` when the record
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -61,6 +69,11 @@ public protocol Storage: AnyObject, Sendable {
     /// Flushes, seals and lets go of everything. Later calls throw `.closed`. With `discarding` (after a
     /// fork) nothing is written, locked or flushed; descriptors are closed only.
     func close(discarding: Bool) throws
+}
+
+extension Storage {
+    public func scanMark() -> [UInt8]? { nil }
+    public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
 }
 
 /// Sixteen random bytes that name a value kept outside its record.

@@ -138,6 +138,8 @@ extension Store {
     /// Stores drafts, already provisional and in order, as one batch and makes them live.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
+        unpublished.begin()
+        defer { unpublished.end() }
         var records: [UInt8] = []
         var ends: [Int] = []
         var checksums: [UInt32] = []

@@ -161,6 +161,8 @@ extension Store {
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
         let ordinal = lock.withWrite { appendProvisional(draft) }
+        unpublished.begin()
+        defer { unpublished.end() }
         do {
             let replay = draft.first == History.none ? nil : try mapSlot(draft.first)
             let (place, checksum, root) = try encoders.with { encoder -> (RecordPlace, UInt32, MapNode?) in
@@ -207,6 +209,7 @@ extension Store {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
             guard let version = versions.last else { throw error }
+            unpublished.noteLost()
             for version in versions { inFlight.setUnconfirmed(version.id, version.timestamp) }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome

@@ -31,13 +31,17 @@ extension Store {
     /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
     /// all is read once more, with the choice known.
     func load() throws {
+        loadCaches()
         let choices = try scan(loading: true, choices: [:]).conflicts
         if !choices.isEmpty {
-            let places = knownPlaces
+            let places = lock.withRead {
+                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + knownPlaces
+            }
             lock.withWrite {
                 dag = History()
                 pending = PendingVersions()
                 loadedDeltas.removeAll()
+                checkpoint = nil
             }
             for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
         }

@@ -4,20 +4,23 @@ extension Store {
     func map(_ ordinal: UInt32) throws -> MapNode? { try mapSlot(ordinal).root }
 
     func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
-        if let slot = maps.slot(ordinal) { return slot }
+        if let slot = maps.slot(ordinal) ?? takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
         var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
         var base = MapCache.Slot(root: nil, replay: 0)
-        lock.withRead {
+        let checkpointed = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
                 let row = dag.rows[Int(at)]
                 chain.append((at, row.place, Int(row.changeCount)))
                 at = row.first
-                if at == History.none { break }
-                if let slot = maps.slot(at) { base = slot; break }
+                if at == History.none { return nil }
+                if let slot = maps.slot(at) { base = slot; return nil }
+                if let checkpoint, checkpoint.ordinal == at { return at }
             }
         }
+        // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
+        if let checkpointed { base = try takeCheckpoint(of: checkpointed) ?? mapSlot(checkpointed) }
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
@@ -44,7 +47,9 @@ extension Store {
     /// The effect of one version's record on the map of its first predecessor.
     private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
         if lock.withRead({ loadedDeltas.appendChanges(of: ordinal, to: &arena) }) { return }
+        let checksum = lock.withRead { dag.rows[Int(ordinal)].checksum }
         try forEachChange(place) { entry, header in
+            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
             switch entry.kind {
             case .insert, .update:
                 arena.append(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))

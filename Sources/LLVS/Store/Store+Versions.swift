@@ -14,7 +14,12 @@ extension Store {
         }
     }
 
-    func version(_ ordinal: UInt32) throws -> Version { try readHeader(place(of: ordinal)).version }
+    func version(_ ordinal: UInt32) throws -> Version {
+        let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
+        let header = try readHeader(place)
+        guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
+        return header.version
+    }
 
     func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
 

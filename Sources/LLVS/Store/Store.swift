@@ -36,6 +36,11 @@ public final class Store: @unchecked Sendable {
     var dag = History()
     var pending = PendingVersions()
     var loadedDeltas = LoadedDeltas()
+    /// The map that the caches hold, until it is asked for.
+    var checkpoint: (ordinal: UInt32, bytes: [UInt8])?
+    /// How many versions the caches know.
+    var cachedVersions = 0
+    var checkpointVersions = 0
     private var isClosed = false
     let maps: MapCache
     /// Held while the storage appends or scans.
@@ -43,6 +48,7 @@ public final class Store: @unchecked Sendable {
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder> { RecordEncoder() }
     let inFlight = InFlight()
+    let unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
     /// Records that a version could not be read from, and versions of one id that differ.
@@ -86,7 +92,10 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
-        try commitLock.withLock { try storage.close(discarding: false) }
+        try commitLock.withLock {
+            saveCaches()
+            try storage.close(discarding: false)
+        }
     }
 
     /// Lets go without writing anything or taking any lock: for the child of a fork.

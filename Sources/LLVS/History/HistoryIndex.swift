@@ -1,0 +1,94 @@
+/// The history as one run of bytes: a cache, so that opening a large store does not read every record.
+///
+///     index   = magic "LLVSHIX1" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///             · rows varint · row ...
+///     row     = version id · timestamp f64 · checksum u32 · value data size varint · changes varint
+///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
+///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
+///
+/// Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
+/// envelope carries the checksum.
+enum HistoryIndex {
+    private static let magic: UInt64 = 0x3158_4948_5356_4C4C
+
+    /// Nil when the history cannot be written down so.
+    static func encode(_ history: History, mark: [UInt8]) -> [UInt8]? {
+        var out = ByteWriter()
+        out.bytes.reserveCapacity(64 + mark.count + history.liveCount * 48)
+        out.integer(magic)
+        out.varint(UInt64(mark.count))
+        out.raw(mark)
+        out.varint(UInt64(history.branchNames.count))
+        for name in history.branchNames {
+            out.varint(UInt64(name.utf8.count))
+            out.raw(Array(name.utf8))
+        }
+        out.varint(UInt64(history.liveCount))
+        var numbers = [UInt32](repeating: History.none, count: history.rows.count)
+        var number: UInt32 = 0
+        var end: UInt64 = 0
+        for i in history.rows.indices where history.rows[i].state == .live {
+            let row = history.rows[i]
+            out.versionID(history.id(UInt32(truncatingIfNeeded: i)))
+            out.integer(row.timestamp.bitPattern)
+            out.integer(row.checksum)
+            out.varint(row.valueDataSize)
+            out.varint(UInt64(row.changeCount))
+            for predecessor in [row.first, row.second] {
+                if predecessor == History.none { out.varint(0); continue }
+                let known = numbers[Int(predecessor)]
+                guard known != History.none else { return nil }
+                out.varint(UInt64(number - known))
+            }
+            out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
+            out.varint(UInt64(row.place.segment))
+            let distance = Int64(bitPattern: row.place.offset &- end)
+            out.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
+            out.varint(row.place.length)
+            end = row.place.offset &+ row.place.length
+            numbers[i] = number
+            number += 1
+        }
+        return out.bytes
+    }
+
+    /// Calls `resume` with the storage's mark, which answers this process's numbers for its segments, and fills a
+    /// new history. Nil when the index is void.
+    static func decode(_ bytes: [UInt8], resume: ([UInt8]) -> [UInt32]?) -> History? {
+        bytes.withUnsafeBytes { raw in
+            var reader = ByteReader(raw)
+            guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining), let mark = reader.take(markSize),
+                  let branchCount = reader.count(atMost: reader.remaining) else { return nil }
+            var branches: [String] = []
+            for _ in 0..<branchCount {
+                guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size), Bytes.isValidUTF8(name) else { return nil }
+                branches.append(String(decoding: name, as: UTF8.self))
+            }
+            guard let count = reader.count(atMost: reader.remaining) else { return nil }
+            // Read all of it before the storage is told to go on behind it.
+            let history = History()
+            history.reserve(count)
+            var end: UInt64 = 0
+            for number in 0..<count {
+                guard let id = reader.versionID(), let timestamp = reader.integer(UInt64.self), Double(bitPattern: timestamp).isFinite,
+                      let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
+                      let changes = reader.count(atMost: Limits.changesPerVersion), let first = reader.count(atMost: number),
+                      let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
+                      let segment = reader.count(atMost: Int(UInt32.max - 1)), let zigzag = reader.varint(), let length = reader.varint(),
+                      length < UInt64(Int64.max), history.ordinal(of: id) == nil
+                else { return nil }
+                let offset = end &+ (zigzag >> 1 ^ (0 &- (zigzag & 1)))
+                guard offset < UInt64(Int64.max) else { return nil }
+                end = offset + length
+                let ordinal = history.append(
+                    id: id, timestamp: Double(bitPattern: timestamp), valueDataSize: valueDataSize,
+                    first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
+                    branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
+                    checksum: checksum, changeCount: changes)
+                history.publish(ordinal, place: RecordPlace(segment: UInt32(segment), offset: offset, length: length), checksum: checksum)
+            }
+            guard reader.remaining == 0, let segments = resume(Array(mark)), history.renumberSegments(segments) else { return nil }
+            return history
+        }
+    }
+}

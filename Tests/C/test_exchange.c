@@ -1,0 +1,452 @@
+/* Exchanges by folder, in memory and by a transport in C; bad input in the folder; cancelling; snapshots. */
+#include "support.h"
+
+#include <sys/stat.h>
+
+#include "array_transport.h"
+
+/* One place that two exchanges reach, of one of three kinds. */
+enum kind { FOLDER, MEMORY, HOST };
+typedef struct place { enum kind kind; char *directory; char url[1100]; array_area *area; } place;
+
+static place new_place(enum kind kind) {
+    static int number;
+    place p;
+    memset(&p, 0, sizeof p);
+    p.kind = kind;
+    if (kind == FOLDER) {
+        p.directory = new_directory();
+        snprintf(p.url, sizeof p.url, "file://%s", p.directory);
+    } else if (kind == MEMORY) {
+        snprintf(p.url, sizeof p.url, "memory:place-%d", ++number);
+    } else {
+        p.area = calloc(1, sizeof *p.area);
+        assert_non_null(p.area);
+    }
+    return p;
+}
+static void free_place(place *p) {
+    if (p->directory) remove_directory(p->directory);
+    if (p->area) area_free(p->area);
+}
+static llvs_exchange *exchange_with(llvs_store *store, place *p) {
+    llvs_exchange *exchange;
+    if (p->kind == HOST) {
+        llvs_transport_callbacks callbacks = array_transport_callbacks();
+        llvs_transport *transport;
+        OK(llvs_transport_create(llvs_str("array"), &callbacks, p->area, NULL, &transport, &error));
+        OK(llvs_exchange_open_transport(store, transport, NULL, &exchange, &error));
+        llvs_transport_free(transport);
+    } else {
+        OK(llvs_exchange_open(store, llvs_str(p->url), NULL, &exchange, &error));
+    }
+    return exchange;
+}
+static size_t sent(llvs_exchange *exchange) {
+    llvs_exchange_result *result;
+    size_t count, none;
+    OK(llvs_exchange_send(exchange, NULL, &result, &error));
+    assert_int_equal(llvs_exchange_result_problem_count(result), 0);
+    llvs_exchange_result_sent(result, &count);
+    llvs_exchange_result_retrieved(result, &none);
+    assert_int_equal(none, 0);
+    llvs_exchange_result_free(result);
+    return count;
+}
+static size_t retrieved(llvs_exchange *exchange) {
+    llvs_exchange_result *result;
+    size_t count;
+    OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
+    assert_int_equal(llvs_exchange_result_problem_count(result), 0);
+    llvs_exchange_result_retrieved(result, &count);
+    llvs_exchange_result_free(result);
+    return count;
+}
+
+static void versions_travel_both_ways(void **state) {
+    enum kind kind;
+    (void)state;
+    for (kind = FOLDER; kind <= HOST; kind++) {
+        place p = new_place(kind);
+        llvs_store *one = memory_store(), *two = memory_store();
+        llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
+        llvs_version_id a = save(one, NULL, insert("x", "1")), b, c;
+        llvs_version_list *list, *other;
+        b = save(one, &a, update("x", "\xE2\x82\xAC and more"));
+        assert_int_equal(sent(mine), 2);
+        assert_int_equal(sent(mine), 0);
+        assert_int_equal(retrieved(theirs), 2);
+        assert_int_equal(retrieved(theirs), 0);
+        value_is(two, &a, "x", "1");
+        value_is(two, &b, "x", "\xE2\x82\xAC and more");
+        OK(llvs_store_version(one, llvs_id(&b), &list, &error));
+        OK(llvs_store_version(two, llvs_id(&b), &other, &error));
+        assert_true(llvs_version_list_at(list, 0)->timestamp == llvs_version_list_at(other, 0)->timestamp);
+        llvs_version_list_free(list);
+        llvs_version_list_free(other);
+        c = save(two, &b, removal("x"));
+        assert_int_equal(sent(theirs), 1);
+        assert_int_equal(retrieved(mine), 1);
+        value_is(one, &c, "x", NULL);
+        llvs_exchange_free(mine);
+        llvs_exchange_free(theirs);
+        if (p.area) assert_int_equal(p.area->closes, 2);
+        llvs_store_free(one);
+        llvs_store_free(two);
+        free_place(&p);
+    }
+}
+
+/* Counts the progress calls; cancels at one of them. */
+typedef struct stopper { int calls, stop_at; llvs_status answer; } stopper;
+static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error **error) {
+    stopper *s = payload;
+    assert_int_equal(progress->struct_size, sizeof *progress);
+    assert_true(progress->stage >= LLVS_STAGE_LISTING && progress->stage <= LLVS_STAGE_VERIFYING);
+    assert_true(progress->total == 0 || progress->completed <= progress->total);
+    if (++s->calls != s->stop_at) return LLVS_OK;
+    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_make(11, llvs_str("enough"));
+    return s->answer;
+}
+
+static void cancelling_at_each_progress_call(void **state) {
+    enum kind kind;
+    (void)state;
+    for (kind = FOLDER; kind <= HOST; kind++) {
+        int direction;
+        for (direction = 0; direction < 2; direction++) {
+            int stop_at, most = 1;
+            for (stop_at = 1; stop_at <= most; stop_at++) {
+                place p = new_place(kind);
+                llvs_store *one = memory_store(), *two = memory_store();
+                llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
+                llvs_version_id last = save(one, NULL, insert("x", "0"));
+                llvs_control control = LLVS_CONTROL_INIT;
+                stopper s = { 0, 0, LLVS_ERROR_CANCELLED };
+                llvs_exchange_result *result;
+                llvs_verify_report *report;
+                int i;
+                for (i = 0; i < 5; i++) last = save(one, &last, update("x", "more"));
+                control.progress = stop;
+                control.payload = &s;
+                if (direction == 1) assert_int_equal(sent(mine), 6);
+                if (stop_at == 1) { /* how many calls there are */
+                    place dry = new_place(kind);
+                    llvs_exchange *count_here = direction == 0 ? exchange_with(one, &dry) : theirs;
+                    OK(direction == 0 ? llvs_exchange_send(count_here, &control, NULL, &error) : llvs_exchange_retrieve(count_here, &control, NULL, &error));
+                    most = s.calls;
+                    assert_true(most > 0);
+                    if (direction == 0) llvs_exchange_free(count_here);
+                    free_place(&dry);
+                    llvs_store_free(two);
+                    llvs_exchange_free(theirs);
+                    two = memory_store();
+                    theirs = exchange_with(two, &p);
+                    s.calls = 0;
+                }
+                s.stop_at = stop_at;
+                if (direction == 0) FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_send(mine, &control, &result, &error));
+                else FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_retrieve(theirs, &control, &result, &error));
+                assert_null(result);
+                OK(llvs_store_verify(two, NULL, &report, &error)); /* nothing partial */
+                assert_int_equal(llvs_verify_report_pending(report), 0);
+                assert_int_equal(llvs_verify_report_damage_count(report), 0);
+                llvs_verify_report_free(report);
+                sent(mine); /* and again, to the end */
+                retrieved(theirs);
+                value_is(two, &last, "x", "more");
+                llvs_exchange_free(mine);
+                llvs_exchange_free(theirs);
+                llvs_store_free(one);
+                llvs_store_free(two);
+                free_place(&p);
+            }
+        }
+    }
+}
+
+static void a_progress_callback_may_fail(void **state) {
+    place p = new_place(MEMORY);
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange = exchange_with(store, &p);
+    llvs_control control = LLVS_CONTROL_INIT;
+    stopper s = { 0, 1, LLVS_ERROR_USER };
+    llvs_error *error;
+    (void)state;
+    save(store, NULL, insert("x", "1"));
+    control.progress = stop;
+    control.payload = &s;
+    assert_int_equal(llvs_exchange_send(exchange, &control, NULL, &error), LLVS_ERROR_USER);
+    assert_true(llvs_error_user_code(error) == 11);
+    assert_string_equal(llvs_error_message(error), "enough");
+    llvs_error_free(error);
+    assert_int_equal(sent(exchange), 1);
+    llvs_exchange_free(exchange);
+    llvs_store_free(store);
+    free_place(&p);
+}
+
+static void a_failing_transport_surfaces(void **state) {
+    static const char *const callbacks[] = { "list", "fetch_versions", "fetch_changes", "send" };
+    place p = new_place(HOST);
+    llvs_store *one = memory_store(), *two = memory_store();
+    llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
+    size_t i;
+    (void)state;
+    save(one, NULL, insert("x", "1"));
+    assert_int_equal(sent(mine), 1);
+    save(one, NULL, insert("y", "1"));
+    for (i = 0; i < 4; i++) {
+        llvs_error *error;
+        p.area->failing = callbacks[i];
+        assert_int_equal(i == 3 ? llvs_exchange_send(mine, NULL, NULL, &error) : llvs_exchange_retrieve(theirs, NULL, NULL, &error), LLVS_ERROR_USER);
+        assert_true(llvs_error_user_code(error) == 7);
+        assert_string_equal(llvs_error_message(error), "the line is dead");
+        llvs_error_free(error);
+        assert_int_equal(version_count(two), 0);
+    }
+    p.area->failing = NULL;
+    assert_int_equal(sent(mine), 1);
+    assert_int_equal(retrieved(theirs), 2);
+    llvs_exchange_free(mine);
+    llvs_exchange_free(theirs);
+    llvs_store_free(one);
+    llvs_store_free(two);
+    free_place(&p);
+}
+
+static void a_transport_sees_the_token(void **state) {
+    place p = new_place(HOST);
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange = exchange_with(store, &p);
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_cancel_token *token;
+    (void)state;
+    save(store, NULL, insert("x", "1"));
+    OK(llvs_cancel_token_create(&token, &error));
+    control.token = token;
+    p.area->cancel_while_sending = token;
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_send(exchange, &control, NULL, &error));
+    assert_int_equal(p.area->sends, 1);
+    assert_int_equal(p.area->count, 0);
+    llvs_cancel_token_free(token);
+    llvs_exchange_free(exchange);
+    llvs_store_free(store);
+    free_place(&p);
+}
+
+static void a_transport_serves_one_exchange_and_keeps_state(void **state) {
+    llvs_transport_callbacks callbacks = array_transport_callbacks();
+    array_area *area = calloc(1, sizeof *area);
+    llvs_transport *transport;
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange, *second;
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_buffer data;
+    int freed = 0;
+    (void)state;
+    assert_non_null(area);
+    OK(llvs_transport_create(llvs_str("array"), &callbacks, area, NULL, &transport, &error));
+    options.restoration_state = llvs_str("where I was");
+    OK(llvs_exchange_open_transport(store, transport, &options, &exchange, &error));
+    OK(llvs_transport_state(transport, &data, &error));
+    assert_string_equal((char *)data.data, "where I was");
+    llvs_buffer_dispose(&data);
+    OK(llvs_transport_set_state(transport, llvs_str("further"), &error));
+    OK(llvs_exchange_restoration_state(exchange, &data, &error));
+    assert_string_equal((char *)data.data, "further");
+    llvs_buffer_dispose(&data);
+    FAILS_NAMING(LLVS_ERROR_BUSY, "array", llvs_exchange_open_transport(store, transport, NULL, &second, &error));
+    OK(llvs_exchange_close(exchange, &error));
+    OK(llvs_exchange_open_transport(store, transport, NULL, &second, &error));
+    OK(llvs_transport_notify(transport, &error)); /* nobody listens */
+    llvs_exchange_free(second);
+    llvs_exchange_free(exchange);
+    llvs_transport_free(transport);
+    area_free(area);
+    callbacks.snapshot_read = NULL;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_transport_create(LLVS_NONE, &callbacks, &freed, count_free, &transport, &error));
+    assert_int_equal(freed, 1);
+    llvs_store_free(store);
+}
+
+/* ---- bad input in the folder ---- */
+
+static const llvs_problem *problem_named(const llvs_exchange_result *result, const char *name) {
+    size_t i;
+    for (i = 0; i < llvs_exchange_result_problem_count(result); i++) {
+        const llvs_problem *problem = llvs_exchange_result_problem_at(result, i);
+        if (bytes_are(problem->name, name)) return problem;
+    }
+    return NULL;
+}
+
+#define VERSION(id, predecessors) "{\"version\":{\"identifier\":\"" id "\"," predecessors "\"timestamp\":700000000.5,\"metadata\":[]}}"
+#define AFTER(id) "\"predecessors\":{\"idOfFirst\":\"" id "\"},"
+#define CHANGES(base64) "[{\"insert\":{\"id\":\"x\",\"data\":\"" base64 "\"}}]"
+
+static void bad_files_cost_their_own_version_only(void **state) {
+    static const struct { const char *name, *version, *changes; llvs_status code; } files[] = {
+        { "GOOD", VERSION("GOOD", ""), CHANGES("aGVsbG8="), LLVS_OK },
+        { "AFTER-GOOD", VERSION("AFTER-GOOD", AFTER("GOOD")), "[]", LLVS_OK },
+        { "WITHOUT-CHANGES", VERSION("WITHOUT-CHANGES", ""), NULL, LLVS_ERROR_MISSING_CHANGES },
+        { "ORPHAN", VERSION("ORPHAN", AFTER("NOT-HERE")), "[]", LLVS_ERROR_MISSING_PREDECESSOR },
+        { "BAD-JSON", "{\"version\":{", "[]", LLVS_ERROR_INVALID_JSON },
+        { "BAD-BASE64", VERSION("BAD-BASE64", ""), CHANGES("a$b"), LLVS_ERROR_INVALID_BASE64 },
+        { "OTHER-NAME", VERSION("NAME", ""), "[]", LLVS_ERROR_IDENTIFIER_MISMATCH },
+        { "AFTER-BAD", VERSION("AFTER-BAD", AFTER("BAD-JSON")), "[]", LLVS_ERROR_MISSING_PREDECESSOR },
+    };
+    place p = new_place(FOLDER);
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange = exchange_with(store, &p);
+    llvs_exchange_result *result;
+    char path[1400];
+    size_t i, count;
+    int round;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", p.directory, i ? "changes" : "versions");
+        assert_true(mkdir(path, 0755) == 0 || access(path, W_OK) == 0);
+    }
+    for (i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/versions/%s", p.directory, files[i].name);
+        write_file(path, files[i].version);
+        snprintf(path, sizeof path, "%s/changes/%s", p.directory, files[i].name);
+        if (files[i].changes) write_file(path, files[i].changes);
+    }
+    snprintf(path, sizeof path, "%s/versions/.syncthing.GOOD.tmp", p.directory);
+    write_file(path, "{\"ver");
+    snprintf(path, sizeof path, "%s/versions/GOOD (conflicted copy)", p.directory);
+    write_file(path, "mine");
+    snprintf(path, sizeof path, "%s/changes/LONELY", p.directory);
+    write_file(path, "[]");
+    snprintf(path, sizeof path, "%s/versions/EMPTY", p.directory);
+    write_file(path, "");
+    for (round = 0; round < 2; round++) {
+        OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
+        llvs_exchange_result_retrieved(result, &count);
+        assert_int_equal(count, round == 0 ? 2 : 0);
+        for (i = 0; i < sizeof files / sizeof *files; i++) {
+            const llvs_problem *problem = problem_named(result, files[i].name);
+            if (files[i].code == LLVS_OK) { assert_null(problem); continue; }
+            if (!problem) fail_msg("no problem is named %s", files[i].name);
+            if (problem->code != files[i].code)
+                fail_msg("%s: expected %s, got %s", files[i].name, llvs_status_name(files[i].code), llvs_status_name(problem->code));
+            assert_true(problem->message.size > 0);
+        }
+        llvs_exchange_result_free(result);
+    }
+    {
+        llvs_version_id good;
+        memset(&good, 0, sizeof good);
+        good.size = 4;
+        memcpy(good.text, "GOOD", 4);
+        value_is(store, &good, "x", "hello");
+        save(store, &good, update("x", "mine"));
+    }
+    OK(llvs_exchange_send(exchange, NULL, NULL, &error)); /* problems do not keep it */
+    assert_int_equal(version_count(store), 3);
+    llvs_exchange_free(exchange);
+    llvs_store_free(store);
+    free_place(&p);
+}
+
+static void a_folder_that_is_gone_is_an_error(void **state) {
+    char *directory = new_directory(), *file = join(directory, "file"), *deep = join(directory, "a/b/c");
+    char url[1100];
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange;
+    (void)state;
+    write_file(file, "not a folder");
+    snprintf(url, sizeof url, "file://%s", file);
+    FAILS_NAMING(LLVS_ERROR_NOT_A_DIRECTORY, "file", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
+    snprintf(url, sizeof url, "file://%s", deep);
+    FAILS(LLVS_ERROR_NOT_FOUND, llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
+    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "a/b/c", llvs_store_import(store, llvs_str(deep), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_DIRECTORY, llvs_store_import(store, llvs_str(file), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_STORE, llvs_store_import(store, llvs_str(directory), NULL, NULL, &error));
+    llvs_store_free(store);
+    free(file);
+    free(deep);
+    remove_directory(directory);
+}
+
+/* ---- snapshots ---- */
+
+static void snapshots_bootstrap_a_store(void **state) {
+    enum kind kind;
+    (void)state;
+    for (kind = FOLDER; kind <= HOST; kind++) {
+        place p = new_place(kind);
+        llvs_store *one = memory_store(), *two = memory_store();
+        llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
+        llvs_version_id a = save(one, NULL, insert("x", "1")), b = save(one, &a, update("x", "2"));
+        llvs_snapshot *snapshot;
+        const llvs_snapshot_info *info;
+        OK(llvs_exchange_snapshot(theirs, &snapshot, &error));
+        assert_null(snapshot);
+        FAILS(LLVS_ERROR_SNAPSHOT_MISSING, llvs_exchange_restore_snapshot(theirs, NULL, NULL, &error));
+        OK(llvs_exchange_put_snapshot(mine, NULL, &snapshot, &error));
+        info = llvs_snapshot_get(snapshot);
+        assert_int_equal(info->struct_size, sizeof *info);
+        assert_int_equal(info->version_count, 2);
+        assert_true(info->chunk_count >= 1 && info->total_size > 0 && info->created_at > 1.7e9);
+        assert_true(same_id(info->latest_version, &b));
+        llvs_snapshot_free(snapshot);
+        OK(llvs_exchange_restore_snapshot(theirs, NULL, NULL, &error));
+        value_is(two, &a, "x", "1");
+        value_is(two, &b, "x", "2");
+        FAILS(LLVS_ERROR_STORE_NOT_EMPTY, llvs_exchange_restore_snapshot(theirs, NULL, NULL, &error));
+        llvs_exchange_free(mine);
+        llvs_exchange_free(theirs);
+        llvs_store_free(one);
+        llvs_store_free(two);
+        free_place(&p);
+    }
+}
+
+static void damaged_snapshots_leave_the_store_empty(void **state) {
+    char *directory = new_directory(), *chunk = join(directory, "snapshots/chunk-000"), *manifest = join(directory, "snapshots/manifest.json"), *nothing = join(directory, "nothing");
+    llvs_store *one = memory_store(), *two = memory_store();
+    FILE *file;
+    (void)state;
+    save(one, NULL, insert("x", "1"));
+    FAILS(LLVS_ERROR_NOT_FOUND, llvs_store_restore_snapshot(two, llvs_str(nothing), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_SNAPSHOT_MISSING, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    OK(llvs_store_write_snapshot(one, llvs_str(directory), NULL, NULL, &error));
+    file = fopen(chunk, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -3, SEEK_END), 0);
+    fputc('?', file);
+    fclose(file);
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    assert_int_equal(version_count(two), 0);
+    assert_int_equal(remove(chunk), 0);
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    write_file(manifest, "{");
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    assert_int_equal(version_count(two), 0);
+    OK(llvs_store_write_snapshot(one, llvs_str(directory), NULL, NULL, &error));
+    OK(llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    assert_int_equal(version_count(two), 1);
+    llvs_store_free(one);
+    llvs_store_free(two);
+    free(chunk); free(manifest); free(nothing);
+    remove_directory(directory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(versions_travel_both_ways),
+        cmocka_unit_test(cancelling_at_each_progress_call),
+        cmocka_unit_test(a_progress_callback_may_fail),
+        cmocka_unit_test(a_failing_transport_surfaces),
+        cmocka_unit_test(a_transport_sees_the_token),
+        cmocka_unit_test(a_transport_serves_one_exchange_and_keeps_state),
+        cmocka_unit_test(bad_files_cost_their_own_version_only),
+        cmocka_unit_test(a_folder_that_is_gone_is_an_error),
+        cmocka_unit_test(snapshots_bootstrap_a_store),
+        cmocka_unit_test(damaged_snapshots_leave_the_store_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

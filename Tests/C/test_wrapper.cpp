@@ -1,0 +1,127 @@
+// llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
+#include "llvs.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#define EXPECT(condition)                                                          \
+    do {                                                                           \
+        if (!(condition)) {                                                        \
+            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(1);                                                          \
+        }                                                                          \
+    } while (0)
+
+template <typename Body>
+static llvs_status code_of(Body body) {
+    try { body(); } catch (const llvs::Error &error) {
+        EXPECT(std::string(error.what()).size() > 0);
+        return error.code();
+    }
+    return LLVS_OK;
+}
+
+static void stores() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionOptions options;
+    options.branch = "draft";
+    options.metadata["author"] = "\"ann\"";
+    std::string bytes("\0binary\xFF", 8);
+    llvs::VersionID a = store.make_version("", {llvs::Change::insert("x", bytes), llvs::Change::insert("y/1", "1"), llvs::Change::insert("y/2", "")}, options);
+    llvs::VersionID b = store.make_version(a, {llvs::Change::update("x", "2"), llvs::Change::remove("y/1")});
+    EXPECT(store.value("x", a)->data == bytes);
+    EXPECT(store.value("x", b)->stored_version == b);
+    EXPECT(!store.value("absent", b));
+    EXPECT(store.version(a)->branch == std::optional<std::string>("draft"));
+    EXPECT(store.version(a)->metadata.at("author") == "\"ann\"");
+    EXPECT(!store.version("UNKNOWN"));
+    EXPECT(store.most_recent_head()->id == b && store.heads().size() == 1 && store.history().size() == 2);
+    EXPECT(store.is_ancestor(a, b) && !store.is_ancestor(b, a));
+    EXPECT(store.versions_of("x").size() == 2 && store.count(b) == 2);
+    std::string seen;
+    store.for_each(a, [&](llvs::Value value) { seen += value.id + ";"; }, "y/");
+    EXPECT(seen == "y/1;y/2;");
+    EXPECT(!store.values({"y/1", "x"}, b)[0] && store.values({"y/1", "x"}, b)[1]->data == "2");
+    std::vector<llvs::Change> differences = store.differences(a, b);
+    EXPECT(differences.size() == 2 && differences[0].kind == LLVS_CHANGE_UPDATE && differences[0].data == "2");
+    EXPECT(store.changes(b).size() == 2);
+    EXPECT(store.value("x", store.revert(b, b).id)->data == bytes);
+    EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
+    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN"); }
+    llvs::Store moved = std::move(store);
+    EXPECT(moved.heads().size() == 1);
+    EXPECT(code_of([&] { store.heads(); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    moved.close();
+    EXPECT(code_of([&] { moved.heads(); }) == LLVS_ERROR_CLOSED);
+}
+
+struct Thrown { int number; };
+
+static void merges() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
+    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")}), right = store.make_version(base, {llvs::Change::update("x", "R")});
+    EXPECT(store.merge_bases(left, right).at(0).id == base);
+    llvs::Arbiter thrower([](const llvs::Merge &) -> std::optional<std::vector<llvs::Change>> { throw Thrown{42}; });
+    int number = 0;
+    try { store.merge(left, right, thrower); } catch (const Thrown &thrown) { number = thrown.number; }
+    EXPECT(number == 42);
+    llvs::Arbiter nobody([](const llvs::Merge &) { return std::nullopt; });
+    EXPECT(code_of([&] { store.merge(left, right, nobody); }) == LLVS_ERROR_UNRESOLVED_CONFLICT);
+    EXPECT(store.history().size() == 3);
+    llvs::Arbiter ours = llvs::Arbiter::ours();
+    llvs::Arbiter joining([](const llvs::Merge &merge) -> std::optional<std::vector<llvs::Change>> {
+        std::vector<llvs::Change> changes;
+        for (std::size_t i = 0; i < merge.size(); i++) {
+            const llvs_fork &fork = merge.fork(i);
+            if (!fork.conflicting) continue;
+            changes.push_back(llvs::Change::update(llvs::detail::string(fork.id),
+                                                   merge.value(fork, LLVS_SIDE_FIRST).value_or("") + merge.value(fork, LLVS_SIDE_SECOND).value_or("")));
+        }
+        return changes;
+    }, &ours);
+    llvs::Version merged = store.merge(left, right, joining);
+    EXPECT(merged.predecessors.size() == 2 && store.value("x", merged.id)->data == "RL");
+    EXPECT(!store.merge_heads(merged.id));
+}
+
+static void exchanges() {
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    llvs::VersionID id = one.make_version("", {llvs::Change::insert("x", "1")});
+    llvs::Exchange mine(one, "memory:wrapper"), theirs(two, "memory:wrapper");
+    EXPECT(mine.send().sent == std::vector<llvs::VersionID>{id});
+    llvs::ExchangeResult result = theirs.retrieve();
+    EXPECT(result.retrieved == std::vector<llvs::VersionID>{id} && result.problems.empty());
+    EXPECT(two.value("x", id)->data == "1");
+    EXPECT(code_of([&] { llvs::Exchange(one, "nothing"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
+static void coordinators() {
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs_coordinator_options options = llvs::Coordinator::options();
+    options.store = &memory;
+    options.exchange_url = llvs_str("memory:wrapper-coordinators");
+    llvs::Coordinator one("", options), two("", options);
+    one.save({llvs::Change::insert("x", "1")});
+    one.exchange();
+    two.exchange();
+    EXPECT(two.value("x")->data == "1");
+    two.save({llvs::Change::update("x", "2")});
+    two.exchange();
+    one.exchange();
+    EXPECT(one.merge() && !one.merge());
+    EXPECT(one.value("x")->data == "2" && one.current_version() == two.current_version());
+    EXPECT(one.store().heads().size() == 1);
+    one.close();
+    EXPECT(code_of([&] { one.merge(); }) == LLVS_ERROR_CLOSED);
+}
+
+int main() {
+    stores();
+    merges();
+    exchanges();
+    coordinators();
+    return 0;
+}

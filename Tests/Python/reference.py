@@ -1,0 +1,383 @@
+"""What the store means, as plainly as it can be said: a reference model in pure Python, written from the semantics.
+
+Whole states are dicts, ancestors are sets, everything is computed anew: slow, and easy to check by reading. The tests compare the
+library with it on random histories, and the vectors in Tests/Vectors are made from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from dataclasses import dataclass, field
+from typing import Callable, Iterable, NamedTuple, Optional, Union
+
+#: A value id as UTF-8, which is how ids are compared and sorted.
+Id = bytes
+
+
+class Ref(NamedTuple):
+    """Which bytes: a value id and the version that stored them."""
+
+    id: Id
+    version: str
+
+
+@dataclass(frozen=True)
+class Set:
+    """Sets a value (insert and update are the same to a state; the label follows from the predecessor)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Preserve:
+    """Takes over what a version stored."""
+
+    version: str
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Removes a value."""
+
+
+@dataclass(frozen=True)
+class PreserveRemoval:
+    """Takes over a removal."""
+
+
+Change = Union[Set, Preserve, Remove, PreserveRemoval]
+State = dict[Id, str]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version. The timestamp is in seconds since 2001-01-01 UTC."""
+
+    id: str
+    predecessors: tuple[str, ...]
+    timestamp: float
+    changes: dict[Id, Change] = field(hash=False)
+    metadata: dict[bytes, bytes] = field(default_factory=dict, hash=False)
+
+
+class Fork(NamedTuple):
+    """How a value differs between two versions and their common ancestor."""
+
+    kind: str
+    side: Optional[str]
+    first: Optional[str]
+    second: Optional[str]
+    ancestor: Optional[str]
+
+    @property
+    def conflicting(self) -> bool:
+        return self.kind in ("twice_inserted", "twice_updated", "removed_and_updated")
+
+
+#: The state of a key at a base: the set of references (None: absent) that the bases hold, one unless they disagree.
+Base = tuple[Optional[str], ...]
+
+
+class Conflict(Exception):
+    """The arbiter left a conflict."""
+
+
+class History:
+    """All versions there are, and what follows from them."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, Version] = {}
+        self._states: dict[str, State] = {}
+        self._ancestors: dict[str, frozenset[str]] = {}
+
+    # Versions
+
+    def add(self, version: Version) -> None:
+        assert version.id not in self.versions or self.versions[version.id] == version, version.id
+        assert all(predecessor in self.versions for predecessor in version.predecessors)
+        self.versions[version.id] = version
+
+    def key(self, id: str) -> tuple[float, str]:
+        """Canonical order: "newer" is larger."""
+        return (self.versions[id].timestamp, id)
+
+    def ancestors(self, id: str) -> frozenset[str]:
+        """The version itself and all its ancestors."""
+        if id not in self._ancestors:
+            found, left = set(), [id]
+            while left:
+                next = left.pop()
+                if next not in found:
+                    found.add(next)
+                    left.extend(self.versions[next].predecessors)
+            self._ancestors[id] = frozenset(found)
+        return self._ancestors[id]
+
+    def is_ancestor(self, a: str, b: str) -> bool:
+        return a != b and a in self.ancestors(b)
+
+    def heads(self, known: Iterable[str]) -> list[str]:
+        """Versions without successors, newest first."""
+        known = set(known)
+        taken = {predecessor for id in known for predecessor in self.versions[id].predecessors}
+        return sorted(known - taken, key=self.key, reverse=True)
+
+    def best_common_ancestors(self, left: Iterable[str], right: Iterable[str]) -> list[str]:
+        """Newest first."""
+        a = frozenset().union(*(self.ancestors(id) for id in left))
+        b = frozenset().union(*(self.ancestors(id) for id in right))
+        common = a & b
+        best = [id for id in common if not any(self.is_ancestor(id, other) for other in common)]
+        return sorted(best, key=self.key, reverse=True)
+
+    def bases(self, a: str, b: str) -> list[str]:
+        return self.best_common_ancestors([a], [b])
+
+    # Values
+
+    def state(self, id: str) -> State:
+        """Which version's bytes prevail, by value id."""
+        chain = []
+        at: Optional[str] = id
+        while at is not None and at not in self._states:
+            chain.append(at)
+            at = self.versions[at].predecessors[0] if self.versions[at].predecessors else None
+        state = dict(self._states[at]) if at is not None else {}
+        for at in reversed(chain):
+            for key, change in self.versions[at].changes.items():
+                if isinstance(change, Set):
+                    state[key] = at
+                elif isinstance(change, Preserve):
+                    state[key] = change.version
+                else:
+                    state.pop(key, None)
+            self._states[at] = dict(state)
+        return dict(self._states[id])
+
+    def data(self, key: Id, version: str) -> bytes:
+        change = self.versions[version].changes[key]
+        assert isinstance(change, Set), (key, version)
+        return change.data
+
+    def values(self, id: str) -> dict[Id, bytes]:
+        return {key: self.data(key, version) for key, version in sorted(self.state(id).items())}
+
+    def difference(self, a: str, b: str) -> dict[Id, tuple[str, Optional[str]]]:
+        """What to apply to a's state to reach b's."""
+        old, new = self.state(a), self.state(b)
+        found: dict[Id, tuple[str, Optional[str]]] = {}
+        for key in sorted(old.keys() | new.keys()):
+            if key not in old:
+                found[key] = ("insert", new[key])
+            elif key not in new:
+                found[key] = ("remove", None)
+            elif old[key] != new[key]:
+                found[key] = ("update", new[key])
+        return found
+
+    # Merging
+
+    def _later(self, a: str, b: str) -> str:
+        return max(a, b, key=self.key)
+
+    def _fold(self, key: Id, versions: tuple[str, ...]) -> Base:
+        """What the virtual base of versions (newest first) holds for a key."""
+        if not versions:
+            return (None,)
+        held: Base = (self.state(versions[0]).get(key),)
+        for count in range(1, len(versions)):
+            other = self.state(versions[count]).get(key)
+            if len(held) > 1:
+                if other not in held:
+                    held += (other,)
+                continue
+            mine = held[0]
+            if mine == other:
+                continue
+            if mine is not None and other is not None and self.data(key, mine) == self.data(key, other):
+                held = (self._later(mine, other),)
+                continue
+            below = self._fold(key, tuple(self.best_common_ancestors(versions[:count], versions[count : count + 1])))
+            if mine in below and other not in below:
+                held = (other,)
+            elif other in below and mine not in below:
+                held = (mine,)
+            else:
+                held = (mine, other)
+        return held
+
+    def forks(self, first: str, second: str, bases: list[str]) -> tuple[dict[Id, Fork], dict[Id, str]]:
+        """The forks by id, and what the second side brings that is none: equal bytes stored later."""
+        x, y = self.state(first), self.state(second)
+        below: set[Id] = set()
+        for base in bases:
+            below |= self.state(base).keys()
+        forks: dict[Id, Fork] = {}
+        brought: dict[Id, str] = {}
+        for key in sorted(x.keys() | y.keys() | below):
+            p, q = x.get(key), y.get(key)
+            if p is None and q is None:
+                held = self._fold(key, tuple(bases))
+                if len(held) == 1 and held[0] is not None:
+                    forks[key] = Fork("twice_removed", None, None, None, held[0])
+                continue
+            if p == q:
+                continue
+            if p is not None and q is not None and self.data(key, p) == self.data(key, q):
+                if self._later(p, q) == q:
+                    brought[key] = q
+                continue
+            held = self._fold(key, tuple(bases))
+            if len(held) > 1 and (p in held) == (q in held):
+                kind = "twice_updated" if p is not None and q is not None else "removed_and_updated"
+                side = None if kind == "twice_updated" else "first" if p is None else "second"
+                forks[key] = Fork(kind, side, p, q, None)
+                continue
+            o = held[0] if len(held) == 1 else p if p in held else q
+            forks[key] = Fork(*self._classify(o, p, q), p, q, o)
+        return forks, brought
+
+    @staticmethod
+    def _classify(o: Optional[str], p: Optional[str], q: Optional[str]) -> tuple[str, Optional[str]]:
+        if o is None:
+            if p is not None and q is not None:
+                return "twice_inserted", None
+            return "inserted", "first" if p is not None else "second"
+        if q == o:
+            return ("removed" if p is None else "updated"), "first"
+        if p == o:
+            return ("removed" if q is None else "updated"), "second"
+        if p is None:
+            return "removed_and_updated", "first"
+        if q is None:
+            return "removed_and_updated", "second"
+        return "twice_updated", None
+
+    def _merges_only(self, bases: list[str], a: str, b: str) -> bool:
+        below = frozenset().union(*(self.ancestors(base) for base in bases))
+        return all(len(self.versions[id].predecessors) == 2 for id in (self.ancestors(a) | self.ancestors(b)) - below)
+
+    def merge(
+        self,
+        ours: str,
+        theirs: str,
+        arbiter: Union[str, Callable[[dict[Id, Fork]], dict[Id, Change]]] = "most_recent_change",
+        metadata: Optional[dict[bytes, bytes]] = None,
+    ) -> Version:
+        """The version that merging gives: one that is there already, or a new one, which is not added yet."""
+        if theirs in self.ancestors(ours):
+            return self.versions[ours]
+        if ours in self.ancestors(theirs):
+            return self.versions[theirs]
+        first, second = sorted((ours, theirs), key=self.key, reverse=True)
+        bases = self.bases(first, second)
+        x, y = self.state(first), self.state(second)
+        if x == y or (bases and self._merges_only(bases, first, second)):
+            return self._merge_version(first, second, {}, {})
+        forks, brought = self.forks(first, second, bases)
+        if callable(arbiter):
+            resolved = dict(arbiter(forks))
+        else:
+            resolved = self._resolve(arbiter, forks, first, ours)
+        for key, fork in forks.items():
+            if key in resolved:
+                continue
+            if fork.conflicting:
+                raise Conflict(key)
+            if fork.side == "second":
+                resolved[key] = Preserve(fork.second) if fork.second is not None else PreserveRemoval()
+        for key, version in brought.items():
+            resolved.setdefault(key, Preserve(version))
+        changes: dict[Id, Change] = {}
+        for key in sorted(resolved):
+            change = self._canonical(resolved[key], key, x.get(key), y.get(key))
+            if change is not None:
+                changes[key] = change
+        return self._merge_version(first, second, metadata or {}, changes)
+
+    def _resolve(self, arbiter: str, forks: dict[Id, Fork], first: str, ours: str) -> dict[Id, Change]:
+        resolved: dict[Id, Change] = {}
+        for key, fork in forks.items():
+            if not fork.conflicting:
+                continue
+            if arbiter == "most_recent_change":
+                winner = (
+                    self._later(fork.first, fork.second)
+                    if fork.first is not None and fork.second is not None
+                    else fork.first or fork.second
+                )
+            else:
+                wins_first = {"most_recent_branch": True, "ours": ours == first, "theirs": ours != first}[arbiter]
+                winner = fork.first if wins_first else fork.second
+            resolved[key] = Preserve(winner) if winner is not None else Remove()
+        return resolved
+
+    def _canonical(self, change: Change, key: Id, p: Optional[str], q: Optional[str]) -> Optional[Change]:
+        if isinstance(change, Set):
+            return None if p is not None and self.data(key, p) == change.data else change
+        if isinstance(change, Preserve):
+            return None if p == change.version else change
+        if p is None:
+            return None
+        return PreserveRemoval() if q is None else Remove()
+
+    def _merge_version(self, first: str, second: str, metadata: dict[bytes, bytes], changes: dict[Id, Change]) -> Version:
+        timestamp = self.versions[first].timestamp
+        later = timestamp + 1e-6
+        if not later > timestamp:
+            later = math.nextafter(timestamp, math.inf)
+        return Version(merge_id((first, second), metadata, changes), (first, second), later, changes, metadata)
+
+    def merge_heads(
+        self,
+        known: Iterable[str],
+        into: str,
+        arbiter: Union[str, Callable[[dict[Id, Fork]], dict[Id, Change]]] = "most_recent_change",
+        selected: Optional[Callable[[Version], bool]] = None,
+        metadata: Optional[dict[bytes, bytes]] = None,
+    ) -> tuple[str, list[Version]]:
+        """The resulting version, and the new versions on the way."""
+        chosen = [head for head in self.heads(known) if selected is None or selected(self.versions[head])]
+        if not any(into in self.ancestors(head) for head in chosen):
+            chosen.append(into)
+        chosen.sort(key=self.key, reverse=True)
+        result, new = chosen[0], []
+        for other in chosen[1:]:
+            theirs_has_target = into in self.ancestors(other) and into not in self.ancestors(result)
+            ours, theirs = (other, result) if theirs_has_target else (result, other)
+            merged = self.merge(ours, theirs, arbiter, metadata)
+            if merged.id not in self.versions:
+                self.add(merged)
+            if merged.id not in known:
+                new.append(merged)
+            result = merged.id
+        return result, new
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<H", len(data)) + data
+
+
+def merge_id(predecessors: tuple[str, ...], metadata: dict[bytes, bytes], changes: dict[Id, Change]) -> str:
+    """The id of a merge version: a UUID of version 8 from SHA-256 over what it says (docs/format.md)."""
+    hash = hashlib.sha256(b"llvs merge 1\0")
+    hash.update(struct.pack("<B", len(predecessors)) + b"".join(map(_text, predecessors)))
+    hash.update(struct.pack("<I", len(metadata)))
+    for key, value in sorted(metadata.items()):
+        hash.update(struct.pack("<I", len(key)) + key + struct.pack("<I", len(value)) + value)
+    hash.update(struct.pack("<I", len(changes)))
+    for id, change in sorted(changes.items()):
+        kind = {Set: 2, Remove: 3, Preserve: 4, PreserveRemoval: 5}[type(change)]
+        hash.update(struct.pack("<BH", kind, len(id)) + id)
+        if isinstance(change, Set):
+            hash.update(struct.pack("<Q", len(change.data)) + hashlib.sha256(change.data).digest())
+        elif isinstance(change, Preserve):
+            hash.update(_text(change.version))
+    digest = bytearray(hash.digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x80
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex().upper()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
