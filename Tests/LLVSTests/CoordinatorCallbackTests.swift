@@ -97,6 +97,6 @@ import Testing
         for i in 0..<20 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
         try coordinator.exchange()
         let replaced = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())
-        #expect(replaced.createdAt > 1 || count == "18446744073709551600")
+        #expect(replaced.createdAt > 1)
     }
 }
