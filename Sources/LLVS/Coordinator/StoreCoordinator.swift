@@ -6,7 +6,8 @@
 /// each at its own version.
 ///
 /// Threads: all methods may be called from any thread. Saves and merges are serialised, each on the one before;
-/// so are exchanges, beside them.
+/// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
+/// coordinator that called it: they get `.busy`.
 public final class StoreCoordinator: @unchecked Sendable {
     public struct Options: Sendable {
         public var store = Store.Options()
@@ -39,9 +40,9 @@ public final class StoreCoordinator: @unchecked Sendable {
     private let ownsStore: Bool
     private let options: Options
     /// Serialises saves and merges.
-    private let saveGate = CoordinatorGate()
-    private let exchangeGate = CoordinatorGate()
-    /// Where the save or merge inside the gate moved the current version to.
+    private let saveGate = SerialGate()
+    private let exchangeGate = SerialGate()
+    /// Where the call that is through `saveGate` moved the current version.
     private var moved: VersionID?
     /// Guards the fields below.
     private let lock = Lock()
@@ -108,7 +109,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         if id != EmptyRoot.id, try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
         }
-        try serialised("Moving the current version") { try move(to: id) }
+        try moving("Setting the current version") { try move(to: id) }
     }
 
     /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
@@ -121,21 +122,21 @@ public final class StoreCoordinator: @unchecked Sendable {
         set { lock.withLock { metadata = newValue } }
     }
 
+    /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
+    private func moving<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        var told: VersionID?
+        defer { if let told { observers.tell(told) } }
+        return try saveGate.run(what) {
+            defer { told = moved; moved = nil }
+            return try body()
+        }
+    }
+
     private func move(to id: VersionID) throws {
         guard lock.withLock({ current }) != id else { return }
         if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
         lock.withLock { current = id }
         moved = id
-    }
-
-    /// Runs saves and merges one at a time, and tells the observers when the next may begin: they may save themselves.
-    private func serialised<R>(_ what: String, _ body: () throws -> R) throws -> R {
-        let (result, destination) = try saveGate.run(what) {
-            moved = nil
-            return (try body(), moved)
-        }
-        if let destination { observers.tell(destination) }
-        return result
     }
 
     // MARK: Saving and reading
@@ -152,7 +153,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     @discardableResult
     public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
         guard !changes.isEmpty || !own.isEmpty else { return nil }
-        return try serialised("A save") {
+        return try moving("Saving") {
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
             var base = currentVersion
@@ -226,7 +227,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Throws: the first failure of a transport, after all exchanges had their turn.
     @discardableResult
     public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
-        try exchangeGate.run("An exchange") {
+        try exchangeGate.run("Exchanging") {
             var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
             var failure: (any Error)?
             for (name, exchange) in exchanges {
@@ -259,7 +260,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     @discardableResult
     private func adoptFirstContent() throws -> Bool {
         guard currentVersion == EmptyRoot.id else { return false }
-        return try serialised("Taking over the first content") {
+        return try moving("Taking up the first content") {
             guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return false }
             try move(to: head)
             return true
@@ -272,7 +273,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Bool {
         try store.reloadHistory()
         let adopted = try adoptFirstContent()
-        return try serialised("A merge") {
+        return try moving("Merging") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
             guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
@@ -306,7 +307,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Returns: whether there was a snapshot.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
-        try exchangeGate.run("A bootstrap") {
+        try exchangeGate.run("Restoring a snapshot") {
             for (_, exchange) in exchanges {
                 do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }

@@ -8,6 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from . import _abi, _callbacks, _constants as c, _structs
 from ._handle import Handle
+from ._signals import holding
 
 
 class Stage(enum.IntEnum):
@@ -101,11 +102,13 @@ class Control:
         self._struct.progress = ctypes.cast(_thunk, ctypes.c_void_p).value
 
     def __enter__(self) -> Any:
+        holding.__enter__()
         if self._token is not None:
             try:
                 self._struct.token = self._token._call.__enter__()
             except BaseException:
                 _callbacks.registry.pop(self._payload, None)
+                holding.__exit__()
                 raise
         return ctypes.byref(self._struct)
 
@@ -113,3 +116,4 @@ class Control:
         _callbacks.registry.pop(self._payload, None)
         if self._token is not None:
             self._token._call.__exit__()
+        holding.__exit__()

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Optional, Union
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
+from ._signals import holding
 from ._memory import BytesArray, Column, PathLike, as_bytes, copy, encode, path_bytes, text, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
@@ -49,6 +50,7 @@ class Coordinator(Handle):
     _release = "llvs_coordinator_free"
     _end = "llvs_coordinator_close"
     _exit_order = 3
+    _calls_back = True
 
     def __init__(
         self,
@@ -100,7 +102,8 @@ class Coordinator(Handle):
             for field, index in ((made.name, 0), (made.exchange_url, 1)):
                 if pieces.sizes[index]:
                     field.data, field.size = pieces.addresses[index], pieces.sizes[index]
-            lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
+            with holding:
+                lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
         finally:
             options.close()
             if decides is not None:
@@ -137,6 +140,7 @@ class Coordinator(Handle):
                 lib.llvs_coordinator_store(pointer, byref(store))
                 adopted = Store._adopt(store.value or 0, self._path)
                 adopted._warns = False  # type: ignore[misc]
+                adopted._calls_back = True
                 self._store = adopted
             return self._store
 

@@ -95,6 +95,7 @@ class Exchange(Handle):
     _release = "llvs_exchange_free"
     _end = "llvs_exchange_close"
     _exit_order = 5
+    _calls_back = True
 
     def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"") -> None:
         """Opens an exchange.

@@ -266,6 +266,7 @@ class ArbiterHandle(Handle):
 
     _release = "llvs_arbiter_free"
     _warns = False
+    _calls_back = True
 
     def __init__(self, arbiter: AnyArbiter, store: Callable[[], Store]) -> None:
         pointer = ctypes.c_void_p()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 from . import _abi, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
+from ._signals import holding
 from ._memory import BytesArray, Column, PathLike, copy, decode, encode, path_bytes, text, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
@@ -210,10 +211,12 @@ class Store(Handle):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
             pointer = ctypes.c_void_p()
-            lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
+            with holding:
+                lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
         finally:
             options.close()
         super().__init__(pointer.value or 0)
+        self._calls_back = isinstance(storage, Storage)
 
     @classmethod
     def _adopt(cls, pointer: int, path: str) -> Store:
