@@ -270,13 +270,13 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Folds heads into the current version and moves it there.
     /// - Returns: whether the current version changed.
     @discardableResult
-    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
+    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Bool {
         try store.reloadHistory()
         let adopted = try adoptFirstContent()
         return try moving("Merging") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
-            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return adopted }
+            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
             try move(to: merged.id)
             return true
         }
