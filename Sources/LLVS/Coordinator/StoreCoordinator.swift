@@ -274,7 +274,8 @@ public final class StoreCoordinator: @unchecked Sendable {
         do {
             if let last = try snapshots.manifest(), !last.isForeign {
                 let age = Clock.now() - last.createdAt
-                guard age >= 7 * 86_400, count >= last.versionCount + 20 else { return }
+                // What the manifest says may be anything.
+                guard age >= 7 * 86_400, last.versionCount > count || count - last.versionCount >= 20 else { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {
             Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")
