@@ -291,7 +291,8 @@ public final class StoreCoordinator: @unchecked Sendable {
         do {
             if let last = try snapshots.manifest(), !last.isForeign {
                 let age = Clock.now() - last.createdAt
-                let isDue = age >= 7 * 86_400 && count >= last.versionCount &+ 20
+                // What the manifest says may be anything.
+                let isDue = age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20)
                 if try !isDue && !snapshots.lacksChunks() { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {
