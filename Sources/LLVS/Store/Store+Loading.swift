@@ -214,15 +214,16 @@ extension Store {
 
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
-        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id) }) { return ordinal }
         // Also when this reload found nothing: another thread's may have, meanwhile.
         try reloadHistory()
-        return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
+        return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }
 
-    /// As `findOrdinal`, but an unknown version is an error.
-    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(id) else {
+    /// As `findOrdinal`, but an unknown version is an error; so is a staged one where something is to be built on it.
+    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, toBuildOn: Bool = false) throws -> UInt32 {
+        let found = try findOrdinal(id)
+        guard let ordinal = found, !toBuildOn || lock.withRead({ dag.rows[Int(ordinal)].state == .live }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
             throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
