@@ -39,8 +39,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     private let ownsStore: Bool
     private let options: Options
     /// Serialises saves and merges.
-    private let saveLock = Lock()
-    private let exchangeLock = Lock()
+    private let saveLock = SerialLock()
+    private let exchangeLock = SerialLock()
     /// Guards the fields below.
     private let lock = Lock()
     private var current: VersionID
@@ -106,7 +106,25 @@ public final class StoreCoordinator: @unchecked Sendable {
         if id != EmptyRoot.id, try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
         }
-        try saveLock.withLock { try move(to: id) }
+        try serialised("Moving the current version") {
+            guard currentVersion != id else { return }
+            try persist(id)
+            moved(to: id)
+        }
+    }
+
+    /// Runs one save or merge at a time. Observers are told when it is over: they may save, too.
+    private func serialised<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        try saveLock.acquire(for: what)
+        store.observers.hold()
+        observers.hold()
+        defer {
+            let made = store.observers.letGo(), moves = observers.letGo()
+            saveLock.release()
+            for ids in made { store.observers.tell(ids) }
+            for id in moves { observers.tell(id) }
+        }
+        return try body()
     }
 
     /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
@@ -118,11 +136,22 @@ public final class StoreCoordinator: @unchecked Sendable {
         set { lock.withLock { metadata = newValue } }
     }
 
-    private func move(to id: VersionID) throws {
-        guard lock.withLock({ current }) != id else { return }
+    private func persist(_ id: VersionID) throws {
         if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
+    }
+
+    private func moved(to id: VersionID) {
         lock.withLock { current = id }
         observers.tell(id)
+    }
+
+    /// Moves to a version that was just stored. That it could not be noted must not look as if it had not been.
+    private func move(to id: VersionID) {
+        guard currentVersion != id else { return }
+        do { try persist(id) } catch {
+            Log.write(.warning, "The current version of the coordinator \(options.name) could not be noted: \(StoreError.of(error).message) It is \(id) until the store is closed.")
+        }
+        moved(to: id)
     }
 
     // MARK: Saving and reading
@@ -139,7 +168,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     @discardableResult
     public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
         guard !changes.isEmpty || !own.isEmpty else { return nil }
-        return try saveLock.withLock {
+        return try serialised("Saving") {
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
             var base = currentVersion
@@ -154,7 +183,7 @@ public final class StoreCoordinator: @unchecked Sendable {
                 }
             }
             let version = try store.makeVersion(basedOn: base, borrowing: changes, metadata: all, id: nil)
-            if movesCurrent { try move(to: version.id) }
+            if movesCurrent { move(to: version.id) }
             return version
         }
     }
@@ -213,7 +242,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Throws: the first failure of a transport, after all exchanges had their turn.
     @discardableResult
     public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
-        try exchangeLock.withLock {
+        try exchangeLock.withLock(for: "Exchanging") {
             var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
             var failure: (any Error)?
             for (name, exchange) in exchanges {
@@ -245,8 +274,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Before the first save, content that arrived becomes the current version.
     private func adoptFirstContent() throws {
         guard currentVersion == EmptyRoot.id else { return }
-        try saveLock.withLock {
-            if currentVersion == EmptyRoot.id, let head = try startingVersion() { try move(to: head) }
+        try serialised("Taking up what arrived") {
+            if currentVersion == EmptyRoot.id, let head = try startingVersion() { move(to: head) }
         }
     }
 
@@ -256,11 +285,11 @@ public final class StoreCoordinator: @unchecked Sendable {
     public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
         try store.reloadHistory()
         try adoptFirstContent()
-        return try saveLock.withLock {
+        return try serialised("Merging") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
             guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return false }
-            try move(to: merged.id)
+            move(to: merged.id)
             return true
         }
     }
@@ -288,7 +317,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Returns: whether there was a snapshot.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
-        try exchangeLock.withLock {
+        try exchangeLock.withLock(for: "Restoring a snapshot") {
             for (_, exchange) in exchanges {
                 do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }

@@ -23,6 +23,38 @@ public final class Lock: @unchecked Sendable {
     }
 }
 
+/// A lock held while code of the host runs: a thread that comes back for it is told so, where it would wait for itself.
+final class SerialLock: @unchecked Sendable {
+    private let lock = Lock()
+    private let freed = Condition()
+    private var owner: pthread_t?
+
+    /// - Throws: `.busy` when this thread has it already.
+    func acquire(for what: String) throws {
+        let me = pthread_self()
+        lock.lock()
+        defer { lock.unlock() }
+        while let owner {
+            guard pthread_equal(owner, me) == 0 else {
+                throw StoreError(.busy, "\(what) is not possible from within an arbiter or a progress callback of the same coordinator: the call that made it goes on. Do it after that has returned.")
+            }
+            freed.wait(lock)
+        }
+        owner = me
+    }
+    func release() {
+        lock.lock()
+        owner = nil
+        freed.broadcast()
+        lock.unlock()
+    }
+    func withLock<R>(for what: String, _ body: () throws -> R) throws -> R {
+        try acquire(for: what)
+        defer { release() }
+        return try body()
+    }
+}
+
 /// A pthread condition, always waited on with one lock.
 public final class Condition: @unchecked Sendable {
     private let raw: UnsafeMutablePointer<pthread_cond_t>

@@ -45,6 +45,21 @@ final class Observers<Event>: @unchecked Sendable {
 
     private let lock = Lock()
     private var observations: [Observation] = []
+    /// Events of threads that hold a lock which callbacks may want.
+    private var held: [(thread: pthread_t, events: [Event])] = []
+
+    /// From now on what this thread has to tell waits for `letGo`.
+    func hold() { lock.withLock { held.append((pthread_self(), [])) } }
+
+    /// Ends the last `hold` of this thread. What is returned is to be told.
+    func letGo() -> [Event] {
+        lock.withLock { heldByThisThread().map { held.remove(at: $0).events } ?? [] }
+    }
+
+    private func heldByThisThread() -> Int? {
+        let me = pthread_self()
+        return held.lastIndex { pthread_equal($0.thread, me) != 0 }
+    }
 
     func add(_ call: @escaping @Sendable (Event) -> Void) -> any ExchangeObservation {
         let observation = Observation(call, self)
@@ -56,6 +71,12 @@ final class Observers<Event>: @unchecked Sendable {
         let current = lock.withLock { observations }
         guard !current.isEmpty else { return }
         let event = event()
+        let isHeld = lock.withLock { () -> Bool in
+            guard !held.isEmpty, let i = heldByThisThread() else { return false }
+            held[i].events.append(event)
+            return true
+        }
+        if isHeld { return }
         for observation in current { observation.run(event) }
     }
 
