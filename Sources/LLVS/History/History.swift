@@ -58,9 +58,12 @@ final class History {
         return table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
-    /// As `ordinal(of:)`, but a provisional version is found, too, when there is no live one.
+    /// As `ordinal(of:)`, but when there is no live version a step of a fold that goes on is found, too: its
+    /// arbiter may read it. Not one that is just being stored, which has no record to read yet.
     func ordinalIncludingProvisional(of id: VersionID) -> UInt32? {
-        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .provisional && self.id($0) == id }
+        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) {
+            rows[Int($0)].state == .provisional && rows[Int($0)].place.length > 0 && self.id($0) == id
+        }
     }
 
     /// A live version whose id differs from this one by case only.

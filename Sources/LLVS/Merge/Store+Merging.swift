@@ -12,7 +12,7 @@ extension Store {
     @discardableResult
     public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
         try checkOpen()
-        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        let x = try requireOrdinal(a, stored: true), y = try requireOrdinal(b, stored: true)
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
@@ -22,6 +22,7 @@ extension Store {
             return try withExtendedLifetime(changes) {
                 let recorded = recordChanges(changes)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: true) { return existing }
+                try checkUnconfirmed(version, recorded)
                 try commit(Draft(version: version, first: first, second: second, changes: recorded))
                 return version
             }
@@ -39,15 +40,19 @@ extension Store {
     @discardableResult
     public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata()) throws -> Version? {
         try checkOpen()
-        let target = try requireOrdinal(into)
+        let target = try requireOrdinal(into, stored: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
         var steps: [(ordinal: UInt32, version: Version, first: UInt32, second: UInt32, changes: [Value.Change])] = []
         var places: [RecordPlace] = []
-        var committed = false
+        // Steps that are not live in the end come to nothing. The maps made so far point into the provisional records.
+        func giveUpSteps() {
+            lock.withWrite { for step in steps where dag.rows[Int(step.ordinal)].state == .provisional { dag.drop(step.ordinal) } }
+            for step in steps { maps.drop(step.ordinal) }
+        }
         defer {
+            giveUpSteps()
             for place in places { provisional.remove(place) }
-            if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         var targetIsIn = result == target || lock.withRead { dag.isAncestor(target, of: result) }
         for next in candidates.dropFirst() {
@@ -57,7 +62,7 @@ extension Store {
             switch try prepareMerge(ours, theirs, arbiter: arbiter, metadata: metadata, relation: .any) {
             case .fastForward(let ordinal): result = ordinal
             case .version(let version, let first, let second, let changes):
-                if let existing = lock.withRead({ dag.ordinal(of: version.id) }) { result = existing; continue }
+                if let existing = try existingStep(version) { result = existing; continue }
                 let draft = Draft(version: version, first: first, second: second, changes: recordChanges(changes))
                 let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
                     try encoder.encode(version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
@@ -77,15 +82,28 @@ extension Store {
         try checkWritable("Merging heads")
         for id in steps.map(\.version.id).sorted() { inFlight.begin(id) }
         defer { for step in steps { inFlight.end(step.version.id) } }
-        try withExtendedLifetime(steps) {
-            let missing = steps.filter { step in lock.withRead { dag.ordinal(of: step.version.id) == nil } }
-            try store(missing.map { ($0.ordinal, Draft(version: $0.version, first: $0.first, second: $0.second, changes: recordChanges($0.changes))) })
-        }
-        committed = true
-        // The maps made so far point into the provisional records.
+        let resultID = versionID(result)
+        // Some may have been made by others while the arbiter worked: what builds on ours then builds on theirs.
+        var known: [UInt32: UInt32] = [:]
+        for step in steps { if let live = try existingStep(step.version) { known[step.ordinal] = live } }
+        let missing = steps.filter { known[$0.ordinal] == nil }
         for step in steps { maps.drop(step.ordinal) }
-        observers.tell(steps.map(\.version.id))
-        return steps.last?.version
+        try withExtendedLifetime(steps) {
+            try store(missing.map { ($0.ordinal, Draft(version: $0.version, first: $0.first, second: $0.second, changes: recordChanges($0.changes))) }, known: known)
+        }
+        giveUpSteps()
+        if !missing.isEmpty { tellAndAdmit(missing.map(\.version.id)) }
+        return try version(resultID)
+    }
+
+    /// The live version of a step's id.
+    /// - Throws: `.versionMismatch` when it is not a merge of these two: its state would not hold what they hold.
+    private func existingStep(_ version: Version) throws -> UInt32? {
+        guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
+        guard found.1 == version.predecessors else {
+            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for.", versionID: version.id.description)
+        }
+        return found.0
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.

@@ -21,28 +21,41 @@ extension Store {
         try checkWritable("Adding versions")
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
-        var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
+        var batch = Batch()
         do {
             for i in order {
                 do {
-                    guard let draft = try draft(for: received[i], beside: drafts) else { results[i] = .alreadyPresent; continue }
-                    drafts.append((i, lock.withWrite { appendProvisional(draft) }, draft))
+                    guard let draft = try draft(for: received[i], beside: batch) else { results[i] = .alreadyPresent; continue }
+                    batch.append(i, lock.withWrite { appendProvisional(draft) }, draft)
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
             }
-            try withExtendedLifetime(received) { try store(drafts.map { ($0.ordinal, $0.draft) }) }
         } catch {
-            lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
+            lock.withWrite { for item in batch.items { dag.drop(item.ordinal) } }
             throw error
         }
-        for draft in drafts { results[draft.index] = .added }
-        let ids = drafts.map(\.draft.version.id)
-        if !ids.isEmpty {
-            try admitWaiting(for: ids)
-            observers.tell(ids)
-        }
+        try withExtendedLifetime(received) { try store(batch.items.map { ($0.ordinal, $0.draft) }) }
+        for item in batch.items { results[item.index] = .added }
+        if !batch.items.isEmpty { tellAndAdmit(batch.items.map(\.draft.version.id)) }
         return results.map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
+    }
+
+    /// What will be stored as one. Versions of it build on each other, and on no other call's: those may yet fail.
+    private struct Batch {
+        typealias Item = (index: Int, ordinal: UInt32, draft: Draft)
+        private(set) var items: [Item] = []
+        private var places: [VersionID: Int] = [:]
+        private var folded: [VersionID: Int] = [:]
+
+        mutating func append(_ index: Int, _ ordinal: UInt32, _ draft: Draft) {
+            places[draft.version.id] = items.count
+            folded[draft.version.id.folded] = items.count
+            items.append((index, ordinal, draft))
+        }
+        subscript(id: VersionID) -> Item? { places[id].map { items[$0] } }
+        /// The version whose id equals this one but for case.
+        func folded(_ id: VersionID) -> Item? { folded[id.folded].map { items[$0] } }
     }
 
     private static func isProblem(_ code: StoreError.Code) -> Bool {
@@ -77,7 +90,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]) throws -> Draft? {
+    private func draft(for received: ReceivedVersion, beside batch: Batch) throws -> Draft? {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
@@ -100,34 +113,50 @@ extension Store {
                 throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
             }
         }
+        if version.id == EmptyRoot.id, identityDigest(version, sorted) != identityDigest(EmptyRoot.version, []) { throw Store.isTheEmptyRoot }
+        if let other = batch.folded(version.id) {
+            guard other.draft.version.id == version.id else {
+                throw StoreError(.invalidVersionID, "The version id \(version.id) differs from \(other.draft.version.id) by case only; both came at once.", versionID: version.id.description)
+            }
+            guard identityDigest(other.draft.version, other.draft.changes) == identityDigest(version, sorted) else {
+                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ.", versionID: version.id.description)
+            }
+            return nil
+        }
         if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
-        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id) }
+        try checkUnconfirmed(version, sorted)
+        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, batch) }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
-            let ordinal = try knownOrdinal(stored, for: version.id)
+            let ordinal = try knownOrdinal(stored, for: version.id, batch)
             let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
-            try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
+            try checkStored(change.id, ordinal, stored, for: version.id, beside: batch)
         }
         var recorded = version
         recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
         return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
     }
 
-    private func knownOrdinal(_ id: VersionID, for version: VersionID) throws -> UInt32 {
-        if let ordinal = lock.withRead({ dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+    private func knownOrdinal(_ id: VersionID, for version: VersionID, _ batch: Batch) throws -> UInt32 {
+        if let ordinal = batch[id]?.ordinal ?? lock.withRead({ dag.ordinal(of: id) }) { return ordinal }
         throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here.", versionID: id.description)
     }
 
     /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
     private func checkStored(
-        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]
+        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside batch: Batch
     ) throws {
         let kind: Value.Change.Kind?
-        if let other = others.last(where: { $0.ordinal == ordinal }) {
-            kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
+        if let changes = batch[stored]?.draft.changes {
+            var low = 0, high = changes.count
+            while low < high {
+                let middle = (low + high) / 2
+                if Bytes.compare(changes[middle].id, id) < 0 { low = middle + 1 } else { high = middle }
+            }
+            kind = low < changes.count && Bytes.equal(changes[low].id, id) ? changes[low].kind : nil
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
         }
@@ -136,8 +165,17 @@ extension Store {
         }
     }
 
-    /// Stores drafts, already provisional and in order, as one batch and makes them live.
-    func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
+    /// Stores drafts, already provisional and in order, as one batch and makes them live; on an error all are
+    /// given up. `known`: provisional versions that drafts build on, and the live ones that they turned out to be.
+    func store(_ drafts: [(ordinal: UInt32, draft: Draft)], known: [UInt32: UInt32] = [:]) throws {
+        do { try storeKeepingProvisional(drafts, known) } catch {
+            lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
+            throw error
+        }
+        for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
+    }
+
+    private func storeKeepingProvisional(_ drafts: [(ordinal: UInt32, draft: Draft)], _ known: [UInt32: UInt32]) throws {
         guard !drafts.isEmpty else { return }
         var records: [UInt8] = []
         var ends: [Int] = []
@@ -162,10 +200,10 @@ extension Store {
             }
         }
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
-        try makeDurable(drafts.map(\.draft.version))
+        try makeDurable(drafts.map(\.draft))
         lock.withWrite {
             // A scan may have met the same version meanwhile, made by another process: then theirs stands.
-            var replaced: [UInt32: UInt32] = [:]
+            var replaced = known
             for (i, item) in drafts.enumerated() {
                 if let theirs = dag.ordinal(of: item.draft.version.id) {
                     replaced[item.ordinal] = theirs
@@ -179,8 +217,9 @@ extension Store {
     }
 
     /// Versions that were pending for these.
-    private func admitWaiting(for ids: [VersionID]) throws {
-        var waiting = lock.withWrite { ids.flatMap { pending.take(waitingFor: $0) } }
-        while let record = waiting.popLast() { _ = try admit(record) }
+    func admitWaiting(for ids: [VersionID]) -> [VersionID] {
+        guard lock.withRead({ pending.count > 0 }) else { return [] }
+        let waiting = lock.withWrite { ids.flatMap { pending.take(waitingFor: $0) } }
+        return waiting.reversed().flatMap(admit)
     }
 }

@@ -20,12 +20,13 @@ extension Store {
     @discardableResult
     public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata: Metadata, id: VersionID?) throws -> Version {
         try checkWritable("Making a version")
+        guard id != EmptyRoot.id else { throw Store.isTheEmptyRoot }
         let sorted = try sortedAndChecked(changes)
         var first = History.none
         var isFirstSave = false
         if let predecessor {
-            isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
-            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor) }
+            isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor, stored: true) == nil
+            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, stored: true) }
         }
         let (recorded, kept) = try effective(sorted, on: first)
         return try withExtendedLifetime(kept) {
@@ -36,7 +37,8 @@ extension Store {
             var version = Version(
                 id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
             if id != nil, let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
-            version.timestamp = inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
+            version.timestamp = inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
+            try checkUnconfirmed(version, recorded)
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
@@ -123,12 +125,29 @@ extension Store {
         return ordinal
     }
 
+    static let isTheEmptyRoot = StoreError(
+        .versionMismatch, "The version id \(EmptyRoot.id) is that of the empty root, which is the same everywhere. Choose another.", versionID: EmptyRoot.id.description)
+
+    /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
+    /// the very same may be made, or there would be two.
+    func checkUnconfirmed(_ version: Version, _ changes: [RecordChange]) throws {
+        guard let unconfirmed = inFlight.unconfirmed(version.id), unconfirmed.digest != identityDigest(version, changes) else { return }
+        throw StoreError(
+            .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
+            versionID: version.id.description)
+    }
+
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: [RecordChange], comparingTimestamp: Bool) throws -> Version? {
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
             if let twin = lock.withRead({ dag.caseTwin(of: wanted.id) }) {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
+            }
+            // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
+               digest != identityDigest(wanted, changes) {
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
             }
             return nil
         }
@@ -163,7 +182,7 @@ extension Store {
                 let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingProvisional(of: id) } }
                 return (place, encoder.checksum, MapNode.applying(changes[...], to: replay?.root))
             }
-            try makeDurable([draft.version])
+            try makeDurable([draft])
             maps.store(ordinal, root, changes: draft.changes.count, replayBehind: replay?.replay ?? 0)
             lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
         } catch {
@@ -171,7 +190,14 @@ extension Store {
             maps.drop(ordinal)
             throw error
         }
-        observers.tell([draft.version.id])
+        inFlight.confirm(draft.version.id)
+        tellAndAdmit([draft.version.id])
+    }
+
+    /// Takes in those that were pending for versions just made, and tells the observers of all.
+    func tellAndAdmit(_ ids: [VersionID]) {
+        let admitted = admitWaiting(for: ids)
+        observers.tell(ids + admitted)
     }
 
     /// The caller holds the lock for writing.
@@ -184,18 +210,18 @@ extension Store {
 
     /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
     func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
     }
 
     /// Waits for the disk, when the durability asks for it.
-    func makeDurable(_ versions: [Version]) throws {
+    func makeDurable(_ drafts: [Draft]) throws {
         guard durability == .full else { return }
         let ticket = gate.ticket()
         do {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
-            guard let version = versions.last else { throw error }
-            for version in versions { inFlight.setUnconfirmed(version.id, version.timestamp) }
+            guard let version = drafts.last?.version else { throw error }
+            for draft in drafts { inFlight.setUnconfirmed(draft.version.id, draft.version.timestamp, identityDigest(draft.version, draft.changes)) }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
             error.versionID = version.id.description
@@ -218,10 +244,7 @@ extension Store {
             draft.first = rootOrdinal
             return (rootOrdinal, appendProvisional(draft))
         }
-        do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
-            lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
-            throw error
-        }
-        observers.tell([EmptyRoot.id, draft.version.id])
+        try store([(rootOrdinal, root), (ordinal, draft)])
+        tellAndAdmit([EmptyRoot.id, draft.version.id])
     }
 }

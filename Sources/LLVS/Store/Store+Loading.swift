@@ -65,7 +65,7 @@ extension Store {
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             let retry = lock.withWrite { pending.takeWaitingForBlobs() }
-            for record in retry { added += try admit(record) }
+            for record in retry { added += admit(record) }
             return (added, conflicts)
         }
     }
@@ -103,7 +103,7 @@ extension Store {
             let prevailing = try prevailingRecord(header.id, known.place, place)
             return ([], loading && prevailing != known.place ? (header.id, place) : nil)
         }
-        return (try admit(PendingVersions.Record(place: place, header: header)), nil)
+        return (admit(PendingVersions.Record(place: place, header: header)), nil)
     }
 
     /// Whether two records of one length are the same, byte by byte: their header checksums say nothing of the
@@ -147,7 +147,7 @@ extension Store {
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
-    func admit(_ first: PendingVersions.Record) throws -> [VersionID] {
+    func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
         while let record = work.popLast() {
@@ -186,16 +186,19 @@ extension Store {
     }
 
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
-    func findOrdinal(_ id: VersionID) throws -> UInt32? {
-        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+    /// - Parameter stored: leaves out the steps of a fold, which may yet come to nothing: what is written must
+    ///   build on stored versions only.
+    func findOrdinal(_ id: VersionID, stored: Bool = false) throws -> UInt32? {
+        func known() -> UInt32? { stored ? dag.ordinal(of: id) : dag.ordinalIncludingProvisional(of: id) }
+        if let ordinal = try lock.withRead({ try checkOpenLocked(); return known() }) { return ordinal }
         // Also when this reload found nothing: another thread's may have, meanwhile.
         try reloadHistory()
-        return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
+        return lock.withRead { known() }
     }
 
     /// As `findOrdinal`, but an unknown version is an error.
-    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(id) else {
+    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, stored: Bool = false) throws -> UInt32 {
+        guard let ordinal = try findOrdinal(id, stored: stored) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
             throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
