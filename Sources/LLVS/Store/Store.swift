@@ -42,11 +42,13 @@ public final class Store: @unchecked Sendable {
     var cachedVersions = 0
     var checkpointVersions = 0
     private var isClosed = false
+    /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
+    private var isDiscarded = false
     let maps: MapCache
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
-    let encoders = Pool<RecordEncoder> { RecordEncoder() }
+    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
     let unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
@@ -87,6 +89,7 @@ public final class Store: @unchecked Sendable {
 
     /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {
+        if isDiscarded { return }
         let first = lock.withWrite { () -> Bool in
             defer { isClosed = true }
             return !isClosed
@@ -100,6 +103,7 @@ public final class Store: @unchecked Sendable {
 
     /// Lets go without writing anything or taking any lock: for the child of a fork.
     public func discard() {
+        isDiscarded = true
         isClosed = true
         try? storage.close(discarding: true)
     }
