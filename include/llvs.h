@@ -1025,8 +1025,10 @@ typedef struct llvs_merge_options {
     /** Of the new version. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored. */
+    const llvs_control *control;
 } llvs_merge_options;
-#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_MERGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_merge_options_init(LLVS_BORROWED llvs_merge_options *options, size_t struct_size);
 
@@ -1047,7 +1049,7 @@ LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_byte
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
- * Errors: as llvs_store_merge. Since 0.1.
+ * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Since 0.1.
  */
 LLVS_API llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into, LLVS_BORROWED llvs_arbiter *arbiter,
                                             LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
@@ -1510,7 +1512,7 @@ LLVS_LAYOUT(llvs_damage, 64);
 LLVS_LAYOUT(llvs_version_options, 56);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
-LLVS_LAYOUT(llvs_merge_options, 48);
+LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_snapshot_info, 80);

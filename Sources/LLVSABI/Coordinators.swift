@@ -189,7 +189,7 @@ public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: Uns
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata)
+        let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata, settings.control)
         changed?.pointee = moved
     }
 }

@@ -26,7 +26,7 @@ import Testing
         let store = try memoryStore()
         let coordinator = try CoordinatorTests.coordinator(store, area: "callbacks \(VersionID.random())")
         let root = try #require(try coordinator.save(CoordinatorTests.change("k", "0")))
-        try store.set(["k": "1"], root)
+        _ = try store.set(["k": "1"], root)
         try coordinator.save(CoordinatorTests.change("k", "2"))
         struct Saving: MergeArbiter {
             let coordinator: StoreCoordinator
@@ -84,5 +84,19 @@ import Testing
         try area.deleteSnapshotFile("chunk-000")
         try coordinator.exchange()
         #expect(try area.readSnapshotFile("manifest.json") != put && area.readSnapshotFile("chunk-000") != nil)
+    }
+
+    /// What a manifest claims is somebody else's word.
+    @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(_ count: String) throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(area)
+        let manifest = "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
+        try area.writeSnapshotFile("manifest.json", bytes(manifest))
+        try coordinator.exchange()
+        #expect(try area.readSnapshotFile("manifest.json") != nil)
+        for i in 0..<20 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
+        try coordinator.exchange()
+        let replaced = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())
+        #expect(replaced.createdAt > 1)
     }
 }

@@ -270,13 +270,13 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Folds heads into the current version and moves it there.
     /// - Returns: whether the current version changed.
     @discardableResult
-    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
+    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Bool {
         try store.reloadHistory()
         let adopted = try adoptFirstContent()
         return try moving("Merging") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
-            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return adopted }
+            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
             try move(to: merged.id)
             return true
         }
@@ -291,7 +291,8 @@ public final class StoreCoordinator: @unchecked Sendable {
         do {
             if let last = try snapshots.manifest(), !last.isForeign {
                 let age = Clock.now() - last.createdAt
-                let isDue = age >= 7 * 86_400 && count >= last.versionCount &+ 20
+                // What the manifest says may be anything.
+                let isDue = age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20)
                 if try !isDue && !snapshots.lacksChunks() { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {

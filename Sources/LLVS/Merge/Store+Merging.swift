@@ -12,7 +12,7 @@ extension Store {
     @discardableResult
     public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
         try checkOpen()
-        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
@@ -40,7 +40,7 @@ extension Store {
     @discardableResult
     public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
-        let target = try requireOrdinal(into)
+        let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
         var steps: [(ordinal: UInt32, version: Version, first: UInt32, second: UInt32, changes: [Value.Change])] = []
@@ -67,8 +67,8 @@ extension Store {
                 }
                 places.append(place)
                 result = lock.withWrite {
-                    let ordinal = appendProvisional(draft)
-                    dag.setPlace(ordinal, place, checksum)
+                    let ordinal = appendHidden(draft)
+                    dag.stage(ordinal, place, checksum)
                     return ordinal
                 }
                 steps.append((result, version, first, second, changes))

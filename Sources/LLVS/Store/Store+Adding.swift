@@ -22,11 +22,13 @@ extension Store {
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
+        var batch: [VersionID: Int] = [:]
         do {
             for i in order {
                 do {
-                    guard let draft = try draft(for: received[i], beside: drafts) else { results[i] = .alreadyPresent; continue }
-                    drafts.append((i, lock.withWrite { appendProvisional(draft) }, draft))
+                    guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
+                    batch[draft.version.id] = drafts.count
+                    drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
@@ -76,7 +78,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]) throws -> Draft? {
+    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
@@ -100,10 +102,10 @@ extension Store {
             }
         }
         if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
-        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id) }
+        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, beside: others) }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
-            let ordinal = try knownOrdinal(stored, for: version.id)
+            let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
             let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
@@ -115,17 +117,20 @@ extension Store {
         return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
     }
 
-    private func knownOrdinal(_ id: VersionID, for version: VersionID) throws -> UInt32 {
-        if let ordinal = lock.withRead({ dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+    /// What a batch holds so far, and where by id.
+    private typealias Batch = (drafts: [(index: Int, ordinal: UInt32, draft: Draft)], index: [VersionID: Int])
+
+    private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
+        if let ordinal = lock.withRead({ dag.ordinal(of: id) }) ?? others.index[id].map({ others.drafts[$0].ordinal }) { return ordinal }
         throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here.", versionID: id.description)
     }
 
     /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
     private func checkStored(
-        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]
+        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: Batch
     ) throws {
         let kind: Value.Change.Kind?
-        if let other = others.last(where: { $0.ordinal == ordinal }) {
+        if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
             kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
@@ -135,7 +140,7 @@ extension Store {
         }
     }
 
-    /// Stores drafts, already provisional and in order, as one batch and makes them live.
+    /// Stores drafts, already in the history but hidden, in order, as one batch and makes them live.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
         unpublished.begin()

@@ -25,7 +25,7 @@ extension Store {
         var isFirstSave = false
         if let predecessor {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
-            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor) }
+            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         let (recorded, kept) = try effective(sorted, on: first)
         return try withExtendedLifetime(kept) {
@@ -138,7 +138,7 @@ extension Store {
             }
         }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
-            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingProvisional: true) }) {
+            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingUnpublished: true) }) {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
             }
             return nil
@@ -160,7 +160,7 @@ extension Store {
 
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
-        let ordinal = lock.withWrite { appendProvisional(draft) }
+        let ordinal = lock.withWrite { appendHidden(draft) }
         unpublished.begin()
         defer { unpublished.end() }
         do {
@@ -174,7 +174,7 @@ extension Store {
                         return place
                     }
                 }
-                let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingProvisional(of: id) } }
+                let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (place, encoder.checksum, MapNode.applying(changes[...], to: replay?.root))
             }
             try makeDurable([draft.version])
@@ -189,7 +189,7 @@ extension Store {
     }
 
     /// The caller holds the lock for writing.
-    func appendProvisional(_ draft: Draft) -> UInt32 {
+    func appendHidden(_ draft: Draft) -> UInt32 {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
@@ -229,9 +229,9 @@ extension Store {
         }
         let root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
-            let rootOrdinal = appendProvisional(root)
+            let rootOrdinal = appendHidden(root)
             draft.first = rootOrdinal
-            return (rootOrdinal, appendProvisional(draft))
+            return (rootOrdinal, appendHidden(draft))
         }
         do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
             lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }

@@ -26,6 +26,11 @@ LARGE = 1 << 16
 
 copy = ctypes.string_at
 
+#: As `copy`, with less around it. (An instance of its own: others may use `pythonapi` with other prototypes.)
+piece: Any = ctypes.pythonapi["PyBytes_FromStringAndSize"]
+piece.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
+piece.restype = ctypes.py_object
+
 
 def encode(text: str) -> bytes:
     """UTF-8. What no UTF-8 can hold (lone surrogates) becomes bytes that the library refuses by name."""

@@ -8,9 +8,10 @@ from typing import Any, Callable, Iterable, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
+from ._fetch import fetcher
 from ._handle import Handle
 from ._signals import holding
-from ._memory import BytesArray, Column, PathLike, as_bytes, copy, encode, path_bytes, text, version_bytes
+from ._memory import BytesArray, Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
 from .log import Observer, observe
@@ -23,6 +24,7 @@ from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
 byref = ctypes.byref
+_fetch_value = fetcher("llvs_coordinator_value")
 
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -201,23 +203,18 @@ class Coordinator(Handle):
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
-        buffer, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
         with self._call as pointer:
-            lib.llvs_coordinator_value(pointer, encode(id), b"" if at is None else version_bytes(at), byref(buffer), byref(stored))
-        if not buffer.data:
-            return None
-        try:
-            return Value(id, copy(buffer.data, buffer.size), stored.text.decode())
-        finally:
-            lib.llvs_buffer_dispose(byref(buffer))
+            found = _fetch_value(pointer, encode(id), b"" if at is None else version_bytes(at))
+        return None if found is None else Value(id, *found)
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        packed = BytesArray(map(encode, ids))
+        asked = ids if isinstance(ids, list) else list(ids)
+        packed = BytesArray(map(encode, asked))
         page = ctypes.c_void_p()
         with self._call as pointer:
             lib.llvs_coordinator_values(pointer, packed.address, packed.count, b"" if at is None else version_bytes(at), byref(page))
-        return _pages.values(page.value)
+        return _pages.values(page.value, asked)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
