@@ -1346,7 +1346,7 @@ LLVS_API llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *
                                                 LLVS_BORROWED bool *restored, LLVS_OWNED llvs_error **error);
 /** A branch name that nobody else has: the base, an underscore, a UUID. Errors: LLVS_ERROR_INVALID_UTF8. Since 0.1. */
 LLVS_API llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
-/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT. Since 0.1. */
+/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT (no name for a directory), LLVS_ERROR_NOT_FOUND (no home directory). Since 0.1. */
 LLVS_API llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------

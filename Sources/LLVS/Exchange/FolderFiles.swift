@@ -19,6 +19,7 @@ enum FolderFiles {
         case EROFS: code = .permission; advice = "The file system is mounted read-only."
         case ENOSPC, EDQUOT: code = .noSpace; advice = "Make room and run it again."
         case ENOTDIR: code = .notADirectory; advice = "A file is where a directory should be."
+        case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
         default: code = .io; advice = "Check the drive and run it again."
         }
         // The POSIX form, which all C libraries here have under this name.

@@ -29,6 +29,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        path = System.absolute(path)
         self.path = path
         self.options = options
         if try !FolderFiles.isDirectory(path) {

@@ -6,7 +6,7 @@ struct Retrieval {
     let transport: any ExchangeTransport
     let control: OperationControl
     let verifyKnown: Bool
-    private var result = ExchangeResult()
+    private(set) var result = ExchangeResult()
     /// What cannot be added, and so holds back what depends on it.
     private var failed: Set<VersionID> = []
     /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.

@@ -66,6 +66,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
         }
+        let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
         self.path = path
         self.options = options
         description = "the store in the database \(path)"

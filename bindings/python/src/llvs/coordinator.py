@@ -84,6 +84,10 @@ class Coordinator(Handle):
         self._transports: list[TransportHandle] = []
         if snapshots not in _SNAPSHOTS:
             raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
+        if exchange is not None and not isinstance(exchange, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(exchange).__name__}; for a folder give its as_uri()")
+        if exchange == "":
+            raise errors.InvalidArgumentError('the exchange "" is no URL; leave it out for none')
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         entries = _metadata.Entries(metadata)
@@ -225,6 +229,8 @@ class Coordinator(Handle):
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
+        if not isinstance(place, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
         with self._call as pointer:
             if isinstance(place, str):
                 lib.llvs_coordinator_attach(pointer, encode(place))

@@ -107,6 +107,8 @@ class Exchange(Handle):
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
         """
+        if not isinstance(place, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
         self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
         self._observers: set[Observer] = set()
         state = as_bytes(restoration_state)
