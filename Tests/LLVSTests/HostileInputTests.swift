@@ -90,6 +90,32 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         #expect(seen.count == 1)
     }
 
+    @Test func longRowsOfMergesAreMergedInTime() throws {
+        // Two sides of merges alone, each of its predecessor and the one before that.
+        var versions = [Store.ReceivedVersion(version: try plainVersion("base"), changes: [.insert(try id("k"), data: [0])])]
+        let height = 12_000
+        for side in ["l", "r"] {
+            var before = ["base"]
+            for i in 0..<height {
+                let name = "\(side)\(i)"
+                let predecessors = i == 0 ? ["base"] : [before[0], before[1]]
+                versions.append(.init(version: try plainVersion(name, predecessors, timestamp: Double(i + 2)), changes: i == 0 ? [.update(try id("k"), data: Array(side.utf8))] : []))
+                before = [name, before[0]]
+            }
+        }
+        let received = versions
+        expectEnd(within: 60) {
+            let store = try memoryStore()
+            for case .problem(let error) in try store.add(received) { throw error }
+            let l = try VersionID("l\(height - 1)"), r = try VersionID("r\(height - 1)")
+            let clock = ContinuousClock()
+            let merging = try clock.measure { _ = try store.merge(l, with: r, arbiter: BuiltInArbiter.mostRecentBranch) }
+            #expect(merging < .seconds(10))
+            let heads = try store.headIDs().count
+            #expect(heads == 1)
+        }
+    }
+
     @Test func theEmptyRootIsWhatItIs() throws {
         let store = try memoryStore()
         expectEnd(within: 10) {
