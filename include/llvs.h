@@ -1193,9 +1193,10 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
- * Restores a snapshot from a directory into a store that is empty or holds one version. All of it or nothing.
+ * Restores a snapshot from a directory into a store that is empty or holds one version. All of it is verified first: one that is
+ * refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps what was added whole; an exchange brings the rest.
  * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
- * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
+ * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
  */
 LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,

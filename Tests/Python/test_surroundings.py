@@ -204,3 +204,19 @@ except llvs.Error as error:
     variables = {name: os.environ[name] for name in ("PYTHONPATH", "LLVS_LIBRARY", "PATH") if name in os.environ}
     done = subprocess.run([sys.executable, "-X", "utf8=0", "-c", code], cwd=tmp_path, env={**variables, "LC_ALL": "C"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_many_writers_at_full_durability(tmp_path: Path) -> None:
+    """Who commits syncs what others wrote before: one file after the other, or, from some number on, all at once."""
+    for size in (10, 2_000_000):
+        path = tmp_path / str(size)
+        with llvs.Store(path) as first:
+            root = first.make_version(insert={"a": b"0"})
+            for index in range(12):
+                with llvs.Store(path, durability="normal") as other:
+                    other.make_version(root, update={"a": bytes([index]) * size})
+            assert first.reload() == 12
+            last = first.make_version(root, update={"a": b"1"})
+        with llvs.Store(path) as again:
+            assert len(again.heads) == 13 and again.at(last)["a"] == b"1"
+            again.make_version(last)
