@@ -38,6 +38,14 @@ public protocol Storage: AnyObject, Sendable {
     /// the mark stands for is there.
     func resume(_ mark: [UInt8]) -> [UInt32]?
 
+    /// Puts together what lies in many small files, where the storage has such and the trigger says so, and removes
+    /// what was put together before. Places stay good. May run beside all other calls, from any thread; nobody waits
+    /// for it. Stopped at any point, by an error or a crash, it has changed nothing that can be read.
+    func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport
+    /// Where the record is by now, for what is written down for later processes: the place itself, or that to which
+    /// a compaction brought it.
+    func currentPlace(_ place: RecordPlace) -> RecordPlace
+
     /// Fills the buffer with the bytes of the record from `offset` on. Throws `.damaged` when the record
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -74,6 +82,8 @@ public protocol Storage: AnyObject, Sendable {
 extension Storage {
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
+    public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
 }
 
 /// Sixteen random bytes that name a value kept outside its record.

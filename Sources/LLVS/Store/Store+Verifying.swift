@@ -38,8 +38,11 @@ extension Store {
                     unchecked = 0
                     try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
                 }
-                report.values += values
-                if seen.insert(header.id).inserted { report.versions += 1 }
+                // A record may be there twice: after a compaction, or the union of two copies.
+                if seen.insert(header.id).inserted {
+                    report.versions += 1
+                    report.values += values
+                }
                 try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
             } catch let error as StoreError where error.code == .damaged || error.code == .io || error.code == .notFound {
                 report.damages.append(StorageDamage(

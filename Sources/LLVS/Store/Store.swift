@@ -26,6 +26,11 @@ public final class Store: @unchecked Sendable {
         public var create = true
         /// File storage: where caches rest; nil is inside the store.
         public var cacheDirectory: String?
+        /// File storage: when small files are put together into large ones.
+        public var compaction = Compaction.automatic
+        /// File storage: seconds for which files that were put together are kept, so that whoever is copying the
+        /// store misses nothing. At least 0; 15 minutes when nothing is said.
+        public var compactionGrace: Double = 900
         public init() {}
     }
 
@@ -41,6 +46,8 @@ public final class Store: @unchecked Sendable {
     /// How many versions the caches know.
     var cachedVersions = 0
     var checkpointVersions = 0
+    /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
+    var cachesAreOutdated = false
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
@@ -79,6 +86,8 @@ public final class Store: @unchecked Sendable {
             try? storage.close(discarding: true)
             throw error
         }
+        // Usually done at close; but there are processes that are never closed, only killed.
+        compactIfItPays(above: Store.manyFiles)
     }
 
     deinit { try? close() }
@@ -95,6 +104,7 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
+        compactIfItPays(above: Store.fewFiles)
         try commitLock.withLock {
             saveCaches()
             try storage.close(discarding: false)
