@@ -143,8 +143,8 @@ void remove_folder(const char *path) {
     run(arguments);
 }
 
-void copy_folder(const char *from, const char *to) {
+void copy_folder(const char *from, const char *to, int is_synced) {
     const char *arguments[] = { "cp", "-a", "--", from, to, NULL };
     run(arguments);
-    if (nftw(to, sync_file, 16, FTW_PHYS) != 0) fail("cannot sync %s", to);
+    if (is_synced && nftw(to, sync_file, 16, FTW_PHYS) != 0) fail("cannot sync %s", to);
 }

@@ -29,7 +29,7 @@ disk_size size_on_disk(const char *folder);
 /* Of a folder that is there. */
 char *absolute_path(const char *path);
 void remove_folder(const char *path);
-/* A copy that is on disk, so that no sync has to write it. */
-void copy_folder(const char *from, const char *to);
+/* With `is_synced` a copy that is on disk, so that no later sync has to write it. */
+void copy_folder(const char *from, const char *to, int is_synced);
 
 #endif

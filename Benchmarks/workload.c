@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 const workload workloads[] = {
     { "load", EMPTY, 1, 0, 1, run_load },
@@ -22,6 +23,7 @@ const workload workloads[] = {
     { "merge-base", UPDATED, 1, 0, 0, run_merge_base },
     { "ladder", LOADED, 1, 1, 0, run_ladder },
     { "exchange", LOADED, 1, 1, 0, run_exchange },
+    { "startup", EMPTY, 0, 1, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;
 
@@ -175,4 +177,12 @@ void run_load(const setting *setting) {
     report("versions", 1);
     report("written", counts.bytes_written);
     report("syncs", counts.syncs);
+}
+
+/* In a program that is not linked to the library: it takes this process's place, and reports. */
+void run_startup(const setting *setting) {
+    const char *path = LLVS_BINARY_DIR "/benchmark_helpers/benchmark_startup";
+    (void)setting;
+    execl(path, path, (char *)NULL);
+    fail("cannot start %s", path);
 }

@@ -32,7 +32,7 @@ static void measure(const setting *given, const char *name, const char *url, int
     setting setting = *given;
     char *ids = data_ids(setting.count, setting.prefix), metric[64];
     version head = read_notes(&setting).head;
-    size_t count = setting.quick ? 50 : 1000;
+    size_t count = setting.quick ? 10 : 1000, rounds = setting.quick ? 1 : 3;
     llvs_exchange *from, *to;
     void *sender, *receiver;
     size_t round;
@@ -51,7 +51,7 @@ static void measure(const setting *given, const char *name, const char *url, int
         must(llvs_exchange_retrieve(to, NULL, &result, &error), error);
         llvs_exchange_result_free(result);
     }
-    for (round = 0; round < 3; round++) {
+    for (round = 0; round < rounds; round++) {
         head = save_updates(&setting, sender, ids, head, 9000000 + round * count, count);
         out[round] = travel(from, 1, count);
         back[round] = travel(to, 0, count);
@@ -62,11 +62,11 @@ static void measure(const setting *given, const char *name, const char *url, int
     setting.side->close(sender);
     setting.side->close(receiver);
     snprintf(metric, sizeof metric, "%s_send_ms", name);
-    report(metric, median(out, 3));
+    report(metric, median(out, rounds));
     snprintf(metric, sizeof metric, "%s_retrieve_ms", name);
-    report(metric, median(back, 3));
+    report(metric, median(back, rounds));
     snprintf(metric, sizeof metric, "%s_idle_ms", name);
-    report(metric, median(idle, 3));
+    report(metric, median(idle, rounds));
     free(ids);
 }
 
