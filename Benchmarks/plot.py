@@ -1,6 +1,6 @@
 """Draws the figures of the benchmark and writes them into docs/performance.md, between its markers.
 
-    python3 Benchmarks/plot.py docs/performance.md figures.json...
+    python3 Benchmarks/plot.py [--note "about this run"] docs/performance.md figures.json...
 
 The JSON files hold a line per row, as `bench --json` writes them. Two pictures go to docs/performance/: how much
 better or worse than the yardstick each workload is, and what our costs are over the number of values.
@@ -161,13 +161,16 @@ def read_rows(paths):
 
 
 def main():
-    document, rows = Path(sys.argv[1]), read_rows(sys.argv[2:])
+    arguments, note = sys.argv[1:], ""
+    if arguments[0] == "--note":
+        note, arguments = arguments[1] + "\n\n", arguments[2:]
+    document, rows = Path(arguments[0]), read_rows(arguments[1:])
     rows.sort(key=lambda row: (row["storage"] != "file", row["ids"] != "uuid", row["n"]))
     pictures = document.parent / "performance"
     pictures.mkdir(exist_ok=True)
     (pictures / "ratio.svg").write_text(draw_ratios(rows))
     (pictures / "cost.svg").write_text(draw_costs(rows))
-    replace_between_markers(document, tables(rows))
+    replace_between_markers(document, note + tables(rows))
 
 
 main()

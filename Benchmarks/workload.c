@@ -12,6 +12,7 @@ const workload workloads[] = {
     { "commits-full", LOADED, 1, 0, 0, run_commits_full },
     { "commits-full-8", LOADED, 1, 0, 0, run_commits_full_8 },
     { "fetch", UPDATED, 0, 0, 1, run_fetch },
+    { "fetch-8", UPDATED, 0, 0, 0, run_fetch_8 },
     { "fetch-first", UPDATED, 0, 0, 0, run_fetch_first },
     { "enumerate", UPDATED, 0, 0, 0, run_enumerate },
     { "prefix", UPDATED, 0, 0, 0, run_prefix },

@@ -62,6 +62,7 @@ void run_commits(const setting *setting);
 void run_commits_full(const setting *setting);
 void run_commits_full_8(const setting *setting);
 void run_fetch(const setting *setting);
+void run_fetch_8(const setting *setting);
 void run_fetch_first(const setting *setting);
 void run_enumerate(const setting *setting);
 void run_prefix(const setting *setting);
