@@ -1025,8 +1025,10 @@ typedef struct llvs_merge_options {
     /** Of the new version. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored. */
+    const llvs_control *control;
 } llvs_merge_options;
-#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_MERGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_merge_options_init(LLVS_BORROWED llvs_merge_options *options, size_t struct_size);
 
@@ -1047,7 +1049,7 @@ LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_byte
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
- * Errors: as llvs_store_merge. Since 0.1.
+ * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Since 0.1.
  */
 LLVS_API llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into, LLVS_BORROWED llvs_arbiter *arbiter,
                                             LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
@@ -1191,9 +1193,10 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
- * Restores a snapshot from a directory into a store that is empty or holds one version. All of it or nothing.
+ * Restores a snapshot from a directory into a store that is empty or holds one version. All of it is verified first: one that is
+ * refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps what was added whole; an exchange brings the rest.
  * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
- * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors; the store is as it was then.
+ * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
  */
 LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
@@ -1344,7 +1347,7 @@ LLVS_API llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *
                                                 LLVS_BORROWED bool *restored, LLVS_OWNED llvs_error **error);
 /** A branch name that nobody else has: the base, an underscore, a UUID. Errors: LLVS_ERROR_INVALID_UTF8. Since 0.1. */
 LLVS_API llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
-/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT. Since 0.1. */
+/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT (no name for a directory), LLVS_ERROR_NOT_FOUND (no home directory). Since 0.1. */
 LLVS_API llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
@@ -1510,7 +1513,7 @@ LLVS_LAYOUT(llvs_damage, 64);
 LLVS_LAYOUT(llvs_version_options, 56);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
-LLVS_LAYOUT(llvs_merge_options, 48);
+LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_snapshot_info, 80);

@@ -189,7 +189,7 @@ public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: Uns
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata)
+        let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata, settings.control)
         changed?.pointee = moved
     }
 }
@@ -202,11 +202,11 @@ public func llvs_coordinator_observe(_ coordinator: OpaquePointer!, _ fn: llvs_c
     return entry(error) {
         let out = try required(observer, "observer")
         guard let fn else { throw InputError.null("fn") }
-        let gate = CallbackGate()
+        let gate = CallbackGate(payload)
         let observation = try openCoordinator(coordinator).observe { version in
             var id = llvs_version_id()
             write(version, to: &id)
-            gate.run { fn(payload.pointer, &id) }
+            gate.run { fn($0, &id) }
         }
         out.pointee = ObserverHandle(gate) { observation.cancel() }.owned
     }

@@ -137,10 +137,10 @@ public func llvs_exchange_send(_ exchange: OpaquePointer!, _ control: UnsafePoin
 
 /// Observes one or several exchanges with one callback; nil when none can tell.
 func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ payload: Payload) throws -> ObserverHandle? {
-    let gate = CallbackGate()
+    let gate = CallbackGate(payload)
     let serial = Lock()
     let observations = try exchanges.compactMap { exchange in
-        try exchange.observe { serial.withLock { gate.run { fn(payload.pointer) } } }
+        try exchange.observe { serial.withLock { gate.run { fn($0) } } }
     }
     guard !observations.isEmpty else { return nil }
     return ObserverHandle(gate) { for observation in observations { observation.cancel() } }

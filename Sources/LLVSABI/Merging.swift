@@ -8,6 +8,7 @@ struct MergeSettings {
     var relation = MergeRelation.any
     var selection = HeadSelection.unbranched
     var metadata = Metadata()
+    var control = OperationControl()
 
     init(_ input: UnsafePointer<llvs_merge_options>?) throws {
         guard let input = try optionalStruct(input, "llvs_merge_options") else { return }
@@ -27,6 +28,7 @@ struct MergeSettings {
         default: throw InputError.constant("selection", input.selection)
         }
         metadata = try LLVSABI.metadata(input.metadata, input.metadata_count)
+        control = try LLVSABI.control(input.control)
     }
 }
 
@@ -51,7 +53,7 @@ public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, 
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let merged = try store.mergeHeads(into: versionID(into, "into"), arbiter: LLVSABI.arbiter(arbiter),
-                                          selection: settings.selection, metadata: settings.metadata)
+                                          selection: settings.selection, metadata: settings.metadata, settings.control)
         if let version, let merged { version.pointee = try VersionList([merged]).owned }
     }
 }

@@ -4,21 +4,27 @@ import LLVS
 
 // MARK: Registrations
 
-/// Lets callbacks of one registration through until it ends; ending waits for those that run.
+/// Lets callbacks of one registration through until it ends; ending waits for those that run, and frees the payload.
+///
+/// The gate alone holds the payload: closures of the engine may live on for a moment in a thread that is about to end.
 final class CallbackGate: @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
     private var running: [pthread_t] = []
     private var closed = false
+    private var payload: Payload?
+    init(_ payload: Payload) { self.payload = payload }
 
-    func run(_ body: () -> Void) {
+    func run(_ body: (UnsafeMutableRawPointer?) -> Void) {
         let me = pthread_self()
-        let open = lock.withLock { () -> Bool in
+        var kept = lock.withLock { () -> Payload? in
             if !closed { running.append(me) }
-            return !closed
+            return closed ? nil : payload
         }
-        guard open else { return }
-        body()
+        guard let pointer = kept.map(\.pointer) else { return }
+        withExtendedLifetime(kept) { body(pointer) }
+        // Kept until the callback is over, also when it ended its own registration; gone before anybody who waits goes on.
+        kept = nil
         lock.withLock {
             if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }
             if closed { changed.broadcast() }
@@ -28,10 +34,14 @@ final class CallbackGate: @unchecked Sendable {
     /// None comes after. Waits for running ones, but not for one on this thread, which would be waiting for itself.
     func close() {
         let me = pthread_self()
-        lock.withLock {
+        let freed = lock.withLock { () -> Payload? in
             closed = true
             while running.contains(where: { pthread_equal($0, me) == 0 }) { changed.wait(lock) }
+            defer { payload = nil }
+            return payload
         }
+        // Freed here, with no lock held.
+        withExtendedLifetime(freed) {}
     }
 }
 
@@ -100,10 +110,10 @@ public func llvs_log_observe(_ level: llvs_log_level, _ fn: llvs_log_fn!, _ payl
         let observer = try required(observer, "observer")
         guard let fn else { throw InputError.null("fn") }
         guard let wanted = Int32(exactly: level).flatMap(Log.Level.init(rawValue:)) else { throw InputError.constant("level", level) }
-        let gate = CallbackGate()
+        let gate = CallbackGate(payload)
         let id = LogHub.add(wanted) { level, message in
-            gate.run {
-                withBorrowed(Array(message.utf8)) { fn(payload.pointer, llvs_log_level(truncatingIfNeeded: level.rawValue), $0) }
+            gate.run { pointer in
+                withBorrowed(Array(message.utf8)) { fn(pointer, llvs_log_level(truncatingIfNeeded: level.rawValue), $0) }
             }
         }
         observer.pointee = ObserverHandle(gate) { LogHub.remove(id) }.owned

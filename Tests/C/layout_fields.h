@@ -117,6 +117,7 @@ FIELD(llvs_merge_options, branches);
 FIELD(llvs_merge_options, branch_count);
 FIELD(llvs_merge_options, metadata);
 FIELD(llvs_merge_options, metadata_count);
+FIELD(llvs_merge_options, control);
 STRUCT(llvs_exchange_options);
 FIELD(llvs_exchange_options, struct_size);
 FIELD(llvs_exchange_options, reserved);

@@ -2,6 +2,8 @@
    store usable. */
 #include "support.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static llvs_store *store;
@@ -343,6 +345,53 @@ static void unusable_places(void **state) {
     remove_directory(directory);
 }
 
+/* A full disk, played by a limit on the size of files. */
+static void a_full_disk(void **state) {
+    static char large[300000];
+    uint32_t noise = 1;
+    size_t i;
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_change change = insert("large", NULL);
+    struct rlimit whole, small;
+    llvs_store *opened;
+    llvs_version_id first, next;
+    llvs_verify_report *report;
+    llvs_error *error;
+    llvs_status status;
+    (void)state;
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    for (i = 0; i < sizeof large; i++) { /* xorshift: does not compress */
+        noise ^= noise << 13; noise ^= noise >> 17; noise ^= noise << 5;
+        large[i] = (char)noise;
+    }
+    change.data = llvs_bytes_make(large, sizeof large);
+    OK(llvs_store_open(llvs_str(path), &options, &opened, &error));
+    first = save(opened, NULL, insert("x", "1"));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+    small = whole;
+    small.rlim_cur = 100000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    status = llvs_store_make_version(opened, llvs_id(&first), &change, 1, sizeof change, NULL, NULL, NULL, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+    assert_int_equal(status, LLVS_ERROR_NO_SPACE);
+    assert_true(strstr(llvs_error_message(error), path) != NULL);
+    llvs_error_free(error);
+    assert_int_equal(version_count(opened), 1);
+    /* There is room again. */
+    OK(llvs_store_make_version(opened, llvs_id(&first), &change, 1, sizeof change, NULL, &next, NULL, &error));
+    OK(llvs_store_verify(opened, NULL, &report, &error));
+    assert_int_equal(llvs_verify_report_versions(report), 2);
+    llvs_verify_report_free(report);
+    llvs_store_free(opened);
+    OK(llvs_store_open(llvs_str(path), &options, &opened, &error));
+    assert_int_equal(version_count(opened), 2);
+    value_is(opened, &next, "x", "1");
+    llvs_store_free(opened);
+    free(path);
+    remove_directory(directory);
+}
+
 static void bad_urls(void **state) {
     static const char *const invalid[] = { "", "folder", ":x", "file:folder", "file://host/folder", "file:///a%zz", "file:///a%0", "file:///a%00b", "memory:" };
     llvs_exchange *exchange;
@@ -371,7 +420,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(unknown_versions), TEST(the_error_says_which), TEST(duplicate_ids), TEST(unacceptable_value_ids), TEST(unacceptable_version_ids),
         TEST(impossible_sizes), TEST(nulls), TEST(accessors_and_frees_take_null), TEST(struct_sizes),
-        TEST(unknown_constants_and_reserved_fields), TEST(foreign_preserves), TEST(unusable_places), TEST(bad_urls),
+        TEST(unknown_constants_and_reserved_fields), TEST(foreign_preserves), TEST(unusable_places), TEST(a_full_disk), TEST(bad_urls),
         TEST(messages_hold_no_value_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

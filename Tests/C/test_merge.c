@@ -297,6 +297,15 @@ static void heads_by_branch(void **state) {
     options.selection = LLVS_HEADS_BRANCHES;
     options.branches = &name;
     options.branch_count = 1;
+    {
+        llvs_control control = LLVS_CONTROL_INIT;
+        OK(llvs_cancel_token_create(&control.token, &error));
+        llvs_cancel_token_cancel(control.token);
+        options.control = &control;
+        FAILS(LLVS_ERROR_CANCELLED, llvs_store_merge_heads(store, llvs_id(&merged_id), NULL, &options, &list, &error));
+        llvs_cancel_token_free(control.token);
+        options.control = NULL;
+    }
     OK(llvs_store_merge_heads(store, llvs_id(&merged_id), NULL, &options, &list, &error));
     assert_int_equal(llvs_version_list_count(list), 1);
     llvs_version_list_free(list);

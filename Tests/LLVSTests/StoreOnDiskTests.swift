@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-private func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
+func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let directory = TemporaryDirectory()
     try withExtendedLifetime(directory) { try body(directory.path) }
 }

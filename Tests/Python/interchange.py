@@ -89,7 +89,7 @@ class DictTransport(llvs.Transport):
             self.versions[file.name] = file.version
         self.sent.extend(files)
 
-    def put(self, version: Version) -> None:
-        """Puts a version of the model there."""
-        self.changes[version.id] = changes_file(version)
+    def put(self, version: Version, inserted: Iterable[bytes] = ()) -> None:
+        """Puts a version of the model there; ids in `inserted` are labelled so."""
+        self.changes[version.id] = changes_file(version, inserted)
         self.versions[version.id] = version_file(version)

@@ -99,6 +99,12 @@ class History:
         assert all(predecessor in self.versions for predecessor in version.predecessors)
         self.versions[version.id] = version
 
+    def forget(self, id: str) -> None:
+        """Takes back a version that nothing builds on."""
+        del self.versions[id]
+        self._states.pop(id, None)
+        self._ancestors.pop(id, None)
+
     def key(self, id: str) -> tuple[float, str]:
         """Canonical order: "newer" is larger."""
         return (self.versions[id].timestamp, id)
@@ -255,7 +261,7 @@ class History:
             return "removed_and_updated", "second"
         return "twice_updated", None
 
-    def _merges_only(self, bases: list[str], a: str, b: str) -> bool:
+    def merges_only(self, bases: list[str], a: str, b: str) -> bool:
         below = frozenset().union(*(self.ancestors(base) for base in bases))
         return all(len(self.versions[id].predecessors) == 2 for id in (self.ancestors(a) | self.ancestors(b)) - below)
 
@@ -274,7 +280,7 @@ class History:
         first, second = sorted((ours, theirs), key=self.key, reverse=True)
         bases = self.bases(first, second)
         x, y = self.state(first), self.state(second)
-        if x == y or (bases and self._merges_only(bases, first, second)):
+        if x == y or (bases and self.merges_only(bases, first, second)):
             return self._merge_version(first, second, {}, {})
         forks, brought = self.forks(first, second, bases)
         if callable(arbiter):

@@ -6,7 +6,8 @@
 /// each at its own version.
 ///
 /// Threads: all methods may be called from any thread. Saves and merges are serialised, each on the one before;
-/// so are exchanges, beside them.
+/// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
+/// coordinator that called it: they get `.busy`.
 public final class StoreCoordinator: @unchecked Sendable {
     public struct Options: Sendable {
         public var store = Store.Options()
@@ -39,9 +40,9 @@ public final class StoreCoordinator: @unchecked Sendable {
     private let ownsStore: Bool
     private let options: Options
     /// Serialises saves and merges.
-    private let saveGate = CoordinatorGate()
-    private let exchangeGate = CoordinatorGate()
-    /// Where the save or merge inside the gate moved the current version to.
+    private let saveGate = SerialGate()
+    private let exchangeGate = SerialGate()
+    /// Where the call that is through `saveGate` moved the current version.
     private var moved: VersionID?
     /// Guards the fields below.
     private let lock = Lock()
@@ -108,7 +109,11 @@ public final class StoreCoordinator: @unchecked Sendable {
         if id != EmptyRoot.id, try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
         }
-        try serialised("Moving the current version") { try move(to: id) }
+        try moving("Setting the current version") {
+            guard currentVersion != id else { return }
+            try persist(id)
+            move(to: id)
+        }
     }
 
     /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
@@ -121,21 +126,28 @@ public final class StoreCoordinator: @unchecked Sendable {
         set { lock.withLock { metadata = newValue } }
     }
 
-    private func move(to id: VersionID) throws {
-        guard lock.withLock({ current }) != id else { return }
-        if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
-        lock.withLock { current = id }
-        moved = id
+    /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
+    private func moving<R>(_ what: String, _ body: () throws -> R) throws -> R {
+        var told: VersionID?
+        defer { if let told { observers.tell(told) } }
+        return try saveGate.run(what) {
+            defer { told = moved; moved = nil }
+            return try body()
+        }
     }
 
-    /// Runs saves and merges one at a time, and tells the observers when the next may begin: they may save themselves.
-    private func serialised<R>(_ what: String, _ body: () throws -> R) throws -> R {
-        let (result, destination) = try saveGate.run(what) {
-            moved = nil
-            return (try body(), moved)
+    private func persist(_ id: VersionID) throws {
+        if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
+    }
+
+    /// Moves to a version that is stored. That it could not be noted must not look as if it had not been saved.
+    private func move(to id: VersionID) {
+        guard lock.withLock({ current }) != id else { return }
+        do { try persist(id) } catch {
+            Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \((error as? StoreError)?.message ?? "\(error)")")
         }
-        if let destination { observers.tell(destination) }
-        return result
+        lock.withLock { current = id }
+        moved = id
     }
 
     // MARK: Saving and reading
@@ -152,7 +164,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     @discardableResult
     public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
         guard !changes.isEmpty || !own.isEmpty else { return nil }
-        return try serialised("A save") {
+        return try moving("Saving") {
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
             var base = currentVersion
@@ -167,7 +179,7 @@ public final class StoreCoordinator: @unchecked Sendable {
                 }
             }
             let version = try store.makeVersion(basedOn: base, borrowing: changes, metadata: all, id: nil)
-            if movesCurrent { try move(to: version.id) }
+            if movesCurrent { move(to: version.id) }
             return version
         }
     }
@@ -226,7 +238,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Throws: the first failure of a transport, after all exchanges had their turn.
     @discardableResult
     public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
-        try exchangeGate.run("An exchange") {
+        try exchangeGate.run("Exchanging") {
             var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
             var failure: (any Error)?
             for (name, exchange) in exchanges {
@@ -255,25 +267,28 @@ public final class StoreCoordinator: @unchecked Sendable {
         if try store.cacheGet(key) ?? [] != state { try store.cachePut(key, state) }
     }
 
-    /// Before the first save, content that arrived becomes the current version.
-    private func adoptFirstContent() throws {
-        guard currentVersion == EmptyRoot.id else { return }
-        try serialised("Taking over the first content") {
-            if currentVersion == EmptyRoot.id, let head = try startingVersion() { try move(to: head) }
+    /// Before the first save, content that arrived becomes the current version. Answers whether it did.
+    @discardableResult
+    private func adoptFirstContent() throws -> Bool {
+        guard currentVersion == EmptyRoot.id else { return false }
+        return try moving("Taking up the first content") {
+            guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return false }
+            move(to: head)
+            return true
         }
     }
 
     /// Folds heads into the current version and moves it there.
     /// - Returns: whether the current version changed.
     @discardableResult
-    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata()) throws -> Bool {
+    public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Bool {
         try store.reloadHistory()
-        try adoptFirstContent()
-        return try serialised("A merge") {
+        let adopted = try adoptFirstContent()
+        return try moving("Merging") {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
-            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata) else { return false }
-            try move(to: merged.id)
+            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
+            move(to: merged.id)
             return true
         }
     }
@@ -287,12 +302,16 @@ public final class StoreCoordinator: @unchecked Sendable {
         do {
             if let last = try snapshots.manifest(), !last.isForeign {
                 let age = Clock.now() - last.createdAt
-                guard age >= 7 * 86_400, count >= last.versionCount + 20 else { return }
+                // What the manifest says may be anything.
+                let isDue = age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20)
+                if try !isDue && !snapshots.lacksChunks() { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {
             Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")
         }
-        _ = try snapshots.put(control)
+        do { _ = try snapshots.put(control) } catch let error as StoreError where error.code == .unsupported {
+            Log.write(.info, error.message)
+        }
     }
 
     /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
@@ -300,7 +319,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Returns: whether there was a snapshot.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
-        try exchangeGate.run("A bootstrap") {
+        try exchangeGate.run("Restoring a snapshot") {
             for (_, exchange) in exchanges {
                 do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }

@@ -37,7 +37,8 @@ public final class Exchange: @unchecked Sendable {
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown)
-            defer { broken.formUnion(retrieval.broken) }
+            // What was taken after all is whole there: it was only on its way the time before.
+            defer { broken = broken.union(retrieval.broken).subtracting(retrieval.result.versions) }
             let result = try retrieval.run()
             Exchange.log("Retrieved", result, transport)
             return result

@@ -19,6 +19,7 @@ enum FolderFiles {
         case EROFS: code = .permission; advice = "The file system is mounted read-only."
         case ENOSPC, EDQUOT: code = .noSpace; advice = "Make room and run it again."
         case ENOTDIR: code = .notADirectory; advice = "A file is where a directory should be."
+        case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
         default: code = .io; advice = "Check the drive and run it again."
         }
         // The POSIX form, which all C libraries here have under this name.
@@ -80,8 +81,9 @@ enum FolderFiles {
 
     // MARK: Files
 
-    /// All of a regular file. Throws only when the process is short of something, which is not the file's fault.
-    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) throws -> FetchedFile {
+    /// All of a regular file. Throws only what `check` throws, which is called before each further MiB, and when the
+    /// process is short of something, which is not the file's fault.
+    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> FetchedFile {
         // Non-blocking, so that a pipe of that name does not hold up the exchange.
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
         guard descriptor >= 0 else {
@@ -102,9 +104,10 @@ enum FolderFiles {
             return .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path))
         }
         var failed: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        let bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size, let start = buffer.baseAddress {
-                let got = pread(descriptor, start + count, size - count, off_t(count))
+                if count > 0 { try check() }
+                let got = pread(descriptor, start + count, min(size - count, OperationControl.bytesPerCheck), off_t(count))
                 if got < 0 {
                     if errno == EINTR { continue }
                     failed = errno
@@ -117,15 +120,17 @@ enum FolderFiles {
         return failed == 0 ? .data(bytes) : .unreadable(error(failed, "Reading the file", path))
     }
 
-    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails.
-    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool) throws {
+    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails, or `check` throws,
+    /// which is called before each further MiB.
+    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool, check: () throws -> Void = {}) throws {
         let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
         guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
-        var failed: Int32 = 0
+        var failed: Int32 = 0, stopped: (any Error)?
         data.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count, let start = buffer.baseAddress {
-                let got = write(descriptor, start + written, min(buffer.count - written, 1 << 30))
+                if written > 0 { do { try check() } catch { stopped = error; return } }
+                let got = write(descriptor, start + written, min(buffer.count - written, OperationControl.bytesPerCheck))
                 if got < 0 {
                     if errno == EINTR { continue }
                     failed = errno
@@ -134,9 +139,13 @@ enum FolderFiles {
                 written += got
             }
         }
-        if failed == 0, syncs, fsync(descriptor) != 0 { failed = errno }
+        if failed == 0, stopped == nil, syncs, fsync(descriptor) != 0 { failed = errno }
         // A network file system may tell only now that it is full.
         if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
+        if let stopped {
+            unlink(path)
+            throw stopped
+        }
         if failed != 0 {
             unlink(path)
             throw error(failed, "Writing the file", path)

@@ -29,6 +29,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        path = System.absolute(path)
         self.path = path
         self.options = options
         if try !FolderFiles.isDirectory(path) {
@@ -65,9 +66,10 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     private func fetch(_ folder: StaticString, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         var files: [FetchedFile] = [], size = 0
-        for name in names {
-            if let token = control.token, token.isCancelled, !files.isEmpty { break } // the exchange throws
-            let fetched = try file(folder, name).map { try FolderFiles.read($0) } ?? .missing
+        for (i, name) in names.enumerated() {
+            let check = { try control.check(.receiving, i, of: names.count, doing: "Retrieving from \(self.description)") }
+            if i % 16 == 15 { try check() }
+            let fetched = try file(folder, name).map { try FolderFiles.read($0, check: check) } ?? .missing
             files.append(fetched)
             if case .data(let bytes) = fetched { size += bytes.count }
             if size >= ExchangeLimits.batchSize { break }
@@ -87,9 +89,10 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             guard self.file("versions", file.name) != nil else {
                 throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
             }
-            let changes = try stage(file.changes), version: String
+            let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
+            let changes = try stage(file.changes, check), version: String
             leftovers.append(changes)
-            version = try stage(file.version)
+            version = try stage(file.version, check)
             leftovers.append(version)
             staged.append((changes, version))
         }
@@ -102,9 +105,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     /// Writes a file under a new name in `tmp/`.
-    private func stage(_ data: [UInt8]) throws -> String {
+    private func stage(_ data: [UInt8], _ check: () throws -> Void = {}) throws -> String {
         let path = "\(self.path)/tmp/\(VersionID.random())"
-        try FolderFiles.writeNew(path, data, syncs: options.syncs)
+        try FolderFiles.writeNew(path, data, syncs: options.syncs, check: check)
         return path
     }
 

@@ -6,7 +6,7 @@ struct Retrieval {
     let transport: any ExchangeTransport
     let control: OperationControl
     let verifyKnown: Bool
-    private var result = ExchangeResult()
+    private(set) var result = ExchangeResult()
     /// What cannot be added, and so holds back what depends on it.
     private var failed: Set<VersionID> = []
     /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
@@ -72,7 +72,7 @@ struct Retrieval {
         while next < wanted.count {
             try control.check(.receiving, 0, of: wanted.count, doing: what)
             let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
-            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control)
+            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
                 guard let version = read(id, file) else { continue }
                 versions[id] = version
@@ -141,7 +141,7 @@ struct Retrieval {
             while fetched < ids.count {
                 try control.check(.receiving, next, of: order.count, doing: what)
                 let names = ids[fetched...]
-                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control)
+                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control.within(.receiving, next, of: order.count))
                 try add(Array(zip(names, files)), &done)
                 fetched += files.count
                 next += files.count

@@ -5,6 +5,7 @@ struct Sending {
     let control: OperationControl
     private var result = ExchangeResult()
     private var failed: Set<VersionID> = []
+    private var total = 0
 
     /// Those whose files there a retrieve found unusable.
     private let broken: Set<VersionID>
@@ -26,7 +27,9 @@ struct Sending {
 
     /// What has to be sent, predecessors first.
     private mutating func select(_ there: Set<VersionID>) throws -> [VersionID] {
-        let here = try store.allVersionIDs()
+        var here = try store.allVersionIDs()
+        // The empty root is virtual while nothing builds on it.
+        if try store.contains(EmptyRoot.id), try store.successors(of: EmptyRoot.id).isEmpty { here.removeAll { $0 == EmptyRoot.id } }
         let common = here.filter(there.contains)
         let broken = common.isEmpty ? [] : broken.union(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
         // On a file system that folds case, a file of ours would replace another version's.
@@ -48,6 +51,7 @@ struct Sending {
     }
 
     private mutating func send(_ ids: [VersionID]) throws {
+        total = ids.count
         var batch: [ExchangeFiles] = [], batchIDs: [VersionID] = [], size = 0
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
@@ -66,7 +70,7 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        try transport.send(batch, control)
+        try transport.send(batch, control.within(.sending, result.versions.count, of: total))
         result.versions += ids
         batch = []
         ids = []

@@ -102,6 +102,7 @@ struct RecordHeader {
             guard let keySize = reader.count(atMost: Limits.metadataKeySize), let key = reader.take(keySize),
                   let valueSize = reader.count(atMost: Limits.metadataSize), let value = reader.take(valueSize)
             else { return nil }
+            if let last = pairs.last, last.key.withUnsafeBytes({ Bytes.compare($0, key) }) >= 0 { return nil }
             pairs.append((Array(key), Array(value)))
         }
         return try? Metadata(pairs)

@@ -47,7 +47,8 @@ enum RecordTable {
     }
 
     /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when
-    /// it is damaged; `needs` is set when the page goes on behind the bytes.
+    /// it is damaged; `needs` is set when the page goes on behind the bytes. The ids must ascend: the map is
+    /// built from them as they come, and one that is there twice would make it nest without an end.
     static func readPage(
         _ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?, _ body: (Entry) throws -> Void
     ) throws -> Int? {
@@ -62,8 +63,11 @@ enum RecordTable {
         var bodyOffset = firstBody
         let count = min(changesPerPage, header.changeCount - number * changesPerPage)
         guard count > 0 else { return nil }
+        var last: UnsafeRawBufferPointer?
         for _ in 0..<count {
             guard let entry = readEntry(&reader, header, &bodyOffset) else { return nil }
+            if let last, Bytes.compare(last, entry.id) >= 0 { return nil }
+            last = entry.id
             try body(entry)
         }
         return reader.remaining == 0 ? total : nil
@@ -73,7 +77,7 @@ enum RecordTable {
     private static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
         guard let tag = reader.integer(UInt8.self), tag < 64, let kind = Value.Change.Kind(rawValue: tag & 7),
               let encoding = Encoding(rawValue: (tag >> 3) & 3),
-              let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize)
+              let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
         else { return nil }
         var entry = Entry(kind: kind, id: id)
         switch kind {
@@ -83,7 +87,7 @@ enum RecordTable {
             entry.size = size
             entry.storedSize = size
             if encoding == .deflate {
-                guard let stored = reader.count(atMost: size) else { return nil }
+                guard let stored = reader.count(atMost: size), stored < size else { return nil }
                 entry.storedSize = stored
             }
             if encoding == .blob {

@@ -1,8 +1,7 @@
 /// The DAG of all versions, in compact arrays: each version has an ordinal in this process.
 ///
 /// Not safe by itself: the store guards it with a reader-writer lock. Nothing here touches the disk.
-/// Versions go through three states: provisional (made, not stored yet: seen by those who know the
-/// ordinal), live, and dead (its commit failed).
+/// A version is hidden or staged until it is stored, then live; dead when its commit failed.
 final class History {
     static let none = UInt32.max
 
@@ -27,7 +26,14 @@ final class History {
         var state: State
         var isText: Bool
     }
-    enum State: UInt8 { case provisional, live, dead }
+    enum State: UInt8 {
+        /// Being stored: nobody finds it by its id.
+        case hidden
+        /// A step of a fold that is not stored yet: those who know its id, the arbiter of the next step, can read it.
+        case staged
+        case live
+        case dead
+    }
 
     private(set) var rows: ContiguousArray<Row> = []
     private var texts: [UInt32: VersionID] = [:]
@@ -58,17 +64,18 @@ final class History {
         return table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
-    /// As `ordinal(of:)`, but a provisional version is found, too, when there is no live one.
-    func ordinalIncludingProvisional(of id: VersionID) -> UInt32? {
-        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .provisional && self.id($0) == id }
+    /// As `ordinal(of:)`, but a staged version is found, too, when there is no live one.
+    func ordinalIncludingStaged(of id: VersionID) -> UInt32? {
+        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .staged && self.id($0) == id }
     }
 
     /// A live version whose id differs from this one by case only.
-    func caseTwin(of id: VersionID) -> VersionID? {
+    func caseTwin(of id: VersionID, includingUnpublished: Bool = false) -> VersionID? {
         let folded = id.folded
         return table.find(OrdinalTable.hash(folded)) { ordinal in
             // Of two ids that fold to one, at least one is text.
-            (id.text != nil || rows[Int(ordinal)].isText) && rows[Int(ordinal)].state == .live
+            (id.text != nil || rows[Int(ordinal)].isText)
+                && (rows[Int(ordinal)].state == .live || (includingUnpublished && rows[Int(ordinal)].state != .dead))
                 && self.id(ordinal).folded == folded && self.id(ordinal) != id
         }.map(self.id)
     }
@@ -90,7 +97,7 @@ final class History {
         return true
     }
 
-    /// Adds a version as provisional. Its predecessors are in already.
+    /// Adds a version, hidden. Its predecessors are in already.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
         place: RecordPlace, checksum: UInt32, changeCount: Int
@@ -103,13 +110,13 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .provisional, isText: id.text != nil))
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, isText: id.text != nil))
         if id.text != nil { texts[ordinal] = id }
         table.insert(ordinal, hash: OrdinalTable.hash(id.folded)) { OrdinalTable.hash(self.id($0).folded) }
         return ordinal
     }
 
-    /// Makes a provisional version live: it becomes a head, and its predecessors no longer are.
+    /// Makes a version live: it becomes a head, and its predecessors no longer are.
     func publish(_ ordinal: UInt32, place: RecordPlace, checksum: UInt32) {
         let i = Int(ordinal)
         rows[i].place = place
@@ -131,20 +138,21 @@ final class History {
         }
     }
 
-    /// Where a provisional version's record is for now.
-    func setPlace(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+    /// Lets those who know its id read an unpublished version, whose record is at `place` for now.
+    func stage(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+        rows[Int(ordinal)].state = .staged
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
     }
 
-    /// Points a provisional version at other predecessors.
+    /// Points an unpublished version at other predecessors.
     func redirect(_ ordinal: UInt32, _ replaced: [UInt32: UInt32]) {
         let i = Int(ordinal)
         rows[i].first = replaced[rows[i].first] ?? rows[i].first
         rows[i].second = replaced[rows[i].second] ?? rows[i].second
     }
 
-    /// Gives up a provisional version.
+    /// Gives up an unpublished version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 
     private func intern(_ branch: String) -> UInt32 {

@@ -14,21 +14,22 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     func list(_ control: OperationControl) throws -> ExchangeListing { ExchangeListing(versions: try directory.versionNames()) }
 
     func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
-        fetch(names) { id in
+        try fetch(names, control) { id in
             guard let bytes = try directory.versionFile(id) else { return nil }
             return Array("{\"version\":".utf8) + bytes + Array("}".utf8)
         }
     }
     func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
-        fetch(names) { id in
+        try fetch(names, control) { id in
             guard let bytes = try directory.versionFile(id) else { return nil }
             let version = try InterchangeDecoder.bareVersion(bytes, name: id, file: "versions/\(id)")
             return InterchangeEncoder.changes(try changes(of: version))
         }
     }
-    private func fetch(_ names: [String], _ read: (VersionID) throws -> [UInt8]?) -> [FetchedFile] {
+    private func fetch(_ names: [String], _ control: OperationControl, _ read: (VersionID) throws -> [UInt8]?) throws -> [FetchedFile] {
         var files: [FetchedFile] = [], size = 0
-        for name in names {
+        for (i, name) in names.enumerated() {
+            if i % 16 == 15 { try control.check(.receiving, i, of: names.count, doing: "Importing from \(description)") }
             do {
                 let bytes = try VersionID(validating: name).flatMap(read)
                 files.append(bytes.map(FetchedFile.data) ?? .missing)

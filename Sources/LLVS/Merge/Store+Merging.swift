@@ -12,7 +12,7 @@ extension Store {
     @discardableResult
     public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
         try checkOpen()
-        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
@@ -22,6 +22,7 @@ extension Store {
             return try withExtendedLifetime(changes) {
                 let recorded = recordChanges(changes)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: true) { return existing }
+                try checkUnconfirmed(version, recorded)
                 try commit(Draft(version: version, first: first, second: second, changes: recorded))
                 return version
             }
@@ -35,11 +36,12 @@ extension Store {
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
+    /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     @discardableResult
-    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata()) throws -> Version? {
+    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
-        let target = try requireOrdinal(into)
+        let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
         var steps: [(ordinal: UInt32, version: Version, first: UInt32, second: UInt32, changes: [Value.Change])] = []
@@ -50,14 +52,15 @@ extension Store {
             if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         var targetIsIn = result == target || lock.withRead { dag.isAncestor(target, of: result) }
-        for next in candidates.dropFirst() {
+        for (i, next) in candidates.dropFirst().enumerated() {
+            try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
             let nextHasTarget = !targetIsIn && (next == target || lock.withRead { dag.isAncestor(target, of: next) })
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
             switch try prepareMerge(ours, theirs, arbiter: arbiter, metadata: metadata, relation: .any) {
             case .fastForward(let ordinal): result = ordinal
             case .version(let version, let first, let second, let changes):
-                if let existing = lock.withRead({ dag.ordinal(of: version.id) }) { result = existing; continue }
+                if let existing = try existingStep(version) { result = existing; continue }
                 let draft = Draft(version: version, first: first, second: second, changes: recordChanges(changes))
                 let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
                     try encoder.encode(version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
@@ -65,8 +68,8 @@ extension Store {
                 }
                 places.append(place)
                 result = lock.withWrite {
-                    let ordinal = appendProvisional(draft)
-                    dag.setPlace(ordinal, place, checksum)
+                    let ordinal = appendHidden(draft)
+                    dag.stage(ordinal, place, checksum)
                     return ordinal
                 }
                 steps.append((result, version, first, second, changes))
@@ -77,15 +80,42 @@ extension Store {
         try checkWritable("Merging heads")
         for id in steps.map(\.version.id).sorted() { inFlight.begin(id) }
         defer { for step in steps { inFlight.end(step.version.id) } }
-        try withExtendedLifetime(steps) {
-            let missing = steps.filter { step in lock.withRead { dag.ordinal(of: step.version.id) == nil } }
-            try store(missing.map { ($0.ordinal, Draft(version: $0.version, first: $0.first, second: $0.second, changes: recordChanges($0.changes))) })
-        }
-        committed = true
         // The maps made so far point into the provisional records.
         for step in steps { maps.drop(step.ordinal) }
-        observers.tell(steps.map(\.version.id))
+        let made = try withExtendedLifetime(steps) { () -> [VersionID] in
+            // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
+            var theirs: [UInt32: UInt32] = [:]
+            lock.withWrite {
+                for step in steps {
+                    if let ordinal = dag.ordinal(of: step.version.id) {
+                        theirs[step.ordinal] = ordinal
+                        dag.drop(step.ordinal)
+                    } else if !theirs.isEmpty {
+                        dag.redirect(step.ordinal, theirs)
+                    }
+                }
+            }
+            let missing = steps.filter { theirs[$0.ordinal] == nil }
+            try store(missing.map { step in
+                let first = theirs[step.first] ?? step.first, second = theirs[step.second] ?? step.second
+                return (step.ordinal, Draft(version: step.version, first: first, second: second, changes: recordChanges(step.changes)))
+            })
+            return missing.map(\.version.id)
+        }
+        committed = true
+        for step in steps { maps.drop(step.ordinal) }
+        if !made.isEmpty { tellOfNew(made) }
         return steps.last?.version
+    }
+
+    /// The live version of a step's id.
+    /// - Throws: `.versionMismatch` when it is not a merge of these two: its state would not hold what they hold.
+    private func existingStep(_ version: Version) throws -> UInt32? {
+        guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
+        guard found.1 == version.predecessors else {
+            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for.", versionID: version.id.description)
+        }
+        return found.0
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.

@@ -51,7 +51,12 @@ public struct Metadata: Hashable, Sendable {
                 throw StoreError(.invalidMetadata, "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
             }
         }
-        for (key, value) in pairs { self[key] = value }
+        // In order, so that many keys cost no more than a few; of equal keys the last stays last.
+        let order = pairs.indices.sorted { a, b in
+            let order = Bytes.compare(pairs[a].key, pairs[b].key)
+            return order != 0 ? order < 0 : a < b
+        }
+        for i in order { self[pairs[i].key] = pairs[i].value }
     }
 
     public subscript(key: [UInt8]) -> [UInt8]? {

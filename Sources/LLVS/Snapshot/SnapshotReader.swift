@@ -18,9 +18,9 @@ struct SnapshotReader {
     }
 
     /// The next version; nil behind the last, when all that the manifest promises was there.
-    /// - Parameter keepingData: off leaves the bytes of values out.
+    /// - Parameter keepingData: whether to keep the bytes of a version's values; else they come empty.
     /// - Throws: `.snapshotDamaged`, `.cancelled`, what reading throws.
-    mutating func next(keepingData: Bool) throws -> Store.ReceivedVersion? {
+    mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion? {
         guard try !isAtEnd() else {
             guard versionsRead == manifest.versionCount, totalSize == manifest.totalSize else {
                 throw damaged("it holds \(versionsRead) versions in \(totalSize) bytes, and its manifest says \(manifest.versionCount) in \(manifest.totalSize)")
@@ -32,8 +32,9 @@ struct SnapshotReader {
         let count = Int(try integer(UInt32.self))
         guard count <= Limits.changesPerVersion else { throw damaged("the version \(version.id) has too many changes") }
         var changes: [Value.Change] = []
+        let keeps = keepingData(version.id)
         for _ in 0..<count {
-            let change = try self.change(keepingData)
+            let change = try self.change(keeps)
             if let last = changes.last, !(last.id < change.id) { throw damaged("the changes of the version \(version.id) are not in order") }
             changes.append(change)
         }

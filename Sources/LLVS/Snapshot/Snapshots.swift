@@ -1,7 +1,7 @@
 /// Chunked dumps of a whole store beside an exchange, by which a new replica starts.
 ///
 /// The layout is that of `snapshots/` in docs/interchange.md, the chunks' format that of docs/snapshot.md.
-/// Safe from all threads. At most one chunk and one version are held in memory.
+/// Safe from all threads. At most one chunk, one version, and the history that is dumped or restored are held in memory.
 public struct Snapshots: Sendable {
     /// The name of our format in manifests. Others are not read, and never replaced.
     public static let format = "llvs-v1"
@@ -53,6 +53,15 @@ public struct Snapshots: Sendable {
         if let ours { return ours }
         if let failure { throw failure }
         return foreign
+    }
+
+    /// Whether ours is known to miss chunks, going by the names of the files alone. Their contents are not looked at.
+    func lacksChunks() throws -> Bool {
+        guard let found = try find(), !found.manifest.isForeign else { return false }
+        let names = Set(try transport.snapshotFileNames())
+        // A transport that does not list the manifest does not list at all.
+        guard names.contains(found.prefix + "manifest.json") else { return false }
+        return found.manifest.chunkDigests.indices.contains { !names.contains(found.prefix + SnapshotLimits.chunkName($0)) }
     }
 
     private func readManifest(_ prefix: String) throws -> Found? {
@@ -116,8 +125,8 @@ public struct Snapshots: Sendable {
 
     /// Adds all versions of the snapshot to a store that is empty or holds one version.
     ///
-    /// All of it is read and verified before the first version is added, so that a damaged one leaves the
-    /// store as it was. A cancelled or failed adding keeps what was added whole; an exchange brings the rest.
+    /// All of it is read, verified and added to a store in memory (without the bytes of values) before the first
+    /// version is added here, so that one that is refused leaves the store as it was. A cancelled or failed adding keeps what was added whole; an exchange brings the rest.
     /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
     ///   transport throws, and what keeps the store from adding.
@@ -146,8 +155,9 @@ public struct Snapshots: Sendable {
     }
 
     private func verify(_ found: Found, _ control: OperationControl) throws {
-        var reader = reader(found, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
-        while let received = try reader.next(keepingData: false) {
+        let present = Set(try store.allVersionIDs())
+        var rehearsal = try Rehearsal(), reader = reader(found, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
+        while let received = try reader.next(keepingData: present.contains) {
             let id = received.version.id
             try control.check(.verifying, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
             for predecessor in received.version.predecessors where !seen.contains(predecessor) {
@@ -158,15 +168,39 @@ public struct Snapshots: Sendable {
             }
             guard folded.insert(id.folded).inserted else { throw reader.damaged("the version \(id) is there twice") }
             seen.insert(id)
+            // What the store has already is compared only, never added.
+            if present.contains(id), case .problem? = try store.add([received]).first {
+                throw StoreError(.storeNotEmpty, "The store's version \(id) and the one of the snapshot in \(transport.description) differ. Use a new store.", versionID: id.description)
+            }
+            if let refused = try rehearsal.add(received) { throw reader.damaged("it holds a version that cannot be added. \(refused.message)") }
         }
-        for id in try store.allVersionIDs() where !seen.contains(id) && folded.contains(id.folded) {
+        if let refused = try rehearsal.finish() { throw reader.damaged("it holds a version that cannot be added. \(refused.message)") }
+        for id in present where !seen.contains(id) && folded.contains(id.folded) {
             throw StoreError(.storeNotEmpty, "The store's version \(id) and one of the snapshot have ids that differ by case only. Use a new store.", versionID: id.description)
+        }
+    }
+
+    /// A store in memory that takes the versions without their bytes: what it refuses, any store would.
+    private struct Rehearsal {
+        private let store: Store
+        private var batch: [Store.ReceivedVersion] = []
+        init() throws { store = try Store(storage: MemoryStorage(), options: Store.Options()) }
+
+        /// Nil, or why one of the versions cannot be added.
+        mutating func add(_ received: Store.ReceivedVersion) throws -> StoreError? {
+            batch.append(received)
+            return batch.count >= ExchangeLimits.batchCount ? try finish() : nil
+        }
+        mutating func finish() throws -> StoreError? {
+            defer { batch = [] }
+            for case .problem(let error) in try store.add(batch) { return error }
+            return nil
         }
     }
 
     private func add(_ found: Found, _ control: OperationControl) throws {
         var reader = reader(found, control), batch: [Store.ReceivedVersion] = [], size = 0
-        while let received = try reader.next(keepingData: true) {
+        while let received = try reader.next(keepingData: { _ in true }) {
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {

@@ -5,9 +5,9 @@
 /// versions, maps or merges. The truth of a store is the set of its records; what is kept under
 /// `cache…` is derived and may vanish at any time.
 ///
-/// Threads: `append`, `scan`, `verify` and `close` are called by one thread at a time (the store holds its
-/// commit lock). `read`, `sync`, `readBlob` and the cache calls may come from any thread at any time,
-/// also beside those. Errors are `StoreError`s; after a failed append the storage must be ready for
+/// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its
+/// commit lock). `read`, `sync`, `verify`, `readBlob` and the cache calls may come from any thread at any time,
+/// also beside those; `verify` calls the host's progress callback, so it holds no lock while it does. Errors are `StoreError`s; after a failed append the storage must be ready for
 /// another.
 public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".

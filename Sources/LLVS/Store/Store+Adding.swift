@@ -22,11 +22,13 @@ extension Store {
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
+        var batch: [VersionID: Int] = [:]
         do {
             for i in order {
                 do {
-                    guard let draft = try draft(for: received[i], beside: drafts) else { results[i] = .alreadyPresent; continue }
-                    drafts.append((i, lock.withWrite { appendProvisional(draft) }, draft))
+                    guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
+                    batch[draft.version.id] = drafts.count
+                    drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
@@ -39,8 +41,7 @@ extension Store {
         for draft in drafts { results[draft.index] = .added }
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
-            try admitWaiting(for: ids)
-            observers.tell(ids)
+            tellOfNew(ids)
         }
         return results.map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
@@ -77,7 +78,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]) throws -> Draft? {
+    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
@@ -100,11 +101,18 @@ extension Store {
                 throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
             }
         }
+        if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
+            guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
+                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ.", versionID: version.id.description)
+            }
+            return nil
+        }
         if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
-        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id) }
+        try checkUnconfirmed(version, sorted)
+        let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, beside: others) }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
-            let ordinal = try knownOrdinal(stored, for: version.id)
+            let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
             let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
@@ -116,17 +124,20 @@ extension Store {
         return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
     }
 
-    private func knownOrdinal(_ id: VersionID, for version: VersionID) throws -> UInt32 {
-        if let ordinal = lock.withRead({ dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+    /// What a batch holds so far, and where by id.
+    private typealias Batch = (drafts: [(index: Int, ordinal: UInt32, draft: Draft)], index: [VersionID: Int])
+
+    private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
+        if let ordinal = lock.withRead({ dag.ordinal(of: id) }) ?? others.index[id].map({ others.drafts[$0].ordinal }) { return ordinal }
         throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here.", versionID: id.description)
     }
 
     /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
     private func checkStored(
-        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: [(index: Int, ordinal: UInt32, draft: Draft)]
+        _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: Batch
     ) throws {
         let kind: Value.Change.Kind?
-        if let other = others.last(where: { $0.ordinal == ordinal }) {
+        if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
             kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
@@ -136,7 +147,7 @@ extension Store {
         }
     }
 
-    /// Stores drafts, already provisional and in order, as one batch and makes them live.
+    /// Stores drafts, already in the history but hidden, in order, as one batch and makes them live.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
         unpublished.begin()
@@ -164,7 +175,8 @@ extension Store {
             }
         }
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
-        try makeDurable(drafts.map(\.draft.version))
+        try makeDurable(drafts.map(\.draft))
+        for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
         lock.withWrite {
             // A scan may have met the same version meanwhile, made by another process: then theirs stands.
             var replaced: [UInt32: UInt32] = [:]
@@ -180,9 +192,11 @@ extension Store {
         }
     }
 
-    /// Versions that were pending for these.
-    private func admitWaiting(for ids: [VersionID]) throws {
-        var waiting = lock.withWrite { ids.flatMap { pending.take(waitingFor: $0) } }
-        while let record = waiting.popLast() { _ = try admit(record) }
+    /// Lets in the versions that were pending for these, and tells observers of all of them.
+    func tellOfNew(_ ids: [VersionID]) {
+        var all = ids
+        let waiting = lock.withWrite { pending.count == 0 ? [] : ids.flatMap { pending.take(waitingFor: $0) } }
+        for record in waiting { all += admit(record) }
+        observers.tell(all)
     }
 }

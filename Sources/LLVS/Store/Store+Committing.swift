@@ -25,7 +25,7 @@ extension Store {
         var isFirstSave = false
         if let predecessor {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
-            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor) }
+            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         let (recorded, kept) = try effective(sorted, on: first)
         return try withExtendedLifetime(kept) {
@@ -35,8 +35,13 @@ extension Store {
             let size = recorded.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
             var version = Version(
                 id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
-            if id != nil, let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
-            version.timestamp = inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
+            if id != nil {
+                // Another handle may have taken the id.
+                _ = try findOrdinal(versionID)
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
+            }
+            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
+            try checkUnconfirmed(version, recorded)
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
@@ -123,12 +128,33 @@ extension Store {
         return ordinal
     }
 
+    /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
+    /// the very same may be made, or there would be two.
+    func checkUnconfirmed(_ version: Version, _ changes: [RecordChange]) throws {
+        guard let unconfirmed = inFlight.unconfirmed(version.id), unconfirmed.digest != identityDigest(version, changes) else { return }
+        throw StoreError(
+            .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
+            versionID: version.id.description)
+    }
+
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: [RecordChange], comparingTimestamp: Bool) throws -> Version? {
+        if wanted.id == EmptyRoot.id {
+            var same = EmptyRoot.version
+            if !comparingTimestamp { same.timestamp = wanted.timestamp }
+            guard wanted.predecessors.isEmpty, wanted.metadata.isEmpty, changes.isEmpty, wanted.timestamp.bitPattern == same.timestamp.bitPattern else {
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is the empty root, which is the same everywhere: no predecessors, metadata or changes, and timestamp 0. Choose another id.", versionID: wanted.id.description)
+            }
+        }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
-            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id) }) {
+            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingUnpublished: true) }) {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
+            }
+            // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
+               digest != identityDigest(wanted, changes) {
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
             }
             return nil
         }
@@ -137,9 +163,10 @@ extension Store {
         var asked = wanted
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
         let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
-            && asked.metadata == existing.metadata && identityDigest(asked, changes) == identityDigest(ofRecordAt: place)
+            && asked.metadata == existing.metadata
+            && (identityDigest(asked, changes) == identityDigest(ofRecordAt: place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
-            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ.", versionID: wanted.id.description)
+            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
         }
         return existing
     }
@@ -148,7 +175,7 @@ extension Store {
 
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
-        let ordinal = lock.withWrite { appendProvisional(draft) }
+        let ordinal = lock.withWrite { appendHidden(draft) }
         unpublished.begin()
         defer { unpublished.end() }
         do {
@@ -162,10 +189,10 @@ extension Store {
                         return place
                     }
                 }
-                let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingProvisional(of: id) } }
+                let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (place, encoder.checksum, MapNode.applying(changes[...], to: replay?.root))
             }
-            try makeDurable([draft.version])
+            try makeDurable([draft])
             maps.store(ordinal, root, changes: draft.changes.count, replayBehind: replay?.replay ?? 0)
             lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
         } catch {
@@ -173,11 +200,12 @@ extension Store {
             maps.drop(ordinal)
             throw error
         }
-        observers.tell([draft.version.id])
+        inFlight.confirm(draft.version.id)
+        tellOfNew([draft.version.id])
     }
 
     /// The caller holds the lock for writing.
-    func appendProvisional(_ draft: Draft) -> UInt32 {
+    func appendHidden(_ draft: Draft) -> UInt32 {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
@@ -186,19 +214,19 @@ extension Store {
 
     /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
     func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
     }
 
     /// Waits for the disk, when the durability asks for it.
-    func makeDurable(_ versions: [Version]) throws {
+    func makeDurable(_ drafts: [Draft]) throws {
         guard durability == .full else { return }
         let ticket = gate.ticket()
         do {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
-            guard let version = versions.last else { throw error }
+            guard let version = drafts.last?.version else { throw error }
             unpublished.noteLost()
-            for version in versions { inFlight.setUnconfirmed(version.id, version.timestamp) }
+            for draft in drafts { inFlight.setUnconfirmed(draft.version.id, draft.version.timestamp, identityDigest(draft.version, draft.changes)) }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
             error.versionID = version.id.description
@@ -217,14 +245,14 @@ extension Store {
         }
         let root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
-            let rootOrdinal = appendProvisional(root)
+            let rootOrdinal = appendHidden(root)
             draft.first = rootOrdinal
-            return (rootOrdinal, appendProvisional(draft))
+            return (rootOrdinal, appendHidden(draft))
         }
         do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
             lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
             throw error
         }
-        observers.tell([EmptyRoot.id, draft.version.id])
+        tellOfNew([EmptyRoot.id, draft.version.id])
     }
 }

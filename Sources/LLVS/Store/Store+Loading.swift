@@ -67,19 +67,22 @@ extension Store {
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan { record in
                 if loading { knownPlaces.append(record.place) }
-                let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices)
+                let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
                 added += result.added
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             let retry = lock.withWrite { pending.takeWaitingForBlobs() }
-            for record in retry { added += try admit(record) }
+            for record in retry { added += admit(record) }
             return (added, conflicts)
         }
     }
 
-    /// Takes one record into the history, and with it all that waited for it.
+    /// Takes one record into the history, and with it all that waited for it. `choices`: the one record to take
+    /// of each version that differing records name; `preferred`: the best of those met so far, while loading.
     @discardableResult
-    private func ingest(_ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace]) throws
+    private func ingest(
+        _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace], preferred: [VersionID: RecordPlace] = [:]
+    ) throws
         -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
     {
         let header: RecordHeader
@@ -90,6 +93,10 @@ extension Store {
             return ([], nil)
         }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
+        if let best = preferred[header.id], best != place {
+            let prevailing = try prevailingRecord(header.id, best, place)
+            return ([], prevailing == best ? nil : (header.id, prevailing))
+        }
         // The common case, under one lock: a version that is new and whose predecessors are here.
         enum Met { case admitted, known(RecordPlace, UInt32), slow }
         let met: Met = lock.withWrite {
@@ -104,9 +111,10 @@ extension Store {
         }
         switch met {
         case .admitted: return (loading ? [] : [header.id], nil)
-        case .slow: return (try admit(PendingVersions.Record(place: place, header: header)), nil)
+        case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
         case .known(let knownPlace, let checksum):
-            if knownPlace == place || (checksum == header.checksum && knownPlace.length == place.length) { return ([], nil) }
+            if knownPlace == place { return ([], nil) }
+            if checksum == header.checksum, knownPlace.length == place.length, try haveSameBytes(knownPlace, place) { return ([], nil) }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             return ([], loading && prevailing != knownPlace ? (header.id, place) : nil)
         }
@@ -132,25 +140,48 @@ extension Store {
         return ordinal
     }
 
+    /// Whether two records of one length are the same, byte by byte: their header checksums say nothing of the
+    /// bytes of values. False when one of them cannot be read.
+    private func haveSameBytes(_ a: RecordPlace, _ b: RecordPlace) throws -> Bool {
+        var x = reader(a), y = reader(b)
+        var offset = 0
+        let length = Int(clamping: a.length)
+        do {
+            while offset < length {
+                let count = min(length - offset, 256 << 10)
+                guard try x.with(offset, count, { left in
+                    try y.with(offset, count) { Bytes.equal(UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+                }) == true else { return false }
+                offset += count
+            }
+            return true
+        } catch let error as StoreError where error.code == .damaged {
+            return false
+        }
+    }
+
     /// Of two records that differ though they name one version, the place of the one with the smaller digest.
     /// Only the same by meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> RecordPlace {
-        do {
-            let x = try identityDigest(ofRecordAt: a), y = try identityDigest(ofRecordAt: b)
-            if x == y { return a }
-            let prevailing = Bytes.compare(x, y) < 0 ? a : b
-            noteDamage(StorageDamage(
-                file: storage.description, offset: prevailing == a ? b.offset : a.offset,
-                message: "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id))
-            return prevailing
-        } catch let error as StoreError where error.code == .damaged {
-            noteDamage(StorageDamage(file: storage.description, offset: b.offset, message: error.message, version: id))
-            return a
+        guard let y = try digestNotingDamage(id, b) else { return a }
+        guard let x = try digestNotingDamage(id, a) else { return b }
+        if x == y { return a }
+        let prevailing = Bytes.compare(x, y) < 0 ? a : b
+        noteDamage(StorageDamage(
+            file: storage.description, offset: prevailing == a ? b.offset : a.offset,
+            message: "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id))
+        return prevailing
+    }
+
+    private func digestNotingDamage(_ id: VersionID, _ place: RecordPlace) throws -> [UInt8]? {
+        do { return try identityDigest(ofRecordAt: place) } catch let error as StoreError where error.code == .damaged {
+            noteDamage(StorageDamage(file: storage.description, offset: place.offset, message: error.message, version: id))
+            return nil
         }
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
-    func admit(_ first: PendingVersions.Record) throws -> [VersionID] {
+    func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
         while let record = work.popLast() {
@@ -185,15 +216,16 @@ extension Store {
 
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
-        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingProvisional(of: id) }) { return ordinal }
+        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id) }) { return ordinal }
         // Also when this reload found nothing: another thread's may have, meanwhile.
         try reloadHistory()
-        return lock.withRead { dag.ordinalIncludingProvisional(of: id) }
+        return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }
 
-    /// As `findOrdinal`, but an unknown version is an error.
-    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(id) else {
+    /// As `findOrdinal`, but an unknown version is an error; so is a staged one where something is to be built on it.
+    func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, toBuildOn: Bool = false) throws -> UInt32 {
+        let found = try findOrdinal(id)
+        guard let ordinal = found, !toBuildOn || lock.withRead({ dag.rows[Int(ordinal)].state == .live }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
             throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }

@@ -57,7 +57,7 @@ extension Store {
                 arena.append(entry.id, nil)
             case .preserve:
                 let stored = header.dependencies[entry.dependency]
-                guard let version = lock.withRead({ dag.ordinalIncludingProvisional(of: stored) }) else {
+                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
                     throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
                 }
                 arena.append(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))

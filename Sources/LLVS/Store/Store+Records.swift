@@ -60,12 +60,24 @@ extension Store {
         var reader = reader(place)
         let header = try readHeader(&reader, place)
         var offset = header.tableOffset
+        var last: [UInt8] = []  // of the page before: ids ascend over all pages
         for page in 0..<header.pageCount {
+            let before = last
+            var met = 0
             var size = min(header.bodiesOffset - offset, 16 << 10)
             while true {
                 var needs: Int?
                 let used = try reader.with(offset, size, ahead: min(header.bodiesOffset - offset - size, 256 << 10)) {
-                    try RecordTable.readPage($0, number: page, of: header, needs: &needs) { try body($0, header) }
+                    try RecordTable.readPage($0, number: page, of: header, needs: &needs) { entry in
+                        if met == 0 {
+                            guard before.withUnsafeBytes({ Bytes.compare($0, entry.id) }) < 0 else {
+                                throw damaged(place, "has a damaged table of changes", version: header.id)
+                            }
+                        }
+                        try body(entry, header)
+                        met += 1
+                        if met == RecordTable.changesPerPage { last = Array(entry.id) }
+                    }
                 }
                 if let used = used ?? nil { offset += used; break }
                 guard let needs, needs > size, needs <= header.bodiesOffset - offset else {

@@ -49,11 +49,13 @@ public final class Store: @unchecked Sendable {
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
     private var isClosed = false
+    /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
+    private var isDiscarded = false
     let maps: MapCache
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
-    let encoders = Pool<RecordEncoder> { RecordEncoder() }
+    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
     let unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
@@ -95,6 +97,7 @@ public final class Store: @unchecked Sendable {
 
     /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {
+        if isDiscarded { return }
         let first = lock.withWrite { () -> Bool in
             defer { isClosed = true }
             return !isClosed
@@ -109,6 +112,7 @@ public final class Store: @unchecked Sendable {
 
     /// Lets go without writing anything or taking any lock: for the child of a fork.
     public func discard() {
+        isDiscarded = true
         isClosed = true
         try? storage.close(discarding: true)
     }

@@ -33,6 +33,15 @@ public struct OperationControl: Sendable {
             throw OperationControl.cancelled(what)
         }
     }
+    /// After how many bytes work checks again.
+    static let bytesPerCheck = 1 << 20
+
+    /// For a step of longer work: it checks as often as it likes, and what is told is how far the whole has come.
+    func within(_ stage: Progress.Stage, _ completed: Int, of total: Int) -> OperationControl {
+        guard let progress else { return self }
+        let whole = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+        return OperationControl(progress: { _ in try progress(whole) }, token: token)
+    }
     static func cancelled(_ what: String) -> StoreError {
         StoreError(.cancelled, "\(what) was cancelled; what had been added whole is kept. Run it again to go on.")
     }

@@ -74,6 +74,17 @@ enum System {
         return true
     }
 
+    /// The path from the root on: what a store or folder was opened by must mean the same after a `chdir`.
+    /// As it is when it is empty, begins at the root already, or there is no working directory any more.
+    static func absolute(_ path: String) -> String {
+        guard let first = path.utf8.first, first != UInt8(ascii: "/"), let directory = getcwd(nil, 0) else { return path }
+        defer { free(directory) }
+        let parent = String(cString: directory)
+        // A repaired name would be that of something else.
+        guard parent.utf8.first == UInt8(ascii: "/"), strlen(directory) == parent.utf8.count else { return path }
+        return parent.utf8.count == 1 ? parent + path : parent + "/" + path
+    }
+
     static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }

@@ -12,6 +12,8 @@ struct Errno: Error, Equatable, CustomStringConvertible {
     init(_ code: Int32) { self.code = code }
     /// The calling thread's `errno`; to be read right after the call.
     static var current: Errno { Errno(errno) }
+    /// Something on the path is not there.
+    static let missing = Errno(ENOENT)
 
     /// The system's text, as in "No space left on device (errno 28)".
     var description: String { "\(String(cString: strerror(code))) (errno \(code))" }

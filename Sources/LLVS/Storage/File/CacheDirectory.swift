@@ -34,7 +34,7 @@ final class CacheDirectory: @unchecked Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
         }
-        self.path = path; self.writable = writable; self.store = store; self.system = system
+        self.path = System.absolute(path); self.writable = writable; self.store = store; self.system = system
     }
 
     private func file(_ name: String) -> String { path + "/" + name + ".cache" }

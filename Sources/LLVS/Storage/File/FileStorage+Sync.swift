@@ -139,7 +139,10 @@ extension FileStorage {
         var wholesale = false
         if haveBlobs || pending.count > 4 {
             wholesale = try posix("Syncing", directory.path) { () throws(Errno) in
-                try System.syncfs(try OpenFile(directory.path, O_RDONLY | O_DIRECTORY).descriptor)
+                // Nothing but this scope keeps the descriptor open.
+                let root = try OpenFile(directory.path, O_RDONLY | O_DIRECTORY)
+                defer { withExtendedLifetime(root) {} }
+                return try System.syncfs(root.descriptor)
             }
             syncGroup.counted()
         }

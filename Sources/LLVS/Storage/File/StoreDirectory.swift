@@ -20,7 +20,7 @@ struct StoreDirectory: Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
         }
-        self.path = StoreDirectory.withoutTrailingSlashes(path)
+        self.path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
     }
 
     /// Looks at what is there, and makes a store of it where it is missing or empty and `create` allows.
@@ -151,7 +151,7 @@ struct StoreDirectory: Sendable {
     }
 
     /// By bytes: a slash may be part of a Swift character with what stands beside it.
-    private static func withoutTrailingSlashes(_ path: String) -> String {
+    static func withoutTrailingSlashes(_ path: String) -> String {
         var bytes = Array(path.utf8)
         while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)

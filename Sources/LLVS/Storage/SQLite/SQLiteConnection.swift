@@ -133,6 +133,10 @@ final class SQLiteConnection {
     /// SQLite says one thing for all reasons; the system's own error, where it kept it, says which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = handle.map { sqlite3_system_errno($0) } ?? 0
+        // What is missing is not the database, then, but its log beside it, which could not be made.
+        if system == Errno.missing.code, (try? System.status(path)) != nil {
+            return StoreError(.readOnly, "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. Check the permissions of the directory, or open the store read-only.", path: path)
+        }
         if system != 0 { return StoreError.posix(Errno(system), doing: doing, path: path) }
         return StoreError(.io, "\(doing) \(path) failed: \(text(result)). Check the path and the permissions of the directory.", path: path)
     }

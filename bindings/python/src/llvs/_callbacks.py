@@ -17,8 +17,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from . import _abi, _constants as c
-from . import errors
+from . import _abi, _constants as c, _signals, errors
 
 #: What the library may still call, by payload.
 registry: dict[int, Any] = {}
@@ -103,7 +102,8 @@ def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> An
     def thunk(payload: int | None, *arguments: Any) -> int:
         *values, slot = arguments
         try:
-            return body(registry[payload or 0], *values) or c.OK
+            with _signals.Serving():
+                return body(registry[payload or 0], *values) or c.OK
         except BaseException as problem:
             return keep_exception(problem, slot)
 

@@ -17,6 +17,7 @@ import weakref
 from typing import Any, ClassVar, TypeVar
 
 from . import _abi, errors
+from ._signals import holding
 
 _Self = TypeVar("_Self", bound="Handle")
 
@@ -39,12 +40,16 @@ class _Call:
         if handle._closed:
             handle._leave()
             raise handle._closed_error()
+        if handle._calls_back:
+            holding.__enter__()
         return handle._pointer
 
     def __exit__(self, *_: object) -> None:
         handle = self._handle()
         if handle is not None:
             handle._leave()
+            if handle._calls_back:
+                holding.__exit__()
 
 
 class Handle:
@@ -59,6 +64,8 @@ class Handle:
     _end: ClassVar[str] = ""
     #: Whether to warn (ResourceWarning) when it is left to the garbage collector.
     _warns: ClassVar[bool] = True
+    #: Whether calls on it may call back into Python.
+    _calls_back: bool = False
     #: Handles with a higher number are closed first when the interpreter exits.
     _exit_order: ClassVar[int] = 1
 
@@ -110,7 +117,8 @@ class Handle:
             if self._end and not inside and self._process == os.getpid() and self._owned:
                 self._calls.append(threading.get_ident())
                 try:
-                    getattr(_abi.lib, self._end)(self._pointer)
+                    with holding:
+                        getattr(_abi.lib, self._end)(self._pointer)
                 finally:
                     self._calls.remove(threading.get_ident())
         finally:

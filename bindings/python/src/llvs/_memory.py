@@ -26,6 +26,11 @@ LARGE = 1 << 16
 
 copy = ctypes.string_at
 
+#: As `copy`, with less around it. (An instance of its own: others may use `pythonapi` with other prototypes.)
+piece: Any = ctypes.pythonapi["PyBytes_FromStringAndSize"]
+piece.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
+piece.restype = ctypes.py_object
+
 
 def encode(text: str) -> bytes:
     """UTF-8. What no UTF-8 can hold (lone surrogates) becomes bytes that the library refuses by name."""
@@ -44,7 +49,15 @@ def decode(data: bytes) -> str:
 
 def encode_name(name: str | bytes) -> bytes:
     """The inverse of `decode`."""
-    return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else bytes(name)
+    if isinstance(name, str):
+        try:
+            return name.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return encode(name)
+    if isinstance(name, (bytes, bytearray)):
+        return bytes(name)
+    # bytes() would make zeros of a number.
+    raise TypeError(f"a name is a str, not {type(name).__name__}")
 
 
 def version_bytes(version: Version | str) -> bytes:
@@ -58,8 +71,9 @@ def version_bytes(version: Version | str) -> bytes:
 
 
 def path_bytes(path: PathLike) -> bytes:
-    """A path as the library takes it."""
-    return os.fsencode(path)
+    """A path as the library takes it: UTF-8, whatever the locale says. Bytes that are none, as they came from the system, stay what they are."""
+    plain = os.fspath(path)
+    return plain if isinstance(plain, bytes) else encode_name(plain)
 
 
 def as_bytes(data: BytesLike) -> bytes:

@@ -195,6 +195,7 @@ class llvs_merge_options(ctypes.Structure):
         ("branch_count", c_size_t),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("control", c_void_p),
     ]
 
 

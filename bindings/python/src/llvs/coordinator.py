@@ -8,8 +8,10 @@ from typing import Any, Callable, Iterable, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
+from ._fetch import fetcher
 from ._handle import Handle
-from ._memory import BytesArray, Column, PathLike, as_bytes, copy, encode, path_bytes, text, version_bytes
+from ._signals import holding
+from ._memory import BytesArray, Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
 from .log import Observer, observe
@@ -22,6 +24,7 @@ from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
 byref = ctypes.byref
+_fetch_value = fetcher("llvs_coordinator_value")
 
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -49,6 +52,7 @@ class Coordinator(Handle):
     _release = "llvs_coordinator_free"
     _end = "llvs_coordinator_close"
     _exit_order = 3
+    _calls_back = True
 
     def __init__(
         self,
@@ -80,6 +84,10 @@ class Coordinator(Handle):
         self._transports: list[TransportHandle] = []
         if snapshots not in _SNAPSHOTS:
             raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
+        if exchange is not None and not isinstance(exchange, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(exchange).__name__}; for a folder give its as_uri()")
+        if exchange == "":
+            raise errors.InvalidArgumentError('the exchange "" is no URL; leave it out for none')
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         entries = _metadata.Entries(metadata)
@@ -100,7 +108,8 @@ class Coordinator(Handle):
             for field, index in ((made.name, 0), (made.exchange_url, 1)):
                 if pieces.sizes[index]:
                     field.data, field.size = pieces.addresses[index], pieces.sizes[index]
-            lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
+            with holding:
+                lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
         finally:
             options.close()
             if decides is not None:
@@ -137,6 +146,7 @@ class Coordinator(Handle):
                 lib.llvs_coordinator_store(pointer, byref(store))
                 adopted = Store._adopt(store.value or 0, self._path)
                 adopted._warns = False  # type: ignore[misc]
+                adopted._calls_back = True
                 self._store = adopted
             return self._store
 
@@ -193,23 +203,18 @@ class Coordinator(Handle):
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
-        buffer, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
         with self._call as pointer:
-            lib.llvs_coordinator_value(pointer, encode(id), b"" if at is None else version_bytes(at), byref(buffer), byref(stored))
-        if not buffer.data:
-            return None
-        try:
-            return Value(id, copy(buffer.data, buffer.size), stored.text.decode())
-        finally:
-            lib.llvs_buffer_dispose(byref(buffer))
+            found = _fetch_value(pointer, encode(id), b"" if at is None else version_bytes(at))
+        return None if found is None else Value(id, *found)
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        packed = BytesArray(map(encode, ids))
+        asked = ids if isinstance(ids, list) else list(ids)
+        packed = BytesArray(map(encode, asked))
         page = ctypes.c_void_p()
         with self._call as pointer:
             lib.llvs_coordinator_values(pointer, packed.address, packed.count, b"" if at is None else version_bytes(at), byref(page))
-        return _pages.values(page.value)
+        return _pages.values(page.value, asked)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
@@ -224,6 +229,8 @@ class Coordinator(Handle):
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
+        if not isinstance(place, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
         with self._call as pointer:
             if isinstance(place, str):
                 lib.llvs_coordinator_attach(pointer, encode(place))
@@ -245,11 +252,19 @@ class Coordinator(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_coordinator_exchange, pointer, control)
 
-    def merge(self, selection: Union[Heads, str] = Heads.UNBRANCHED, *, metadata: Optional[_metadata.Metadata] = None) -> bool:
-        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge`."""
-        options = MergeOptions(metadata, selection=selection)
+    def merge(
+        self,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> bool:
+        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge_heads`."""
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
         changed = ctypes.c_bool()
-        with self._call as pointer:
+        with self._call as pointer, control:
             lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
         return changed.value
 

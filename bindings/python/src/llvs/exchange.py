@@ -95,6 +95,7 @@ class Exchange(Handle):
     _release = "llvs_exchange_free"
     _end = "llvs_exchange_close"
     _exit_order = 5
+    _calls_back = True
 
     def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"") -> None:
         """Opens an exchange.
@@ -106,6 +107,8 @@ class Exchange(Handle):
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
         """
+        if not isinstance(place, (str, Transport)):
+            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
         self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
         self._observers: set[Observer] = set()
         state = as_bytes(restoration_state)

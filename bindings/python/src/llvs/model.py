@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, Mapping, NamedTuple, Optional
 
 from . import _constants as c
@@ -154,7 +154,8 @@ class Version:
     @property
     def date(self) -> datetime:
         """`timestamp` as a date in UTC. Raises OverflowError for one beyond what `datetime` can hold."""
-        return datetime.fromtimestamp(self.timestamp, timezone.utc)
+        # datetime.fromtimestamp would raise ValueError or OSError for some, and other systems' time_t may hold less.
+        return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.timestamp)
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Version) else NotImplemented

@@ -61,12 +61,13 @@ class State(Mapping[str, bytes]):
     nor does this. Lookup is O(log n); iteration fetches pages of a thousand, and `items()` and `values()` bring the bytes along.
     """
 
-    __slots__ = ("_range", "_store", "_version_id", "__weakref__")
+    __slots__ = ("_is_whole", "_range", "_store", "_version_id", "__weakref__")
 
     def __init__(self, store: Store, version_id: bytes | None, range: Range) -> None:
         self._store = store
         self._version_id = version_id  # None: the state of a version that is not stored, which is empty
         self._range = range
+        self._is_whole = not range.prefix and not range.start and range.stop is None
 
     @property
     def version(self) -> str:
@@ -83,15 +84,22 @@ class State(Mapping[str, bytes]):
 
     def value(self, id: str) -> Value | None:
         """The value under an id, or None."""
-        if self._version_id is None or encode(id) not in self._range:
-            return None
-        return self._store.value(id, at=self.version)
+        found = self._fetch(id)
+        return None if found is None else Value(id, *found)
 
     def __getitem__(self, id: str) -> bytes:
-        found = self.value(id) if isinstance(id, str) else None
+        found = self._fetch(id)
         if found is None:
             raise KeyError(id)
-        return found.data
+        return found[0]
+
+    def _fetch(self, id: object) -> tuple[bytes, str] | None:
+        if not isinstance(id, str) or self._version_id is None:
+            return None
+        key = encode(id)
+        if not self._is_whole and key not in self._range:
+            return None
+        return self._store._fetch(key, self._version_id)
 
     # Mapping's own `get` would take an UnknownVersionError, which is a KeyError, for an absent value.
     @overload
@@ -102,8 +110,8 @@ class State(Mapping[str, bytes]):
 
     def get(self, id: str, /, default: Any = None) -> Any:
         """The bytes under an id, or the default."""
-        found = self.value(id) if isinstance(id, str) else None
-        return default if found is None else found.data
+        found = self._fetch(id)
+        return default if found is None else found[0]
 
     def __contains__(self, id: object) -> bool:
         if not isinstance(id, str) or not id or self._version_id is None or encode(id) not in self._range:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _abi, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
+from ._fetch import fetcher
 from ._handle import Handle
+from ._signals import holding
 from ._memory import BytesArray, Column, PathLike, copy, decode, encode, path_bytes, text, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 lib = _abi.lib
 byref = ctypes.byref
+_fetch_value = fetcher("llvs_store_value")
 
 #: What a version argument may be.
 AnyVersion = Union[Version, str]
@@ -210,10 +213,12 @@ class Store(Handle):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
             pointer = ctypes.c_void_p()
-            lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
+            with holding:
+                lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
         finally:
             options.close()
         super().__init__(pointer.value or 0)
+        self._calls_back = isinstance(storage, Storage)
 
     @classmethod
     def _adopt(cls, pointer: int, path: str) -> Store:
@@ -368,15 +373,24 @@ class Store(Handle):
 
         Raises UnknownVersionError, InvalidIDError, StorageError.
         """
-        buffer, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
-        with self._call as pointer:
-            lib.llvs_store_value(pointer, encode(id), version_bytes(at), byref(buffer), byref(stored))
-        if not buffer.data:
-            return None
+        found = self._fetch(encode(id), at._id_bytes if type(at) is Version else version_bytes(at))
+        return None if found is None else tuple.__new__(Value, (id, *found))
+
+    def _fetch(self, id: bytes, at: bytes) -> Optional[tuple[bytes, str]]:
+        # As `with self._call`, written out: this is what programs call most.
+        if self._calls_back:
+            with self._call as pointer:
+                return _fetch_value(pointer, id, at)
+        calls = self._calls
+        calls.append(0)
         try:
-            return Value(id, copy(buffer.data, buffer.size), stored.text.decode())
+            if self._closed:
+                raise self._closed_error()
+            return _fetch_value(self._pointer, id, at)
         finally:
-            lib.llvs_buffer_dispose(byref(buffer))
+            calls.remove(0)
+            if self._closed and not calls:
+                self._let_go()
 
     def reference(self, id: str, *, at: AnyVersion) -> Optional[Reference]:
         """Which bytes prevail, without reading them; None when there is no such value. O(log n). Errors as for `value`."""
@@ -387,11 +401,12 @@ class Store(Handle):
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
         """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""
-        packed = BytesArray(map(encode, ids))
+        asked = ids if isinstance(ids, list) else list(ids)
+        packed = BytesArray(map(encode, asked))
         page = ctypes.c_void_p()
         with self._call as pointer:
             lib.llvs_store_values(pointer, packed.address, packed.count, version_bytes(at), byref(page))
-        return _pages.values(page.value)
+        return _pages.values(page.value, asked)
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:
         """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError, InvalidIDError."""
@@ -482,13 +497,17 @@ class Store(Handle):
         selection: Union[Heads, str] = Heads.UNBRANCHED,
         *,
         metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
         """Merges a version and the selected heads, all of them or none; None when nothing changed.
 
-        selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Errors as for `merge`.
+        selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Progress is in heads.
+        Errors as for `merge`, and CancelledError; nothing is stored then.
         """
-        options = MergeOptions(metadata, selection=selection)
-        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides:
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
             return take_version(lib.llvs_store_merge_heads, pointer, version_bytes(into), decides, options.reference)
 
     def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:

@@ -6,19 +6,19 @@ import Musl
 import Darwin
 #endif
 
-/// Lets one thread at a time through. A thread that comes back from within (from an arbiter or an observer) is told so,
-/// instead of being left waiting for itself.
-final class CoordinatorGate: @unchecked Sendable {
+/// Lets one thread at a time through. One that comes back from within, by way of a callback of the host, is told
+/// so with `.busy`, where a mutex would leave it waiting for itself.
+final class SerialGate: @unchecked Sendable {
     private let lock = Lock()
     private let freed = Condition()
     private var owner: pthread_t?
 
-    /// - Throws: `.busy` when this thread is inside already.
+    /// - Parameter what: for the message: "Saving".
     func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
         try lock.withLock {
             while let owner {
                 guard pthread_equal(owner, pthread_self()) == 0 else {
-                    throw StoreError(.busy, "\(what) is not possible from within a callback of a running one of the same coordinator. Do it after that call has returned.")
+                    throw StoreError(.busy, "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
                 }
                 freed.wait(lock)
             }

@@ -1,0 +1,44 @@
+/// Whether versions are equal by meaning, however their changes are worded.
+extension Store {
+    /// What a change leaves behind for its id.
+    private enum Outcome: Equatable {
+        case bytes(size: Int, digest: [UInt8])
+        case preserved(VersionID)
+        case removed
+    }
+
+    /// Whether changes lead to the same state as those of a record, both on top of `first`. Other implementations
+    /// record a removal of what is not there, or a preserve of what prevails anyway; and what is a removal to one
+    /// is a preserved removal to the other.
+    /// - Complexity: O(changes × log values), and reads the record. For versions whose digests differ only.
+    func haveSameOutcome(_ changes: [RecordChange], _ place: RecordPlace, on first: UInt32) throws -> Bool {
+        let root = first == History.none ? nil : try map(first)
+        var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
+        for change in changes {
+            let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.data.count, digest: SHA256.digest(change.data)) }
+            if let outcome { one.append((ValueID(unchecked: change.id), outcome)) }
+        }
+        try forEachChange(place) { entry, header in
+            let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
+            let outcome = try outcome(entry.kind, at: root?.lookup(entry.id), stored: stored) {
+                if let digest = entry.digest { return .bytes(size: entry.size, digest: Array(digest)) }
+                let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+                return .bytes(size: entry.size, digest: try withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) })
+            }
+            if let outcome { other.append((ValueID(unchecked: entry.id), outcome)) }
+        }
+        return one.elementsEqual(other) { $0.0 == $1.0 && $0.1 == $1.1 }
+    }
+
+    /// Nil for what leaves the state as it is.
+    private func outcome(_ kind: Value.Change.Kind, at present: MapEntry?, stored: VersionID?, bytes: () throws -> Outcome) rethrows -> Outcome? {
+        switch kind {
+        case .insert, .update: return try bytes()
+        case .remove, .preserveRemoval: return present == nil ? nil : .removed
+        case .preserve:
+            guard let stored else { return nil }
+            if let present, versionID(present.version) == stored { return nil }
+            return .preserved(stored)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/*
+ * Every function of llvs.h, called with nothing: NULL, 0 and empty everywhere. None may trap, and each that can fail says
+ * that something is missing. test_bad_input.c has the finer cases.
+ */
+#include "support.h"
+
+#define REFUSES(call)                                                              \
+    do {                                                                           \
+        llvs_status status = (call);                                               \
+        if (status >= 0) fail_msg("%s gives %s", #call, llvs_status_name(status)); \
+    } while (0)
+
+static void every_function_takes_nothing(void **state) {
+    (void)state;
+    (void)llvs_version_number();
+    (void)llvs_version_string();
+    (void)llvs_status_name(0);
+    llvs_buffer_dispose(NULL);
+    (void)llvs_error_code(NULL);
+    (void)llvs_error_message(NULL);
+    (void)llvs_error_value_id(NULL);
+    (void)llvs_error_version_id(NULL);
+    (void)llvs_error_path(NULL);
+    (void)llvs_error_user_code(NULL);
+    llvs_error_free(llvs_error_make(0, LLVS_NONE));
+    llvs_error_free(NULL);
+    llvs_observer_free(NULL);
+    REFUSES(llvs_log_observe(0, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_cancel_token_create(NULL, NULL));
+    llvs_cancel_token_cancel(NULL);
+    (void)llvs_cancel_token_is_cancelled(NULL);
+    llvs_cancel_token_free(NULL);
+    REFUSES(llvs_control_init(NULL, 0));
+    (void)llvs_version_list_count(NULL);
+    (void)llvs_version_list_at(NULL, 0);
+    llvs_version_list_free(NULL);
+    (void)llvs_value_list_count(NULL);
+    (void)llvs_value_list_at(NULL, 0);
+    llvs_value_list_free(NULL);
+    (void)llvs_change_list_count(NULL);
+    (void)llvs_change_list_at(NULL, 0);
+    llvs_change_list_free(NULL);
+    REFUSES(llvs_store_options_init(NULL, 0));
+    REFUSES(llvs_store_open(LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_close(NULL, NULL));
+    llvs_store_free(NULL);
+    REFUSES(llvs_store_reload(NULL, NULL, NULL));
+    REFUSES(llvs_statistics_init(NULL, 0));
+    REFUSES(llvs_store_statistics(NULL, NULL, NULL));
+    REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
+    (void)llvs_verify_report_versions(NULL);
+    (void)llvs_verify_report_values(NULL);
+    (void)llvs_verify_report_pending(NULL);
+    (void)llvs_verify_report_damage_count(NULL);
+    (void)llvs_verify_report_damage_at(NULL, 0);
+    llvs_verify_report_free(NULL);
+    REFUSES(llvs_version_options_init(NULL, 0));
+    REFUSES(llvs_store_make_version(NULL, LLVS_NONE, NULL, 0, 0, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_version(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_versions(NULL, NULL, 0, NULL, NULL));
+    REFUSES(llvs_store_heads(NULL, NULL, NULL));
+    REFUSES(llvs_store_most_recent_head(NULL, NULL, NULL));
+    REFUSES(llvs_store_heads_on_branch(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_successors(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_is_ancestor(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_merge_bases(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_versions_of(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_history(NULL, NULL, 0, NULL, NULL));
+    REFUSES(llvs_history_cursor_next(NULL, 0, NULL, NULL));
+    llvs_history_cursor_free(NULL);
+    REFUSES(llvs_store_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_value_by_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_values_by_reference(NULL, NULL, 0, NULL, NULL));
+    REFUSES(llvs_range_init(NULL, 0));
+    REFUSES(llvs_store_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_count(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_changes(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    (void)llvs_change_cursor_count(NULL);
+    REFUSES(llvs_change_cursor_next(NULL, 0, 0, NULL, NULL));
+    llvs_change_cursor_free(NULL);
+    (void)llvs_merge_first(NULL);
+    (void)llvs_merge_second(NULL);
+    (void)llvs_merge_ours(NULL);
+    (void)llvs_merge_theirs(NULL);
+    (void)llvs_merge_bases(NULL);
+    (void)llvs_merge_store(NULL);
+    (void)llvs_merge_fork_count(NULL);
+    (void)llvs_merge_fork_at(NULL, 0);
+    (void)llvs_merge_fork(NULL, LLVS_NONE);
+    REFUSES(llvs_resolution_add(NULL, NULL, 0, 0, NULL));
+    REFUSES(llvs_arbiter_builtin(0, NULL, NULL));
+    REFUSES(llvs_arbiter_create(NULL, NULL, NULL, NULL, NULL, NULL));
+    llvs_arbiter_free(NULL);
+    REFUSES(llvs_merge_options_init(NULL, 0));
+    REFUSES(llvs_store_merge(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_merge_heads(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_revert(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_options_init(NULL, 0));
+    REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_open_transport(NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_close(NULL, NULL));
+    llvs_exchange_free(NULL);
+    (void)llvs_exchange_result_retrieved(NULL, NULL);
+    (void)llvs_exchange_result_sent(NULL, NULL);
+    (void)llvs_exchange_result_problem_count(NULL);
+    (void)llvs_exchange_result_problem_at(NULL, 0);
+    llvs_exchange_result_free(NULL);
+    REFUSES(llvs_exchange_retrieve(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_send(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_observe(NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_restoration_state(NULL, NULL, NULL));
+    REFUSES(llvs_exchange_set_restoration_state(NULL, LLVS_NONE, NULL));
+    (void)llvs_snapshot_get(NULL);
+    llvs_snapshot_free(NULL);
+    REFUSES(llvs_store_write_snapshot(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_restore_snapshot(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_put_snapshot(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_restore_snapshot(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_snapshot(NULL, NULL, NULL));
+    REFUSES(llvs_store_import(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_options_init(NULL, 0));
+    REFUSES(llvs_coordinator_open(LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_close(NULL, NULL));
+    llvs_coordinator_free(NULL);
+    REFUSES(llvs_coordinator_store(NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_current_version(NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_set_current_version(NULL, LLVS_NONE, NULL));
+    REFUSES(llvs_coordinator_branch_version(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_coordinator_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_attach(NULL, LLVS_NONE, NULL));
+    REFUSES(llvs_coordinator_attach_transport(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_coordinator_exchange(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_merge(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_observe(NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_observe_exchanges(NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_branch_make_unique(LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_default_path(LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_reply_add(NULL, LLVS_NONE, NULL));
+    REFUSES(llvs_reply_set(NULL, 0, LLVS_NONE, NULL));
+    REFUSES(llvs_reply_record(NULL, 0, 0, LLVS_NONE, NULL));
+    (void)llvs_reply_is_cancelled(NULL);
+    REFUSES(llvs_storage_callbacks_init(NULL, 0));
+    REFUSES(llvs_storage_create(LLVS_NONE, NULL, NULL, NULL, NULL, NULL));
+    llvs_storage_free(NULL);
+    REFUSES(llvs_transport_callbacks_init(NULL, 0));
+    REFUSES(llvs_transport_create(LLVS_NONE, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_transport_notify(NULL, NULL));
+    REFUSES(llvs_transport_state(NULL, NULL, NULL));
+    REFUSES(llvs_transport_set_state(NULL, LLVS_NONE, NULL));
+    llvs_transport_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_function_takes_nothing) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

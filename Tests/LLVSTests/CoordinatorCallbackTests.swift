@@ -1,0 +1,102 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// What callbacks of a coordinator may do, and what its snapshot policy does when things are not as they should be.
+@Suite struct CoordinatorCallbackTests {
+    @Test(.timeLimit(.minutes(1))) func observersMaySaveAndMerge() throws {
+        let coordinator = try StoreCoordinator(store: memoryStore())
+        nonisolated(unsafe) var heard: [VersionID] = []
+        let observation = coordinator.observe { version in
+            heard.append(version)
+            guard heard.count == 1 else { return }
+            #expect(throws: Never.self) {
+                try coordinator.save(CoordinatorTests.change("k", "2"))
+                try coordinator.merge()
+            }
+        }
+        let first = try #require(try coordinator.save(CoordinatorTests.change("k", "1")))
+        #expect(heard == [first.id, coordinator.currentVersion])
+        #expect(try CoordinatorTests.text(coordinator, "k") == "2")
+        observation.cancel()
+    }
+
+    /// What would wait for itself is told so instead.
+    @Test(.timeLimit(.minutes(1))) func savesAndExchangesFromWithinTheirOwnCallbacksAreRefused() throws {
+        let store = try memoryStore()
+        let coordinator = try CoordinatorTests.coordinator(store, area: "callbacks \(VersionID.random())")
+        let root = try #require(try coordinator.save(CoordinatorTests.change("k", "0")))
+        _ = try store.set(["k": "1"], root)
+        try coordinator.save(CoordinatorTests.change("k", "2"))
+        struct Saving: MergeArbiter {
+            let coordinator: StoreCoordinator
+            func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+                #expect(code { try coordinator.save(CoordinatorTests.change("l", "3")) } == .busy)
+                #expect(code { try coordinator.merge() } == .busy)
+                return try BuiltInArbiter.mostRecentChange.resolve(merge, in: store)
+            }
+        }
+        #expect(try coordinator.merge(arbiter: Saving(coordinator: coordinator)))
+        nonisolated(unsafe) var codes: Set<StoreError.Code?> = []
+        try coordinator.exchange(OperationControl(progress: { _ in
+            codes.insert(code { try coordinator.exchange() })
+            return true
+        }))
+        #expect(codes == [.busy])
+        try coordinator.save(CoordinatorTests.change("k", "4"))
+    }
+
+    @Test func mergeTellsThatItTookUpTheFirstContent() throws {
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store)
+        let first = try store.set(["k": "1"], nil)
+        #expect(try coordinator.merge())
+        #expect(coordinator.currentVersion == first.id)
+        #expect(try coordinator.merge() == false)
+    }
+
+    // MARK: Snapshots
+
+    static func automatic(_ transport: any ExchangeTransport) throws -> StoreCoordinator {
+        var options = StoreCoordinator.Options()
+        options.snapshotPolicy = .auto
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store, options: options)
+        try coordinator.attach(Exchange(store: store, transport: transport), name: "shared")
+        try coordinator.save(CoordinatorTests.change("k", "1"))
+        return coordinator
+    }
+
+    @Test func aTransportWithoutSnapshotsExchangesAllTheSame() throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(CallbackTransport(.init(
+            description: "the host", list: area.list, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges, send: area.send)))
+        #expect(try coordinator.exchange().first?.sent.versions.count == 2)
+    }
+
+    @Test func aSnapshotThatLacksAChunkIsReplacedAtOnce() throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(area)
+        try coordinator.exchange()
+        let put = try #require(try area.readSnapshotFile("manifest.json"))
+        try coordinator.exchange()
+        #expect(try area.readSnapshotFile("manifest.json") == put)
+        try area.deleteSnapshotFile("chunk-000")
+        try coordinator.exchange()
+        #expect(try area.readSnapshotFile("manifest.json") != put && area.readSnapshotFile("chunk-000") != nil)
+    }
+
+    /// What a manifest claims is somebody else's word.
+    @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(_ count: String) throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(area)
+        let manifest = "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
+        try area.writeSnapshotFile("manifest.json", bytes(manifest))
+        try coordinator.exchange()
+        #expect(try area.readSnapshotFile("manifest.json") != nil)
+        for i in 0..<20 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
+        try coordinator.exchange()
+        let replaced = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())
+        #expect(replaced.createdAt > 1)
+    }
+}

@@ -1,0 +1,565 @@
+"""A reader of a store's files in pure Python, written from docs/format.md alone.
+
+    store = read_store(Path("notes.llvs"))
+    store.versions["..."].predecessors, store.state("..."), store.problems
+
+It follows the page's order and names: the directory, segments, blobs, then records. Only what the page calls a version that is *here* is in
+`versions`; the others are in `pending`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator, NamedTuple, Optional
+
+INSERT, UPDATE, REMOVE, PRESERVE, PRESERVE_REMOVAL = range(1, 6)
+AS_IS, DEFLATED, BLOB = range(3)
+
+
+def _table() -> list[int]:
+    entries = []
+    for number in range(256):
+        for _ in range(8):
+            number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
+        entries.append(number)
+    return entries
+
+
+_CRC = _table()
+
+
+def checksum(*pieces: bytes) -> int:
+    """CRC-32C."""
+    crc = 0xFFFFFFFF
+    table = _CRC
+    for piece in pieces:
+        for byte in piece:
+            crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+class Damage(Exception):
+    """Bytes that are not what was written."""
+
+
+class NewerFormat(Exception):
+    """The store was written by a newer library."""
+
+
+class NotAStore(Exception):
+    """Something else is there."""
+
+
+class Cursor:
+    """Reads forward, and checks every length against what is left."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def take(self, count: int) -> bytes:
+        if count > self.left:
+            raise Damage(f"{count} bytes are needed, {self.left} are left")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def u8(self) -> int:
+        return self.take(1)[0]
+
+    def u32(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+    def varint(self) -> int:
+        number = shift = 0
+        for _ in range(10):
+            byte = self.u8()
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                if number >= 1 << 64:
+                    raise Damage("a varint beyond 64 bits")
+                return number
+        raise Damage("a varint of more than 10 bytes")
+
+    def count(self, size: int = 1) -> int:
+        """A count of things of at least `size` bytes each."""
+        number = self.varint()
+        if number * size > self.left:
+            raise Damage(f"{number} things do not fit into {self.left} bytes")
+        return number
+
+    def version_id(self) -> str:
+        size = self.u8()
+        if size == 0:
+            digits = self.take(16).hex().upper()
+            return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        if size > 128:
+            raise Damage("a version id of more than 128 characters")
+        text = self.take(size)
+        if not re.fullmatch(rb"[A-Za-z0-9_-]+", text):
+            raise Damage("a version id of other characters")
+        if re.fullmatch(rb"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}", text):
+            raise Damage("a UUID as text")
+        return text.decode()
+
+    def end(self) -> None:
+        if self.left:
+            raise Damage(f"{self.left} bytes are left over")
+
+
+# Records
+
+
+class Change(NamedTuple):
+    """One entry of a change table, with where its bytes are."""
+
+    kind: int
+    id: bytes
+    encoding: int = AS_IS
+    size: int = 0
+    stored_size: int = 0
+    blob: Optional[bytes] = None
+    digest: Optional[bytes] = None
+    #: For preserve: the version that stored the bytes.
+    version: Optional[str] = None
+    #: Where the body begins, from the start of the bodies.
+    offset: int = 0
+
+
+@dataclass
+class Version:
+    """One record, its header and change table decoded."""
+
+    id: str
+    predecessors: tuple[str, ...]
+    timestamp: float
+    value_data_size: int
+    dependencies: tuple[str, ...]
+    blobs: tuple[bytes, ...]
+    metadata: dict[bytes, bytes]
+    changes: dict[bytes, Change]
+    bodies: bytes
+    header_checksum: int
+    length: int
+    values: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def read_record(record: bytes) -> Version:
+    """Decodes a record; raises Damage, NewerFormat."""
+    if len(record) < 28:
+        raise Damage("shorter than a prelude")
+    format, flags, reserved, header_size, table_size, bodies_size, header_checksum = struct.unpack_from("<BBHIQQI", record)
+    if format > 1:
+        raise NewerFormat(f"a record of format {format}")
+    if format != 1 or flags or reserved:
+        raise Damage("a prelude that no writer wrote")
+    if 28 + header_size + table_size + bodies_size != len(record):
+        raise Damage("the sizes do not add up")
+    header = record[28 : 28 + header_size]
+    if checksum(record[:24], header) != header_checksum:
+        raise Damage("the header's checksum is wrong")
+    table = record[28 + header_size : 28 + header_size + table_size]
+    bodies = record[28 + header_size + table_size :]
+
+    cursor = Cursor(header)
+    id = cursor.version_id()
+    predecessor_count = cursor.varint()
+    if predecessor_count > 2:
+        raise Damage("more than two predecessors")
+    predecessors = tuple(cursor.version_id() for _ in range(predecessor_count))
+    if len({id, *predecessors}) != predecessor_count + 1:
+        raise Damage("predecessors that are not different")
+    (timestamp,) = struct.unpack("<d", cursor.take(8))
+    if not math.isfinite(timestamp):
+        raise Damage("a timestamp that is no time")
+    value_data_size = cursor.varint()
+    change_count, page_count = cursor.varint(), cursor.varint()
+    if change_count > 16_777_216 or page_count != (change_count + 63) // 64:
+        raise Damage("counts that do not fit each other")
+    dependencies = tuple(cursor.version_id() for _ in range(cursor.count(2)))
+    blobs = tuple(cursor.take(16) for _ in range(cursor.count(16)))
+    metadata: dict[bytes, bytes] = {}
+    for _ in range(cursor.count(2)):
+        key = cursor.take(cursor.varint())
+        if metadata and key <= next(reversed(metadata)):
+            raise Damage("metadata out of order")
+        metadata[key] = cursor.take(cursor.varint())
+    cursor.end()
+    changes = _read_table(table, change_count, page_count, dependencies, len(bodies))
+    if sum(change.size for change in changes.values() if change.kind in (INSERT, UPDATE)) != value_data_size:
+        raise Damage("the size of the values is not what the header says")
+    return Version(
+        id, predecessors, timestamp, value_data_size, dependencies, blobs, metadata, changes, bodies, header_checksum, len(record)
+    )
+
+
+def _read_table(table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int) -> dict[bytes, Change]:
+    changes: dict[bytes, Change] = {}
+    cursor = Cursor(table)
+    offsets = []
+    body = 0
+    last = b""
+    for number in range(page_count):
+        offsets.append(cursor.at)
+        expected, size = cursor.u32(), cursor.u32()
+        content = cursor.take(size)
+        if checksum(struct.pack("<I", size), content) != expected:
+            raise Damage(f"the checksum of page {number} is wrong")
+        page = Cursor(content)
+        if page.varint() != number or page.varint() != body:
+            raise Damage(f"page {number} is another, or its bodies are elsewhere")
+        for _ in range(min(64, change_count - 64 * number)):
+            change = _read_entry(page, dependencies, body)
+            if change.id <= last:
+                raise Damage("entries out of order")
+            last = change.id
+            changes[change.id] = change
+            if change.kind in (INSERT, UPDATE) and change.encoding != BLOB:
+                body += 8 + change.stored_size
+        page.end()
+    if page_count > 1:
+        for offset in offsets:
+            if int.from_bytes(cursor.take(8), "little") != offset:
+                raise Damage("the directory is wrong")
+    cursor.end()
+    if body != bodies_size:
+        raise Damage("the bodies have another size than the entries say")
+    return changes
+
+
+def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Change:
+    tag = page.u8()
+    kind, encoding, has_digest = tag & 7, tag >> 3 & 3, bool(tag & 32)
+    if tag >> 6 or not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
+        raise Damage(f"no such tag: {tag}")
+    size = page.varint()
+    if not 1 <= size <= 4096:
+        raise Damage("a value id of a wrong size")
+    id = page.take(size)
+    id.decode("utf-8")
+    if kind in (INSERT, UPDATE):
+        value_size = page.varint()
+        if value_size > 1 << 30:
+            raise Damage("a value of more than 1 GiB")
+        stored = page.varint() if encoding == DEFLATED else value_size
+        if encoding == DEFLATED and stored >= value_size:
+            raise Damage("deflated, and not smaller")
+        blob = page.take(16) if encoding == BLOB else None
+        if has_digest != (value_size > 65536):
+            raise Damage("a digest where none is, or none where one is")
+        digest = page.take(32) if has_digest else None
+        return Change(kind, id, encoding, value_size, stored, blob, digest, None, offset)
+    if encoding or has_digest:
+        raise Damage("an encoding without bytes")
+    if kind == PRESERVE:
+        index = page.varint()
+        if index >= len(dependencies):
+            raise Damage("no such dependency")
+        return Change(kind, id, version=dependencies[index])
+    return Change(kind, id)
+
+
+# Blobs
+
+
+def read_blob(path: Path) -> bytes:
+    """The value in a blob file; raises Damage, FileNotFoundError."""
+    data = path.read_bytes()
+    header = data[:64]
+    if len(header) < 64:
+        raise Damage("a blob that is not here yet")
+    magic, format, block, id, size, table_checksum = struct.unpack_from("<8sII16sQI", header)
+    if magic != b"LLVSblb\n" or checksum(header[:60]) != int.from_bytes(header[60:64], "little"):
+        raise Damage("no blob header")
+    if format > 1:
+        raise NewerFormat(f"a blob of format {format}")
+    if block != 65536 or id.hex() != path.stem:
+        raise Damage("another blob")
+    entries = -(-size // 65536)
+    if len(data) - 64 < 4 * entries or len(data) - 64 - 4 * entries < size:
+        raise Damage("a blob that is not here yet")
+    table = data[64 : 64 + 4 * entries]
+    if checksum(table) != table_checksum:
+        raise Damage("the table of a blob is wrong")
+    value = data[64 + 4 * entries : 64 + 4 * entries + size]
+    for index, (expected,) in enumerate(struct.iter_unpack("<I", table)):
+        if checksum(value[65536 * index : 65536 * (index + 1)]) != expected:
+            raise Damage(f"block {index} of a blob is wrong")
+    return value
+
+
+# Segments
+
+
+@dataclass
+class Segment:
+    """What a segment file holds."""
+
+    records: list[bytes] = field(default_factory=list)
+    #: Where damage begins and what it is.
+    damages: list[tuple[int, str]] = field(default_factory=list)
+    #: Where the tail begins, None when there is none.
+    tail: Optional[int] = None
+    sealed: bool = False
+
+
+def _frame_header(data: bytes, at: int, segment: bytes) -> Optional[tuple[int, int, int]]:
+    """(kind, body size, checksum) of a valid frame header."""
+    header = data[at : at + 48]
+    if len(header) < 48 or header[:4] != b"\xa7LVF" or header[8:24] != segment:
+        return None
+    own, size, body_checksum, own_checksum = struct.unpack_from("<QQII", header, 24)
+    if own != at or checksum(header[:44]) != own_checksum:
+        return None
+    return header[4], size, body_checksum
+
+
+def read_segment(path: Path) -> Optional[Segment]:
+    """The records of a segment file; None when it is not there yet, or is not to be read."""
+    data = path.read_bytes()
+    name = path.name
+    segment = Segment()
+    named = bytes.fromhex(name[:32]) if re.fullmatch(r"[0-9a-f]{32}\.seg", name) else None
+    if len(data) < 64:
+        return None
+    header = data[:64]
+    good = header[:8] == b"LLVSseg\n" and checksum(header[:60]) == int.from_bytes(header[60:64], "little")
+    if good:
+        id = header[16:32]
+        if int.from_bytes(header[8:12], "little") > 1:
+            segment.damages.append((0, "a newer format"))
+            return segment
+        if named is not None and id != named:
+            segment.damages.append((0, "another segment than its name says"))
+            return segment
+    elif named is not None:
+        id = named
+        segment.damages.append((0, "the header of the segment is damaged"))
+    else:
+        return None
+
+    if len(data) >= 64 + 64:
+        seal = _frame_header(data, len(data) - 64, id)
+        segment.sealed = seal is not None and seal[:2] == (2, 16) and checksum(data[-16:]) == seal[2]
+
+    at = 64
+    frames = 0
+    while at < len(data):
+        frame = _frame_header(data, at, id)
+        if frame is not None and frame[1] <= len(data) - at - 48:
+            kind, size, body_checksum = frame
+            body = data[at + 48 : at + 48 + size]
+            if kind == 2 and size == 16 and checksum(body) == body_checksum:
+                frames += 1
+                break
+            records, problem = _batch(body, body_checksum, segment.sealed) if kind == 1 else (None, "an unknown kind of frame")
+            if records is not None:
+                segment.records += [record for record in records if record is not None]
+                if None in records:
+                    segment.damages.append((at, "a record in a sealed segment does not match its checksum"))
+                frames += 1
+                at += 48 + size
+                continue
+        # A tail, or damage.
+        if frame is not None:
+            if frame[1] > len(data) - at - 48:
+                segment.tail = at
+                break
+            begin = at + 48 + frame[1]
+        else:
+            begin = at + 1
+        behind = next((place for place in _magics(data, begin) if _frame_header(data, place, id)), None)
+        if behind is None:
+            segment.tail = at
+            break
+        segment.damages.append((at, "a frame that is not whole, with others behind it"))
+        at = behind
+    if not good and not frames:
+        return None
+    return segment
+
+
+def _magics(data: bytes, at: int) -> Iterator[int]:
+    while (at := data.find(b"\xa7LVF", at)) >= 0:
+        yield at
+        at += 1
+
+
+def _batch(body: bytes, table_checksum: int, sealed: bool) -> tuple[Optional[list[Optional[bytes]]], str]:
+    if len(body) < 4:
+        return None, "no table"
+    count = int.from_bytes(body[:4], "little")
+    if count > 1 << 20 or 4 + 12 * count > len(body):
+        return None, "a table that does not fit"
+    table = body[: 4 + 12 * count]
+    if checksum(table) != table_checksum:
+        return None, "the table is wrong"
+    entries = list(struct.iter_unpack("<QI", table[4:]))
+    if sum(length for length, _ in entries) != len(body) - len(table):
+        return None, "the lengths do not add up"
+    records: list[Optional[bytes]] = []
+    at = len(table)
+    for length, expected in entries:
+        record = body[at : at + length]
+        at += length
+        if checksum(record) == expected:
+            records.append(record)
+        elif sealed:
+            records.append(None)
+        else:
+            return None, "a record is wrong"
+    return records, ""
+
+
+# The store
+
+
+@dataclass
+class Store:
+    """All that the files of a store say."""
+
+    versions: dict[str, Version] = field(default_factory=dict)
+    pending: dict[str, Version] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    segments: int = 0
+    tails: int = 0
+    encodings: set[int] = field(default_factory=set)
+    largest_batch: int = 0
+
+    def value(self, version: str, id: bytes) -> bytes:
+        """The bytes that a version stored."""
+        return self.versions[version].values[id]
+
+    def state(self, version: str) -> dict[bytes, str]:
+        """Which version's bytes prevail, by value id."""
+        chain = [version]
+        while self.versions[chain[-1]].predecessors:
+            chain.append(self.versions[chain[-1]].predecessors[0])
+        state: dict[bytes, str] = {}
+        for at in reversed(chain):
+            for change in self.versions[at].changes.values():
+                if change.kind in (INSERT, UPDATE):
+                    state[change.id] = at
+                elif change.kind == PRESERVE:
+                    assert change.version is not None
+                    state[change.id] = change.version
+                else:
+                    state.pop(change.id, None)
+        return state
+
+    def heads(self) -> set[str]:
+        """Versions without successors."""
+        return set(self.versions) - {id for version in self.versions.values() for id in version.predecessors}
+
+
+def read_store(directory: Path) -> Store:
+    """Reads a store directory. Raises NotAStore, NewerFormat."""
+    store = Store()
+    try:
+        lines = (directory / "llvs-store").read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    match = re.fullmatch(r"format (\d+)", lines[1]) if len(lines) > 1 and lines[0] == "LLVS store" else None
+    if match and int(match[1]) > 1:
+        raise NewerFormat(f"format {match[1]}")
+    if not match:
+        if not (directory / "segments").is_dir():
+            raise NotAStore(str(directory))
+        store.problems.append("the marker is missing or unreadable")
+
+    found: dict[str, Version] = {}
+    for path in sorted((directory / "segments").iterdir()):
+        if not path.name.endswith(".seg") or path.name.startswith("."):
+            continue
+        segment = read_segment(path)
+        if segment is None:
+            continue
+        store.segments += 1
+        store.tails += segment.tail is not None
+        store.problems += [f"{path.name}: {what} at {at}" for at, what in segment.damages]
+        for record in segment.records:
+            try:
+                version = read_record(record)
+                _read_values(directory, version)
+            except FileNotFoundError:
+                version = read_record(record)  # its blobs are not here: it waits
+                store.pending[version.id] = version
+                continue
+            except (Damage, NewerFormat, UnicodeDecodeError) as problem:
+                store.problems.append(f"{path.name}: {problem}")
+                continue
+            other = found.get(version.id)
+            if other is None or identity(version) < identity(other):
+                if other is not None:
+                    store.problems.append(f"two versions {version.id}")
+                found[version.id] = version
+    # Here are those whose predecessors and dependencies are here, again and again.
+    left = found
+    while True:
+        ready = [id for id, version in left.items() if all(other in store.versions for other in version.predecessors + version.dependencies)]
+        if not ready:
+            break
+        for id in ready:
+            store.versions[id] = left.pop(id)
+    store.pending.update(left)
+    for version in store.versions.values():
+        store.encodings |= {change.encoding for change in version.changes.values() if change.kind in (INSERT, UPDATE)}
+    return store
+
+
+def _read_values(directory: Path, version: Version) -> None:
+    text = version.id.encode()
+    for change in version.changes.values():
+        if change.kind not in (INSERT, UPDATE):
+            continue
+        if change.encoding == BLOB:
+            assert change.blob is not None
+            if change.blob not in version.blobs:
+                raise Damage("a blob that the header does not name")
+            value = read_blob(directory / "blobs" / f"{change.blob.hex()}.blob")
+        else:
+            expected, size = struct.unpack_from("<II", version.bodies, change.offset)
+            stored = version.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
+            if size != change.stored_size or checksum(struct.pack("<I", size), change.id, text, stored) != expected:
+                raise Damage(f"the body of {change.id!r} is damaged")
+            if change.encoding == DEFLATED:
+                inflater = zlib.decompressobj(-15)
+                value = inflater.decompress(stored, change.size + 1)
+                if not inflater.eof or inflater.unused_data:
+                    raise Damage(f"the body of {change.id!r} does not inflate")
+            else:
+                value = stored
+        if len(value) != change.size or (change.digest is not None and hashlib.sha256(value).digest() != change.digest):
+            raise Damage(f"the value of {change.id!r} is not what it should be")
+        version.values[change.id] = value
+
+
+def identity(version: Version) -> bytes:
+    """The identity digest."""
+
+    def text(id: str) -> bytes:
+        return struct.pack("<H", len(id)) + id.encode()
+
+    hash = hashlib.sha256(b"llvs version 1\0" + text(version.id))
+    hash.update(struct.pack("<B", len(version.predecessors)) + b"".join(map(text, version.predecessors)))
+    hash.update(struct.pack("<d", version.timestamp) + struct.pack("<I", len(version.metadata)))
+    for key, value in sorted(version.metadata.items()):
+        hash.update(struct.pack("<I", len(key)) + key + struct.pack("<I", len(value)) + value)
+    hash.update(struct.pack("<I", len(version.changes)))
+    for id, change in sorted(version.changes.items()):
+        hash.update(struct.pack("<BH", UPDATE if change.kind == INSERT else change.kind, len(id)) + id)
+        if change.kind in (INSERT, UPDATE):
+            hash.update(struct.pack("<Q", change.size) + hashlib.sha256(version.values[id]).digest())
+        elif change.kind == PRESERVE:
+            assert change.version is not None
+            hash.update(text(change.version))
+    return hash.digest()

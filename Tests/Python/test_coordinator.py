@@ -1,0 +1,144 @@
+"""The coordinator: current version, saves, exchanges, merges, observers, bootstrapping."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import llvs
+import pytest
+from interchange import DictTransport
+
+
+def test_two_devices(tmp_path: Path) -> None:
+    url = (tmp_path / "shared").as_uri()
+    with llvs.Coordinator(tmp_path / "one", exchange=url) as one, llvs.Coordinator(tmp_path / "two", exchange=url) as two:
+        assert one.current_version == two.current_version and dict(one.at()) == {} and one.store.heads == ()
+        first = one.save(insert={"note/1": b"hello"}, metadata={"author": "ann"})
+        assert first is not None and one.current_version == first.id and first.predecessors
+        result = one.exchange()
+        assert result.sent == (first.id,) or first.id in result.sent
+        assert two.exchange().problems == ()
+        two.merge()
+        value = two.value("note/1")
+        assert value is not None and value.data == b"hello" and two.current_version == first.id
+        one.save(update={"note/1": b"from one"})
+        two.save(update={"note/1": b"from two"}, insert={"note/2": b"2"})
+        for notes in (one, two, one):
+            notes.exchange()
+        assert one.merge() and not one.merge()
+        one.exchange(), two.exchange()
+        assert two.merge()
+        assert one.current_version == two.current_version
+        assert dict(one.at()) == dict(two.at()) == {"note/1": b"from two", "note/2": b"2"}
+        assert [value.data if value else None for value in one.values(["note/2", "none"])] == [b"2", None]
+        assert dict(one.at(first).items()) == {"note/1": b"hello"}
+        old = one.value("note/1", at=first)
+        assert old is not None and old.data == b"hello"
+    with llvs.Coordinator(tmp_path / "one") as again:
+        assert dict(again.at()) == {"note/1": b"from two", "note/2": b"2"}
+    with pytest.raises(llvs.ClosedError):
+        again.save(insert={"x": b""})
+    with pytest.raises(llvs.ClosedError):
+        again.store
+
+
+def test_empty_saves_and_branches(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store", metadata={"device": "mac"}) as notes:
+        assert notes.save() is None
+        main = notes.save(insert={"a": b"1"})
+        assert main is not None and main.metadata == {"device": "mac"}
+        draft = notes.save(insert={"a": b"2"}, branch="draft")
+        assert draft is not None and draft.branch == "draft"
+        assert notes.branch_version("draft") == draft.id and notes.branch_version("nothing") is None
+        assert notes.current_version
+        own = notes.save(update={"a": b"3"}, metadata={"device": "phone"})
+        assert own is not None and own.metadata["device"] == "phone"
+        notes.current_version = main  # type: ignore[assignment]
+        assert notes.current_version == main.id
+        with pytest.raises(llvs.UnknownVersionError):
+            notes.current_version = "no-such"
+        assert notes.merge("all") and notes.current_version != main.id
+
+
+def test_observers(tmp_path: Path) -> None:
+    transport = DictTransport()
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        seen: list[str] = []
+        observer = notes.observe(seen.append)
+        version = notes.save(insert={"a": b"1"})
+        assert version is not None and seen == [version.id]
+        observer.close()
+        notes.save(update={"a": b"2"})
+        assert len(seen) == 1
+        notes.attach(transport, name="dict")
+        heard = threading.Event()
+        notes.observe_exchanges(heard.set)
+        transport.notify()
+        assert heard.wait(10)
+        notes.attach(f"memory:{tmp_path}")
+        assert len(notes.exchange().sent) >= 2 and set(transport.versions)
+
+
+def test_an_arbiter_in_python(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def arbiter(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+        asked.append(store.value("a", at=merge.first))
+        return [llvs.Change.update(id, b"resolved") for id in merge.forks.conflicting]
+
+    with llvs.Coordinator(tmp_path / "store", arbiter=arbiter) as notes:
+        base = notes.save(insert={"a": b"0"})
+        assert base is not None
+        notes.save(update={"a": b"1"})
+        notes.store.make_version(base, update={"a": b"2"})
+        assert notes.merge()
+        assert notes.at()["a"] == b"resolved" and asked
+
+    def failing(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+        raise ZeroDivisionError
+
+    with llvs.Coordinator(tmp_path / "store", arbiter=failing) as notes:
+        before = notes.current_version
+        notes.save(update={"a": b"3"})
+        notes.store.make_version(before, update={"a": b"4"})
+        with pytest.raises(ZeroDivisionError):
+            notes.merge()
+
+
+def test_bootstrap(tmp_path: Path) -> None:
+    url = (tmp_path / "shared").as_uri()
+    with llvs.Coordinator(tmp_path / "one", exchange=url, snapshots="auto") as one:
+        for index in range(25):
+            one.save(update={"a": str(index).encode()})
+        one.exchange()
+        with llvs.Exchange(one.store, url) as exchange:
+            if exchange.snapshot() is None:
+                exchange.put_snapshot()
+        with llvs.Coordinator(tmp_path / "two", exchange=url) as two:
+            assert two.bootstrap()
+            assert two.at()["a"] == b"24" and two.current_version == one.current_version
+    with llvs.Coordinator(tmp_path / "three", exchange=f"memory:{tmp_path}") as three:
+        assert not three.bootstrap()
+
+
+def test_concurrent_saves(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store", durability="normal") as notes:
+
+        def work(number: int) -> None:
+            for index in range(25):
+                notes.save(insert={f"{number}/{index}": b"1"})
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(notes.at()) == 100 and len(notes.store.heads) == 1
+
+
+@pytest.mark.parametrize("options", [{"snapshots": "often"}, {"name": "Not Allowed"}, {"exchange": "gopher://x"}, {"storage": "cloud"}])
+def test_bad_options(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(llvs.Error):
+        llvs.Coordinator(tmp_path / "store", **options)

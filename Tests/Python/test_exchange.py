@@ -1,0 +1,384 @@
+"""Exchanges: folders, places in memory, transports written in Python; what is refused there, and what it costs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
+
+import llvs
+import pytest
+from conftest import Places
+from interchange import DictTransport, changes_file, version_file
+from reference import Set, Version
+
+
+@pytest.fixture(params=["folder", "memory", "transport"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> Iterator[Callable[[], Any]]:
+    """What to open exchanges with, of each kind: a function, since a transport serves one exchange at a time."""
+    if request.param == "folder":
+        yield lambda: (tmp_path / "shared folder").as_uri()
+    elif request.param == "memory":
+        with llvs.Exchange(new_store(), f"memory:{tmp_path}"):
+            yield lambda: f"memory:{tmp_path}"
+    else:
+        place = DictTransport()
+        yield lambda: DictTransport(place.versions, place.changes)
+
+
+def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.Store) -> None:
+    with place.open() as store, llvs.Exchange(store, shared()) as mine, llvs.Exchange(memory, shared()) as theirs:
+        v1 = store.make_version(insert={"é/1": b"\0\xff", "empty": b"", "n": b"1"}, metadata={"author": "ann"}, branch="draft")
+        v2 = store.make_version(v1, update={"n": b"2"}, remove=["empty"])
+        v3 = store.make_version(v1, update={"n": b"3"})
+        merged = store.merge(v2, v3)
+        sent = mine.send()
+        assert set(sent.versions) == set(sent.sent) == {v1.id, v2.id, v3.id, merged.id} and sent.problems == () and sent.retrieved == ()
+        assert mine.send().versions == ()
+        got = theirs.retrieve()
+        assert set(got.versions) == set(sent.versions) and got.problems == ()
+        assert theirs.retrieve().versions == ()
+        for version in (v1, v2, v3, merged):
+            found = memory.version(version.id)
+            assert found is not None and (found.predecessors, found.timestamp, found.metadata) == (version.predecessors, version.timestamp, version.metadata)
+            assert dict(memory.at(version).items()) == dict(store.at(version).items())
+        back = memory.make_version(merged, insert={"back": b"!"})
+        theirs.send()
+        assert mine.retrieve().versions == (back.id,)
+        assert store.at(back)["back"] == b"!" and store.heads == (back,)
+
+
+def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Callable[[], llvs.Store]) -> None:
+    store, other = new_store(), new_store()
+    version = store.make_version()
+    for index in range(200):
+        version = store.make_version(version, insert={str(index): b"x" * 1000})
+    with llvs.Exchange(store, shared()) as mine, llvs.Exchange(other, shared()) as theirs:
+        stages = set()
+        mine.send(progress=lambda now: stages.add(now.stage))
+        assert stages and stages <= set(llvs.Stage)
+        for stop in range(1, 6):
+            calls = 0
+
+            def progress(now: llvs.Progress) -> bool:
+                nonlocal calls
+                calls += 1
+                return calls < stop
+
+            try:
+                theirs.retrieve(progress=progress)
+            except llvs.CancelledError:
+                pass
+            known = {found.id for found in other.history()}
+            assert all(set(found.predecessors) <= known for found in other.history())
+
+        def failing(now: llvs.Progress) -> None:
+            raise ZeroDivisionError("in progress")
+
+        with pytest.raises(ZeroDivisionError):
+            mine.send(progress=failing)
+        with llvs.CancelToken() as token:
+            token.cancel()
+            with pytest.raises(llvs.CancelledError):
+                mine.retrieve(cancel=token)
+        theirs.retrieve()
+        assert len(list(other.history())) == 201 and other.heads == (version,)
+
+
+def folder_of(tmp_path: Path, *versions: Version) -> tuple[str, Path]:
+    folder = tmp_path / "folder"
+    (folder / "versions").mkdir(parents=True)
+    (folder / "changes").mkdir()
+    for version in versions:
+        (folder / "versions" / version.id).write_bytes(version_file(version))
+        (folder / "changes" / version.id).write_bytes(changes_file(version))
+    return folder.as_uri(), folder
+
+
+GOOD = Version("good", (), 1.0, {b"a": Set(b"1")})
+BAD = Version("bad", ("good",), 2.0, {b"a": Set(b"2")})
+AFTER = Version("after", ("bad",), 3.0, {b"b": Set(b"3")})
+BESIDE = Version("beside", ("good",), 4.0, {b"c": Set(b"4")})
+
+text = json.dumps
+
+
+def bad_version(**parts: Any) -> str:
+    content = json.loads(version_file(BAD))
+    content["version"].update(parts)
+    return json.dumps({"version": {key: value for key, value in content["version"].items() if value is not None}})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "codes"),
+    [
+        ("changes", None, "MISSING_CHANGES"),
+        ("versions", "", "INVALID_JSON"),
+        ("versions", version_file(BAD).decode()[:30], "INVALID_JSON"),
+        ("versions", "{}", "INVALID_JSON"),
+        ("versions", "[]", "INVALID_JSON"),
+        ("versions", "\x00\xff", "INVALID_JSON"),
+        ("versions", "[" * 100_000, "INVALID_JSON"),
+        ("versions", bad_version(identifier="other"), "IDENTIFIER_MISMATCH"),
+        ("versions", bad_version(identifier=None), "INVALID_JSON"),
+        ("versions", bad_version(timestamp="x"), "INVALID_JSON"),
+        ("versions", bad_version().replace("2.0", "1e999"), "INVALID_JSON"),
+        ("versions", bad_version(predecessors={"idOfFirst": "no-such"}), "MISSING_PREDECESSOR"),
+        ("versions", bad_version(predecessors={"idOfFirst": "not an id"}), "INVALID_JSON|INVALID_VERSION_ID"),
+        ("versions", bad_version(metadata=["key"]), "INVALID_JSON|INVALID_METADATA"),
+        ("versions", bad_version(metadata=["key", {"data": "*"}]), "INVALID_BASE64"),
+        ("changes", "", "INVALID_JSON"),
+        ("changes", changes_file(BAD).decode()[:20], "INVALID_JSON"),
+        ("changes", "{}", "INVALID_JSON"),
+        ("changes", text([{"update": {"id": "a", "data": "!!!"}}]), "INVALID_BASE64"),
+        ("changes", text([{"update": {"id": "a"}}]), "INVALID_JSON"),
+        ("changes", text([{"update": {"id": "", "data": ""}}]), "INVALID_VALUE_ID"),
+        ("changes", text([{"update": {"id": "x" * 5000, "data": ""}}]), "INVALID_VALUE_ID"),
+        ("changes", text([{"explode": "a"}]), "INVALID_JSON"),
+        ("changes", text([{"preserve": {"valueId": "a", "storedVersionId": "no-such"}}]), "MISSING_PREDECESSOR|INVALID_REFERENCE"),
+        ("changes", text([5]), "INVALID_JSON"),
+    ],
+)
+def test_one_bad_file_costs_only_what_depends_on_it(tmp_path: Path, store: llvs.Store, file: str, content: Optional[str], codes: str) -> None:
+    url, folder = folder_of(tmp_path, GOOD, BAD, AFTER, BESIDE)
+    target = folder / file / "bad"
+    if content is None:
+        target.unlink()
+    else:
+        target.write_bytes(content.encode("latin-1"))
+    with llvs.Exchange(store, url) as exchange:
+        result = exchange.retrieve()
+        assert set(result.versions) == {"good", "beside"}
+        problems = {problem.name: problem for problem in result.problems}
+        assert set(problems) == {"bad", "after"}, problems
+        assert llvs.ErrorCode(problems["bad"].code).name in codes.split("|"), problems["bad"]
+        assert "bad" in problems["bad"].reason or "bad" == problems["bad"].name
+        assert problems["after"].code == llvs.ErrorCode.MISSING_PREDECESSOR and problems["after"].reason
+        made = store.make_version("beside", insert={"still": b"usable"})
+        assert made.id in exchange.send().versions
+        assert dict(store.at(made).items()) == {"a": b"1", "c": b"4", "still": b"usable"}
+        # Once the file is good the rest follows by itself.
+        (folder / "versions" / "bad").write_bytes(version_file(BAD))
+        (folder / "changes" / "bad").write_bytes(changes_file(BAD))
+        assert {"bad", "after"} <= set(exchange.retrieve().versions)
+        assert store.at("after")["b"] == b"3"
+
+
+def test_foreign_files(tmp_path: Path, store: llvs.Store) -> None:
+    url, folder = folder_of(tmp_path, GOOD)
+    (folder / "versions" / "hello world.txt").write_bytes(b"?")
+    (folder / "versions" / ".DS_Store").write_bytes(b"?")
+    (folder / "versions" / "a directory").mkdir()
+    (folder / "versions" / b"\xff\xfe".decode("utf-8", "surrogateescape")).write_bytes(b"?")
+    (folder / "changes" / "alone").write_bytes(changes_file(BAD))
+    (folder / "readme").write_bytes(b"?")
+    with llvs.Exchange(store, url) as exchange:
+        result = exchange.retrieve()
+        assert result.versions == ("good",)
+        for problem in result.problems:
+            assert problem.name and problem.reason and isinstance(problem.code, llvs.ErrorCode)
+        assert exchange.send().versions == ()
+    assert (folder / "versions" / "hello world.txt").exists()
+
+
+def test_a_version_that_differs(tmp_path: Path, store: llvs.Store) -> None:
+    store.make_version(insert={"a": b"mine"}, id="good")
+    url, _ = folder_of(tmp_path, GOOD)
+    with llvs.Exchange(store, url) as exchange:
+        exchange.retrieve()
+    assert store.at("good")["a"] == b"mine"
+
+
+def test_a_remote_file_that_is_empty_is_written_anew(tmp_path: Path, memory: llvs.Store) -> None:
+    version = memory.make_version(insert={"a": b"1"})
+    url, folder = folder_of(tmp_path)
+    with llvs.Exchange(memory, url) as exchange:
+        exchange.send()
+        (folder / "versions" / version.id).write_bytes(b"")
+        with llvs.Exchange(memory, url) as again:
+            again.retrieve()
+            again.send()
+    assert json.loads((folder / "versions" / version.id).read_bytes())["version"]["identifier"] == version.id
+    assert json.loads((folder / "changes" / version.id).read_bytes()) == [{"insert": {"id": "a", "data": base64.b64encode(b"1").decode()}}]
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("", llvs.InvalidArgumentError),
+        ("no url", llvs.InvalidArgumentError),
+        ("gopher://x", llvs.UnsupportedError),
+        ("file:relative", llvs.InvalidArgumentError),
+        ("file:///dev/null/folder", llvs.NotDirectoryError),
+        ("file:///%zz", llvs.InvalidArgumentError),
+        ("memory:", llvs.InvalidArgumentError),
+        ("file:///a%00b", llvs.InvalidArgumentError),
+    ],
+)
+def test_urls(memory: llvs.Store, url: str, error: type[llvs.Error]) -> None:
+    with pytest.raises(error) as caught:
+        llvs.Exchange(memory, url).retrieve()
+    assert str(caught.value)
+    assert memory.make_version()
+
+
+def test_observing_a_folder(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    one, other = new_store(), new_store()
+    url = (tmp_path / "folder").as_uri()
+    with llvs.Exchange(one, url) as mine, llvs.Exchange(other, url) as theirs:
+        heard = threading.Event()
+        observer = mine.observe(heard.set)
+        other.make_version(insert={"a": b"1"})
+        theirs.send()
+        assert heard.wait(10)
+        observer.close()
+        heard.clear()
+        other.make_version(insert={"b": b"1"})
+        theirs.send()
+        time.sleep(0.2)
+        assert not heard.is_set()
+        mine.observe(heard.set)  # left to the exchange's end
+
+
+def test_a_transport_that_tells(memory: llvs.Store) -> None:
+    transport = DictTransport()
+    transport.notify()
+    heard = threading.Event()
+    with llvs.Exchange(memory, transport) as exchange:
+        observer = exchange.observe(heard.set)
+        transport.notify()
+        assert heard.wait(10)
+        observer.close()
+        transport.set_state(b"where I was")
+        assert transport.get_state() == b"where I was"
+        state = exchange.restoration_state
+        exchange.restoration_state = state
+    with llvs.Exchange(memory, DictTransport(), restoration_state=state) as exchange:
+        exchange.retrieve()
+    with llvs.Exchange(memory, DictTransport(), restoration_state=b"rubbish") as exchange:
+        exchange.retrieve()
+
+
+class Failing(DictTransport):
+    """Fails where it is told to."""
+
+    def __init__(self, method: str, problem: BaseException) -> None:
+        super().__init__()
+        self.method, self.problem = method, problem
+        self.put(GOOD)
+
+    def _check(self, method: str) -> None:
+        if method == self.method:
+            raise self.problem
+
+    def list(self) -> Iterable[str]:
+        self._check("list")
+        return super().list()
+
+    def fetch_versions(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        self._check("fetch_versions")
+        return super().fetch_versions(names)
+
+    def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        self._check("fetch_changes")
+        return super().fetch_changes(names)
+
+    def send(self, files: Sequence[llvs.VersionFiles]) -> None:
+        self._check("send")
+        super().send(files)
+
+
+class Stop(BaseException):
+    """Not an Exception."""
+
+
+@pytest.mark.parametrize("method", ["list", "fetch_versions", "fetch_changes", "send"])
+@pytest.mark.parametrize("problem", [OSError("gone"), Stop(), llvs.TransportError("unreachable"), llvs.CancelledError("enough")], ids=repr)
+def test_what_a_transport_raises_is_raised(memory: llvs.Store, method: str, problem: BaseException) -> None:
+    memory.make_version(insert={"mine": b"1"})
+    transport = Failing(method, problem)
+    with llvs.Exchange(memory, transport) as exchange:
+        with pytest.raises(type(problem)) as caught:
+            if method != "send":
+                exchange.retrieve()
+            exchange.send()
+        assert caught.value is problem
+        transport.method = ""
+        assert exchange.retrieve().versions == ("good",)
+        assert len(exchange.send().versions) == 1
+
+
+def test_answers_of_a_wrong_kind(memory: llvs.Store) -> None:
+    class Short(DictTransport):
+        def fetch_versions(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+            return []
+
+    class Text(DictTransport):
+        def fetch_versions(self, names: Sequence[str]) -> Any:
+            return ["text"] * len(names)
+
+    for kind, error in ((Short, ValueError), (Text, TypeError)):
+        transport = kind()
+        transport.put(GOOD)
+        with llvs.Exchange(memory, transport) as exchange, pytest.raises(error):
+            exchange.retrieve()
+
+
+def test_one_transport_serves_one_exchange(memory: llvs.Store) -> None:
+    class Half(DictTransport):
+        def snapshot_list(self) -> Iterable[str]:
+            return []
+
+    with pytest.raises(TypeError, match="snapshot_read"):
+        llvs.Exchange(memory, Half())
+
+
+class WithSnapshots(DictTransport):
+    """A transport with room for snapshots."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, bytes] = {}
+
+    def snapshot_list(self) -> Iterable[str]:
+        return list(self.files)
+
+    def snapshot_read(self, name: str) -> Optional[bytes]:
+        return self.files.get(name)
+
+    def snapshot_write(self, name: str, data: bytes) -> None:
+        self.files[name] = data
+
+    def snapshot_delete(self, name: str) -> None:
+        self.files.pop(name, None)
+
+
+@pytest.mark.parametrize("kind", ["folder", "transport"])
+def test_snapshots_beside_the_versions(kind: str, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    store, other = new_store(), new_store()
+    version = store.make_version(insert={"a": b"1" * 1000})
+    place: Any = tmp_path.as_uri() if kind == "folder" else WithSnapshots()
+    with llvs.Exchange(store, place) as exchange:
+        assert exchange.snapshot() is None
+        made = exchange.put_snapshot()
+        assert made is not None and exchange.snapshot() == made
+    with llvs.Exchange(other, place) as exchange:
+        assert exchange.restore_snapshot() == made
+    assert other.at(version)["a"] == b"1" * 1000
+    with llvs.Exchange(store, DictTransport()) as exchange, pytest.raises(llvs.UnsupportedError):
+        exchange.put_snapshot()
+
+
+def test_import_refuses_what_is_no_store(tmp_path: Path, memory: llvs.Store) -> None:
+    with pytest.raises(llvs.NotFoundError):
+        memory.import_store(tmp_path / "nothing")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises((llvs.NotDirectoryError, llvs.StorageError)):
+        memory.import_store(tmp_path / "file")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(llvs.StorageError):
+        memory.import_store(tmp_path / "empty")
+    assert memory.heads == ()

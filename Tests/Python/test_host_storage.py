@@ -1,0 +1,209 @@
+"""A storage written in Python over a dict passes the same tests as the built-in ones (see `store`), and these of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, Iterator, Optional, Sequence
+
+import llvs
+import pytest
+
+
+class Recording(llvs.DictStorage):
+    """Counts, keeps caches, and fails where it is told to."""
+
+    name = "recording"
+
+    def __init__(self, records: Optional[dict[int, bytes]] = None) -> None:
+        super().__init__(records)
+        self.calls: list[str] = []
+        self.caches: dict[str, bytes] = {}
+        self.fail: dict[str, BaseException] = {}
+        self.busy = threading.Lock()
+
+    def _called(self, name: str) -> None:
+        assert self.busy.acquire(blocking=False), "two calls at once"
+        self.busy.release()
+        self.calls.append(name)
+        if name in self.fail:
+            raise self.fail[name]
+
+    def append(self, records: Sequence[bytes]) -> Sequence[int]:
+        self._called("append")
+        return super().append(records)
+
+    def scan(self, mark: int, report: Any) -> int:
+        self._called("scan")
+        return super().scan(mark, report)
+
+    def read(self, place: int, offset: int, size: int) -> bytes:
+        self._called("read")
+        return super().read(place, offset, size)
+
+    def sync(self) -> None:
+        self._called("sync")
+
+    def close(self) -> None:
+        self._called("close")
+
+    def cache_get(self, name: str) -> Optional[bytes]:
+        self._called("cache_get")
+        return self.caches.get(name)
+
+    def cache_put(self, name: str, data: bytes) -> None:
+        self._called("cache_put")
+        self.caches[name] = data
+
+    def cache_delete(self, name: str) -> None:
+        self._called("cache_delete")
+        self.caches.pop(name, None)
+
+
+def test_records_are_the_truth() -> None:
+    """Records alone make the store again, from any order and said twice; caches are only caches."""
+    storage = Recording()
+    with llvs.Store(storage=storage) as store:
+        version = store.make_version(insert={"a": b"1"})
+        for index in range(500):
+            version = store.make_version(version, update={"a": str(index).encode(), f"n{index}": os.urandom(50)})
+        expected = dict(store.at(version).items())
+    assert "sync" in storage.calls and storage.calls[-1] == "close"
+    for caches in (storage.caches, {}, {name: data[: len(data) // 2] for name, data in storage.caches.items()}, {name: os.urandom(100) for name in storage.caches}):
+        again = Recording(storage.records)  # type: ignore[arg-type]
+        again.caches = dict(caches)
+        with llvs.Store(storage=again) as store:
+            assert [head.id for head in store.heads] == [version.id] and dict(store.at(version).items()) == expected
+
+    class Shuffled(Recording):
+        def scan(self, mark: int, report: Any) -> int:
+            for place in sorted(self.records, key=lambda place: place * 7919 % 1009):
+                report(place, self.records[place])
+                report(place, self.records[place])
+            return len(self.records)
+
+    with llvs.Store(storage=Shuffled(storage.records)) as store:  # type: ignore[arg-type]
+        assert [head.id for head in store.heads] == [version.id] and dict(store.at(version).items()) == expected
+
+
+def test_a_damaged_record_costs_itself_alone() -> None:
+    storage = llvs.DictStorage()
+    with llvs.Store(storage=storage) as store:
+        root = store.make_version(insert={"root": b"1"})
+        lost = store.make_version(root, insert={"lost": b"x" * 100})
+        kept = store.make_version(root, insert={"kept": b"1"})
+        after = store.make_version(lost, insert={"after": b"1"})
+    place = next(place for place, record in storage.records.items() if b"lost" in record and b"kept" not in record and lost.id.encode() in record or place == 1)
+    storage.records[place] = storage.records[place][:10] + b"\xff" + storage.records[place][11:]
+    with llvs.Store(storage=storage) as store:
+        known = {version.id for version in store.history()}
+        assert root.id in known and kept.id in known and after.id not in known
+        report = store.verify()
+        assert report.damages and report.pending >= 1
+        assert store.make_version(kept, insert={"usable": b"1"})
+
+
+def test_long_records_may_be_reported_by_their_beginning() -> None:
+    class Brief(llvs.DictStorage):
+        def scan(self, mark: int, report: Any) -> int:
+            for place, record in self.records.items():
+                if len(record) > 65536:
+                    report(place, record[:65536], len(record))
+                else:
+                    report(place, record)
+            return len(self.records)
+
+    records: dict[int, bytes] = {}
+    data = {str(index): os.urandom(300_000) for index in range(5)} | {f"s{index}": os.urandom(20) for index in range(5000)}
+    with llvs.Store(storage=llvs.DictStorage(records)) as store:
+        version = store.make_version(insert=data)
+    with llvs.Store(storage=Brief(records)) as store:
+        assert dict(store.at(version).items()) == data
+
+
+class Stop(BaseException):
+    """Not an Exception."""
+
+
+@pytest.mark.parametrize("problem", [ValueError("mine"), Stop(), OSError(28, "full"), llvs.errors.make(-25, "no space here")], ids=repr)
+@pytest.mark.parametrize("method", ["append", "sync"])
+def test_what_a_storage_raises_is_raised(method: str, problem: BaseException) -> None:
+    storage = Recording()
+    with llvs.Store(storage=storage) as store:
+        root = store.make_version(insert={"a": b"1"})
+        storage.fail[method] = problem
+        with pytest.raises((type(problem), llvs.StorageError)) as caught:
+            store.make_version(root, update={"a": b"2"}, id="second")
+        if caught.value is not problem:
+            # A failed sync leaves the outcome open; the error says so.
+            assert caught.value.code == llvs.ErrorCode.UNKNOWN_OUTCOME and caught.value.version_id == "second"  # type: ignore[attr-defined]
+        storage.fail.clear()
+        second = store.make_version(root, update={"a": b"2"}, id="second")
+        assert store.at(second)["a"] == b"2"
+    with llvs.Store(storage=storage) as store:
+        assert store.at("second")["a"] == b"2"
+
+
+def test_reads_that_fail() -> None:
+    storage = Recording()
+    with llvs.Store(storage=storage) as store:
+        version = store.make_version(insert={"a": os.urandom(2 << 20), "b": os.urandom(3 << 20)})
+    with llvs.Store(storage=storage, memory_budget=1 << 20) as store:
+        storage.fail["read"] = ZeroDivisionError("read")
+        with pytest.raises(ZeroDivisionError):
+            store.value("a", at=version)
+            store.value("b", at=version)
+        storage.fail.clear()
+        assert len(store.at(version)["a"]) == 2 << 20
+
+
+@pytest.mark.parametrize(
+    "places",
+    [[], [0, 1], [-1], [1 << 64], ["x"], None],
+    ids=repr,
+)
+def test_answers_of_a_wrong_kind(places: Any) -> None:
+    class Wrong(llvs.DictStorage):
+        def append(self, records: Sequence[bytes]) -> Sequence[int]:
+            super().append(records)
+            return places  # type: ignore[no-any-return]
+
+    with llvs.Store(storage=Wrong()) as store:
+        with pytest.raises((ValueError, TypeError)):
+            store.make_version(insert={"a": b"1"})
+
+
+def test_one_storage_serves_one_store() -> None:
+    storage = llvs.DictStorage()
+    with llvs.Store(storage=storage) as store:
+        store.make_version()
+    with llvs.Store(storage=storage) as store:
+        assert len(store.heads) == 1
+
+    class Half(llvs.DictStorage):
+        def cache_get(self, name: str) -> Optional[bytes]:
+            return None
+
+    with pytest.raises(TypeError, match="cache_put"):
+        llvs.Store(storage=Half())
+    with pytest.raises(TypeError):
+        llvs.Storage()  # type: ignore[abstract]
+
+
+def test_calls_come_one_at_a_time() -> None:
+    storage = Recording()
+    with llvs.Store(storage=storage) as store:
+        root = store.make_version(insert={"a": b"1" * 1000})
+
+        def work(number: int) -> None:
+            for index in range(30):
+                made = store.make_version(root, insert={f"{number}/{index}": b"x" * 500})
+                assert store.at(made)["a"] == b"1" * 1000
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(store.heads) == 120

@@ -1,0 +1,325 @@
+"""Stores: versions, history, values, differences, over every storage."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import time
+from pathlib import Path
+from typing import Callable
+
+import llvs
+import pytest
+from conftest import Places
+
+
+def test_a_version_and_its_values(store: llvs.Store) -> None:
+    before = time.time()
+    v1 = store.make_version(insert={"note/1": b"hello", "note/2": b"x"})
+    assert v1.predecessors == () and v1.value_data_size == 6 and v1.branch is None and v1.metadata == {}
+    assert before - 1 <= v1.timestamp <= time.time() + 1
+    assert v1.date.tzinfo is not None
+    v2 = store.make_version(v1, update={"note/1": b"world"}, remove=["note/2", "note/9"], metadata={"author": "ann"}, branch="draft")
+    assert v2.predecessors == (v1.id,)
+    assert v2.metadata == {"author": "ann", "__llvs_branch": "draft"} and v2.branch == "draft"
+    assert store.value("note/1", at=v1) == llvs.Value("note/1", b"hello", v1.id)
+    found = store.value("note/1", at=v2.id)
+    assert found is not None
+    assert found.data == b"world" and found.stored_version == v2.id and found.reference == llvs.Reference("note/1", v2.id)
+    assert store.value("note/2", at=v2) is None
+    assert store.reference("note/1", at=v2) == llvs.Reference("note/1", v2.id)
+    assert store.reference("nothing", at=v2) is None
+
+
+def test_opened_again(place: Places) -> None:
+    if not place.lasts:
+        pytest.skip("a memory store is gone when closed")
+    with place.open() as store:
+        v1 = store.make_version(insert={"a": b"1", "b": b"2"}, metadata={"x": [1, {"y": None}]})
+        v2 = store.make_version(v1, update={"a": b"3"})
+        merged = store.merge(v2, store.make_version(v1, update={"b": b"4"}))
+    with place.open() as store:
+        assert [version.id for version in store.heads] == [merged.id]
+        assert dict(store.at(merged).items()) == {"a": b"3", "b": b"4"}
+        assert store.version(v1.id) == v1 and store.versions([v2, v1.id])[1].metadata == {"x": [1, {"y": None}]}
+        report = store.verify()
+        assert report.versions == 4 and report.damages == () and report.pending == 0
+
+
+def test_read_only(place: Places) -> None:
+    if place.kind not in ("file", "sqlite"):
+        pytest.skip("nothing to open read-only")
+    with place.open() as store:
+        version = store.make_version(insert={"a": b"1"})
+    with place.open(read_only=True) as store:
+        assert store.at(version)["a"] == b"1"
+        with pytest.raises(llvs.PermissionDeniedError) as caught:
+            store.make_version(version, update={"a": b"2"})
+        assert caught.value.code == llvs.ErrorCode.READ_ONLY and isinstance(caught.value, PermissionError)
+
+
+def test_two_handles(place: Places) -> None:
+    if place.kind not in ("file", "sqlite"):
+        pytest.skip("one handle at a time")
+    with place.open() as one, place.open() as other:
+        v1 = one.make_version(insert={"a": b"1"})
+        assert v1.id in other
+        v2 = other.make_version(v1, update={"a": b"2"})
+        v3 = one.make_version(v1, update={"b": b"3"})
+        assert one.reload() >= 0 and other.reload() >= 0
+        assert set(one.heads) == set(other.heads) == {v2, v3}
+
+
+def test_empty_store(store: llvs.Store) -> None:
+    assert store.heads == () and store.most_recent_head is None and list(store.history()) == []
+    assert store.version("nope") is None and "nope" not in store
+    assert store.versions_of("a") == ()
+
+
+def test_ids_are_bytes(store: llvs.Store) -> None:
+    ids = ["é", "e\u0301", "a", "A", "a/b", "..", "con:aux", "\n", "\0", "\0\0", "\U0001f600", "\uffff", "x" * 4096, " ", "\u2126", "\u03a9"]
+    version = store.make_version(insert={id: str(index).encode() for index, id in enumerate(ids)})
+    state = store.at(version)
+    assert len(state) == len(set(ids)) == 16
+    assert list(state) == sorted(ids, key=str.encode)
+    for index, id in enumerate(ids):
+        assert state[id] == str(index).encode() and id in state
+    assert dict(state.prefix("é").items()) == {"é": b"0"}
+
+
+def test_values_of_all_sizes_and_kinds(store: llvs.Store) -> None:
+    big = os.urandom(3 << 20)
+    entries = {"empty": b"", "nul": b"\0", "big": big, "array": bytearray(b"mutable"), "view": memoryview(b"xxviewxx")[2:6], "zeros": bytes(1 << 20)}
+    version = store.make_version(insert=entries)
+    assert dict(store.at(version).items()) == {id: bytes(data) for id, data in entries.items()}
+    assert version.value_data_size == sum(len(data) for data in entries.values())
+    with pytest.raises(TypeError):
+        store.make_version(insert={"a": "text"})  # type: ignore[dict-item]
+    with pytest.raises(TypeError):
+        store.make_version(insert={"a": 5})  # type: ignore[dict-item]
+
+
+def test_state_is_a_mapping(memory: llvs.Store) -> None:
+    version = memory.make_version(insert={f"n/{index:04}": str(index).encode() for index in range(2500)} | {"m": b"", "o": b"last"})
+    state = memory.at(version)
+    assert len(state) == 2502 and state.version == version.id
+    part = state.prefix("n/")
+    assert len(part) == len(list(part)) == len(dict(part.items())) == len(list(part.values())) == 2500
+    assert list(part)[:2] == ["n/0000", "n/0001"] and part["n/2499"] == b"2499"
+    assert "m" not in part and "m" in state and "" not in state and 5 not in state
+    with pytest.raises(KeyError):
+        part["m"]
+    assert part.get("m") is None and part.get("m", b"?") == b"?" and state.get("o") == b"last"
+    some = state.range("n/0010", "n/0013")
+    assert list(some) == ["n/0010", "n/0011", "n/0012"] and len(some) == 3
+    assert list(state.range("n/2499")) == ["n/2499", "o"]
+    assert list(state.range(stop="n")) == ["m"] and list(state.range(stop="")) == [] and len(state.range(stop="")) == 0
+    assert list(part.range("n/24", "n/2402")) == ["n/2400", "n/2401"]
+    assert list(part.prefix("n/249").prefix("n/2499")) == ["n/2499"] and list(part.prefix("m")) == []
+    assert list(part.prefix("n")) == list(part)
+    assert some == {"n/0010": b"10", "n/0011": b"11", "n/0012": b"12"} and some != {}
+    assert [reference.stored_version for reference in some.references()] == [version.id] * 3
+    assert "2502" in repr(state)
+
+
+def test_enumeration_in_pages_of_bytes(memory: llvs.Store) -> None:
+    version = memory.make_version(insert={f"{index:02}": bytes([index]) * (1 << 20) for index in range(40)})
+    for index, (id, data) in enumerate(memory.at(version).items()):
+        assert id == f"{index:02}" and data == bytes([index]) * (1 << 20)
+
+
+def test_many_values_at_once(store: llvs.Store) -> None:
+    entries = {f"id {index}": os.urandom(index % 50) for index in range(3000)}
+    version = store.make_version(insert=entries)
+    ids = [*entries, "missing", *reversed(entries)]
+    found = store.values(ids, at=version)
+    assert [value.data if value else None for value in found] == [entries.get(id) for id in ids]
+    assert [value.id for value in found if value] == [id for id in ids if id in entries]
+    references = [llvs.Reference(id, version.id) for id in ["id 7", "missing", "id 8"]]
+    assert [value and value.data for value in store.values_by_reference(references)] == [entries["id 7"], None, entries["id 8"]]
+    assert store.value_by_reference(references[1]) is None
+    assert store.values([], at=version) == [] and store.values_by_reference([]) == []
+
+
+def test_insert_and_update_are_labelled_truly(store: llvs.Store) -> None:
+    v1 = store.make_version(update={"a": b"1"})
+    v2 = store.make_version(v1, insert={"a": b"2", "b": b"3"})
+    v3 = store.make_version(v2, remove=["a", "nothing"], changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.update("c", b"")])
+    assert [(change.kind, change.id) for change in store.changes(v1)] == [("insert", "a")]
+    assert [(str(change.kind), change.id) for change in store.changes(v2)] == [("update", "a"), ("insert", "b")]
+    assert {change.id: change.kind for change in store.changes(v3)}["a"] is llvs.ChangeKind.REMOVE
+    assert dict(store.at(v3).items()) == {"b": b"3", "c": b""}
+
+
+def test_differences(store: llvs.Store) -> None:
+    v1 = store.make_version(insert={"a": b"1", "b": b"2"})
+    v2 = store.make_version(v1, update={"a": b"3"}, remove=["b"], insert={"c": b"4"})
+    assert list(store.diff(v1, v2)) == [
+        llvs.Change(llvs.ChangeKind.UPDATE, "a", b"3", llvs.Reference("a", v2.id)),
+        llvs.Change(llvs.ChangeKind.REMOVE, "b"),
+        llvs.Change(llvs.ChangeKind.INSERT, "c", b"4", llvs.Reference("c", v2.id)),
+    ]
+    back = list(store.diff(v2, v1))
+    assert [(change.kind.value, change.id, change.data) for change in back] == [("update", "a", b"1"), ("insert", "b", b"2"), ("remove", "c", None)]
+    assert [change.data for change in store.diff(v1, v2, with_data=False)] == [None, None, None]
+    other = store.make_version(insert={"a": b"1"})
+    assert [change.id for change in store.diff(other, v1)] == ["a", "b"]
+    assert list(store.diff(v1, v1)) == []
+
+
+def test_history(store: llvs.Store) -> None:
+    chain = [store.make_version(insert={"a": b"0"})]
+    for index in range(1, 1100):
+        chain.append(store.make_version(chain[-1], update={"a": str(index).encode()}))
+    assert [version.id for version in store.history()] == [version.id for version in reversed(chain)]
+    assert [version.id for version in store.history(chain[2])] == [version.id for version in reversed(chain[:3])]
+    assert store.is_ancestor(chain[0], chain[-1]) and not store.is_ancestor(chain[-1], chain[0]) and not store.is_ancestor(chain[3], chain[3])
+    assert store.successors(chain[4]) == (chain[5],) and store.successors(chain[-1]) == ()
+    assert store.merge_bases(chain[3], chain[9]) == (chain[3],)
+    assert store.versions_of("a") == tuple(reversed(chain))
+    statistics = store.statistics()
+    assert statistics.versions == len(chain) and statistics.heads == 1 and statistics.pending == 0
+
+
+def test_branches(store: llvs.Store) -> None:
+    root = store.make_version()
+    one = store.make_version(root, branch="draft", insert={"a": b"1"})
+    two = store.make_version(root, branch="draft", insert={"b": b"1"})
+    main = store.make_version(root, insert={"c": b"1"})
+    assert store.heads_on_branch("draft") == tuple(sorted((one, two), key=lambda version: version.timestamp, reverse=True))
+    assert store.heads_on_branch("nothing") == ()
+    assert store.make_version(one).branch is None
+    assert store.merge_heads(main, selection="unbranched") is not None
+    name = llvs.make_branch_name("draft")
+    assert name.startswith("draft_") and len(name) == len("draft_") + 36
+
+
+def test_metadata(store: llvs.Store) -> None:
+    metadata = {"text": "é", "number": 1.5, "list": [1, None, True, {"k": "v"}], "raw": b"\xff\xfe", "empty": b"", "json": b" 1 "}
+    version = store.make_version(metadata=metadata)
+    again = store.version(version.id)
+    assert again is not None
+    assert again.metadata == {**metadata, "json": 1}
+    assert again.raw_metadata["json"] == b" 1 " and again.raw_metadata["number"] == b"1.5" and again.raw_metadata["text"] == '"é"'.encode()
+    with pytest.raises(ValueError):
+        store.make_version(metadata={"x": float("nan")})
+    with pytest.raises(TypeError):
+        store.make_version(metadata={"x": object()})
+    assert len(store.heads) == 1
+
+
+def test_the_same_again_under_its_id(store: llvs.Store) -> None:
+    v1 = store.make_version(insert={"a": b"1"}, id="mine")
+    assert v1.id == "mine" and store.make_version(insert={"a": b"1"}, id="mine") == v1
+    with pytest.raises(llvs.VersionMismatchError) as caught:
+        store.make_version(insert={"a": b"2"}, id="mine")
+    assert caught.value.version_id == "mine"
+    with pytest.raises(llvs.InvalidIDError) as caught2:
+        store.make_version(insert={"a": b"2"}, id="MINE")
+    assert caught2.value.code == llvs.ErrorCode.INVALID_VERSION_ID
+
+
+def test_revert(store: llvs.Store) -> None:
+    v1 = store.make_version(insert={"a": b"1", "b": b"1"})
+    v2 = store.make_version(v1, update={"a": b"2"}, remove=["b"], insert={"c": b"2"})
+    v3 = store.make_version(v2, update={"c": b"3"})
+    undone = store.revert(v2, at=v3, metadata={"undo": v2.id})
+    assert dict(store.at(undone).items()) == {"a": b"1", "b": b"1", "c": b"3"}
+    assert undone.metadata == {"undo": v2.id} and undone.predecessors == (v3.id,)
+
+
+def test_versions_and_values_are_plain_things(memory: llvs.Store) -> None:
+    version = memory.make_version(insert={"a": b"1"})
+    assert version == memory.version(version.id) and hash(version) == hash(memory.version(version.id)) and version != "x"
+    value = memory.value("a", at=version)
+    assert value is not None and pickle.loads(pickle.dumps(value)) == value and copy.copy(value) == value
+    assert json.dumps(llvs.ChangeKind.PRESERVE_REMOVAL) == '"preserve_removal"'
+    with pytest.raises(TypeError):
+        pickle.dumps(memory)
+    with pytest.raises(TypeError):
+        copy.copy(memory)
+    assert pickle.loads(pickle.dumps(version)) == version
+
+
+def test_progress_and_cancellation_of_verify(memory: llvs.Store) -> None:
+    version = memory.make_version(insert={"a": b"1"})
+    seen: list[llvs.Progress] = []
+
+    def progress(now: llvs.Progress) -> None:
+        seen.append(now)
+
+    memory.verify(progress=progress)
+    assert seen and all(now.stage == llvs.Stage.VERIFYING for now in seen)
+    with pytest.raises(llvs.CancelledError):
+        memory.verify(progress=lambda now: False)
+    with llvs.CancelToken() as token:
+        assert not token.cancelled
+        memory.verify(cancel=token)
+        token.cancel()
+        assert token.cancelled
+        with pytest.raises(llvs.CancelledError):
+            memory.verify(cancel=token)
+    assert memory.at(version)["a"] == b"1"
+
+
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert llvs.default_path("app") == str(tmp_path / "app" / "store.llvs")
+    for path in (tmp_path / "é.llvs", str(tmp_path / "text.llvs"), os.fsencode(tmp_path / "bytes.llvs")):
+        with llvs.Store(path) as store:
+            store.make_version(insert={"a": b"1"})
+        assert os.path.isdir(path)
+    with llvs.Store(tmp_path / "cached.llvs", cache_directory=tmp_path / "caches") as store:
+        store.make_version(insert={"a": b"1"})
+
+
+def test_log(tmp_path: Path) -> None:
+    import logging
+
+    lines: list[tuple[llvs.LogLevel, str]] = []
+    observer = llvs.observe_log(lambda level, message: lines.append((level, message)), "debug")
+    with llvs.Store(tmp_path / "store") as store:
+        store.make_version(insert={"a": b"secret-bytes"})
+    observer.close()
+    observer.close()
+    count = len(lines)
+    with llvs.Store(tmp_path / "store"):
+        pass
+    assert len(lines) == count
+    assert not any("secret-bytes" in message for _, message in lines)
+    with llvs.log_to(logging.getLogger("llvs"), "error"):
+        pass
+    with pytest.raises(llvs.InvalidArgumentError):
+        llvs.observe_log(print, "loud")
+
+
+def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
+    store, other = new_store(), new_store()
+    v1 = store.make_version(insert={f"{index}": os.urandom(100) for index in range(500)})
+    v2 = store.make_version(v1, remove=["7"])
+    made = store.write_snapshot(tmp_path / "snapshot")
+    assert made is not None and made.version_count == 2 and made.latest_version == v2.id and made.chunk_count >= 1
+    assert abs(made.created_at - time.time()) < 60
+    restored = other.restore_snapshot(tmp_path / "snapshot")
+    assert restored is not None and restored.id == made.id
+    assert dict(other.at(v2).items()) == dict(store.at(v2).items())
+    other.make_version(v2)
+    with pytest.raises(llvs.SnapshotError) as caught:
+        other.restore_snapshot(tmp_path / "snapshot")
+    assert caught.value.code == llvs.ErrorCode.STORE_NOT_EMPTY
+    fresh = new_store()
+    with pytest.raises(llvs.NotFoundError):
+        fresh.restore_snapshot(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(llvs.SnapshotError) as caught:
+        fresh.restore_snapshot(tmp_path / "empty")
+    assert caught.value.code == llvs.ErrorCode.SNAPSHOT_MISSING
+    chunk = next((tmp_path / "snapshot").rglob("chunk-*"))
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(llvs.SnapshotError) as caught:
+        fresh.restore_snapshot(tmp_path / "snapshot")
+    assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and fresh.heads == ()

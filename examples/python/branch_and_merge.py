@@ -1,0 +1,37 @@
+"""Two versions of one note, made apart; an arbiter in Python joins what conflicts."""
+
+from typing import Optional
+
+import llvs
+
+
+def join_lines(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+    """Keeps the lines of both sides, the older side's first."""
+    resolved = []
+    for id, fork in merge.forks.conflicting.items():
+        first, second = text(store, fork.first), text(store, fork.second)
+        lines = dict.fromkeys(second.splitlines() + first.splitlines())
+        resolved.append(llvs.Change.update(id, "\n".join(lines).encode()))
+    return resolved
+
+
+def text(store: llvs.Store, reference: Optional[llvs.Reference]) -> str:
+    value = store.value_by_reference(reference) if reference else None
+    return value.data.decode() if value else ""
+
+
+with llvs.Store(storage="memory") as store:
+    base = store.make_version(insert={"list": b"milk"})
+    ann = store.make_version(base, update={"list": b"milk\nbread"}, branch="ann")
+    bob = store.make_version(base, update={"list": b"milk\neggs"}, branch="bob")
+
+    merged = store.merge(ann, bob, arbiter=join_lines, metadata={"why": "shopping"})
+    print(store.at(merged)["list"].decode())
+    assert store.at(merged)["list"] == b"milk\nbread\neggs"
+
+    # What the newer one says goes, when nobody looks:
+    assert store.at(store.merge(ann, bob, arbiter=llvs.MostRecentChange()))["list"] == b"milk\neggs"
+
+    # Undo, without losing what came since.
+    undone = store.revert(bob, at=merged)
+    print("heads:", [head.id for head in store.heads], "undone:", undone.id)

@@ -1,0 +1,23 @@
+"""Two devices share a folder: each saves for itself, then they exchange and merge, and end up equal."""
+
+from pathlib import Path
+
+import llvs
+
+folder = Path("shared").absolute().as_uri()
+
+with llvs.Coordinator("phone.llvs", exchange=folder) as phone, llvs.Coordinator("laptop.llvs", exchange=folder) as laptop:
+    phone.save(update={"note/1": b"from the phone"})
+    laptop.save(update={"note/2": b"from the laptop"})
+
+    for device in (phone, laptop, phone):
+        result = device.exchange()
+        for problem in result.problems:
+            print("not exchanged:", problem.name, problem.reason)
+        device.merge()
+    laptop.exchange()
+    laptop.merge()
+
+    print(dict(phone.at().items()))
+    assert dict(phone.at().items()) == dict(laptop.at().items())
+    assert phone.current_version == laptop.current_version
