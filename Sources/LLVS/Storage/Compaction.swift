@@ -10,8 +10,11 @@ public enum Compaction: UInt32, Sendable {
 
 /// What makes a storage look whether there is something to put together.
 public enum CompactionTrigger: Hashable, Sendable {
-    /// More small files than this.
-    case moreFilesThan(Int)
+    /// It was opened, which should be fast. Usually all is done at close, but there are processes that are never closed,
+    /// only killed.
+    case opened
+    /// It is about to be closed.
+    case closing
     /// Somebody asked for it.
     case request
 }

@@ -1,10 +1,5 @@
 /// Putting together what many handles wrote in many small files.
 extension Store {
-    /// At close: more small files than this are put together.
-    static let fewFiles = 64
-    /// At opening, which should be fast: more than this.
-    static let manyFiles = 256
-
     /// Puts together small files of the store into large ones, and removes those that were put together long enough ago
     /// (`Options.compactionGrace`), so that opening costs by what is in the store and not by how often it was opened.
     /// Happens by itself when a store is closed and it pays, unless the options say otherwise; storages other than the
@@ -29,10 +24,10 @@ extension Store {
         return report
     }
 
-    /// As `compact`, when there are more small files than that. It is a matter of speed only: a failure is logged.
-    func compactIfItPays(above files: Int) {
+    /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.
+    func compactIfItPays(_ trigger: CompactionTrigger) {
         guard !storage.isReadOnly else { return }
-        do { _ = try compact(.moreFilesThan(files), OperationControl()) } catch {
+        do { _ = try compact(trigger, OperationControl()) } catch {
             Log.write(.info, "Compacting \(description) was left for later: \(error)")
         }
     }

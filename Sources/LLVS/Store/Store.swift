@@ -86,8 +86,7 @@ public final class Store: @unchecked Sendable {
             try? storage.close(discarding: true)
             throw error
         }
-        // Usually done at close; but there are processes that are never closed, only killed.
-        compactIfItPays(above: Store.manyFiles)
+        compactIfItPays(.opened)
     }
 
     deinit { try? close() }
@@ -104,7 +103,7 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
-        compactIfItPays(above: Store.fewFiles)
+        compactIfItPays(.closing)
         try commitLock.withLock {
             saveCaches()
             try storage.close(discarding: false)

@@ -31,7 +31,11 @@ extension FileStorage {
         if trigger != .request, options.compaction == .onRequest { return report }
         compacting.lock()
         defer { compacting.unlock() }
-        if case .moreFilesThan(let limit) = trigger, !mayPay(limit), !mayDelete() { return report }
+        switch trigger {
+        case .opened: if !mayPay(trigger) { return report }
+        case .closing: if !mayPay(trigger), !mayDelete() { return report }
+        case .request: break
+        }
         if options.compaction != .always, let marker = SyncedFolder.marker(above: directory.path) {
             report.syncMarker = marker
             return report
@@ -45,12 +49,18 @@ extension FileStorage {
     }
 
     /// Whether there may be enough to fold. Looks at what the scans met only.
-    private func mayPay(_ limit: Int) -> Bool {
-        state.withLock {
+    private func mayPay(_ trigger: CompactionTrigger) -> Bool {
+        let limit = threshold(trigger)
+        return state.withLock {
             var count = 0
             for segment in segments where segment.position > 0 && segment.position < foldLimit && isFoldable(segment) { count += 1 }
             return count > limit
         }
+    }
+
+    private func threshold(_ trigger: CompactionTrigger) -> Int {
+        let threshold = min(max(0, options.compactionThreshold), 1 << 30)
+        return trigger == .opened ? threshold * 4 : threshold
     }
 
     /// Under `state`.
@@ -104,7 +114,7 @@ extension FileStorage {
             var inputs: [FoldInput] = []
             for (name, glance) in group {
                 try fold.check()
-                if let input = try fold.examine(directory.segments + "/" + name, name: name, glance) { inputs.append(input) } 
+                if let input = try fold.examine(directory.segments + "/" + name, name: name, glance) { inputs.append(input) }
             }
             guard inputs.count >= 2 else { continue }
             try write(inputs, fold, &report)
@@ -121,8 +131,8 @@ extension FileStorage {
         var sum: UInt64 = 0
         let sorted: Group
         let isByRequest = trigger == .request
-        if case .moreFilesThan(let limit) = trigger {
-            guard glances.count > limit else { return [] }
+        if !isByRequest {
+            guard glances.count > threshold(trigger) else { return [] }
             sorted = glances.sorted { $0.glance.size != $1.glance.size ? $0.glance.size < $1.glance.size : $0.glance.id < $1.glance.id }
         } else {
             sorted = glances.sorted { $0.glance.created != $1.glance.created ? $0.glance.created < $1.glance.created : $0.glance.id < $1.glance.id }

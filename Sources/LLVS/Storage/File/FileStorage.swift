@@ -34,6 +34,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
         public var openFiles = 64
         /// When small segments are folded into large ones.
         public var compaction = Compaction.automatic
+        /// At close, more small segments than this are folded; at opening, more than four times as many.
+        public var compactionThreshold = 64
         /// Seconds for which segments that were folded are kept, so that whoever is copying the directory misses nothing.
         public var compactionGrace: Double = 900
         /// Names versions in damage reports.

@@ -42,7 +42,7 @@ struct SegmentFold {
         let sealed = (try? SegmentFile.isSealed(file, named, status.size)) ?? false
         if !sealed {
             // Its writer holds the lock as long as it lives, which we can see only if it ran here.
-            guard header.host == .current, header.host.machine != 0, header.host.boot != 0 else { return nil }
+            guard header.host == .current, header.host.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
         }
         return Glance(id: named, size: status.size, created: header.created, sealed: sealed)
