@@ -3,7 +3,7 @@
 #   Tests/C/*.c, *.cpp      one cmocka program each; files in Tests/C/support are linked to all of them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
-#   Benchmarks/*.c          print figures (scripts/bench runs them)
+#   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
 
 enable_testing()
 set(strict_warnings -Wall -Wextra -Werror)
@@ -61,10 +61,25 @@ foreach(source IN LISTS demos)
     llvs_program(demo_${name} demo_programs "${source}")
 endforeach()
 
-file(GLOB benchmarks CONFIGURE_DEPENDS Benchmarks/*.c)
+file(GLOB benchmarks CONFIGURE_DEPENDS Benchmarks/bench*.c)
+file(GLOB benchmark_parts CONFIGURE_DEPENDS Benchmarks/*.c)
+list(REMOVE_ITEM benchmark_parts ${benchmarks})
+add_library(benchmark_parts OBJECT ${benchmark_parts})
+target_link_libraries(benchmark_parts PRIVATE llvs::llvs PkgConfig::SQLITE3)
+target_compile_options(benchmark_parts PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+target_compile_definitions(benchmark_parts PRIVATE _POSIX_C_SOURCE=200809L
+    LLVS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LLVS_BINARY_DIR="${PROJECT_BINARY_DIR}")
 foreach(source IN LISTS benchmarks)
     get_filename_component(name "${source}" NAME_WE)
-    llvs_program(${name} benchmarks "${source}")
+    llvs_program(${name} benchmarks "${source}" $<TARGET_OBJECTS:benchmark_parts>)
     target_link_libraries(${name} PRIVATE PkgConfig::SQLITE3)
     target_compile_options(${name} PRIVATE -O2)
 endforeach()
+
+# Loads the library by dlopen, and so must not be linked to it.
+add_executable(benchmark_startup Benchmarks/startup/startup.c)
+target_link_libraries(benchmark_startup PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(benchmark_startup PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+target_compile_definitions(benchmark_startup PRIVATE _POSIX_C_SOURCE=200809L LLVS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+add_dependencies(benchmark_startup llvs_library)
+set_target_properties(benchmark_startup PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/benchmark_helpers")

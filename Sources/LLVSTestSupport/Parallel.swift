@@ -29,21 +29,41 @@ public enum Parallel {
                     }
                 }
             }
-            #if canImport(Darwin)
-            var handle: pthread_t?
-            pthread_create(&handle, nil, { Unmanaged<Work>.fromOpaque($0).takeRetainedValue().run(); return nil }, Unmanaged.passRetained(work).toOpaque())
-            if let handle { handles.append(handle) }
-            #else
-            var handle = pthread_t()
-            let made = pthread_create(&handle, nil, { argument in
-                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
-                return nil
-            }, Unmanaged.passRetained(work).toOpaque())
-            if made == 0 { handles.append(handle) }
-            #endif
+            if let handle = start(work) { handles.append(handle) }
         }
         for handle in handles { pthread_join(handle, nil) }
         return errors
+    }
+
+    /// Runs `body` on a thread of its own: whether it came to an end in time. One that hangs is left behind.
+    public static func finishes(within seconds: Int = 30, _ body: @escaping () throws -> Void) -> Bool {
+        let lock = Lock()
+        nonisolated(unsafe) var isDone = false
+        let work = Work(0) { _ in
+            _ = try? body()
+            lock.withLock { isDone = true }
+        }
+        if let handle = start(work) { pthread_detach(handle) }
+        for _ in 0..<seconds * 200 {
+            if lock.withLock({ isDone }) { return true }
+            usleep(5_000)
+        }
+        return false
+    }
+
+    private static func start(_ work: Work) -> pthread_t? {
+        #if canImport(Darwin)
+        var handle: pthread_t?
+        pthread_create(&handle, nil, { Unmanaged<Work>.fromOpaque($0).takeRetainedValue().run(); return nil }, Unmanaged.passRetained(work).toOpaque())
+        return handle
+        #else
+        var handle = pthread_t()
+        let made = pthread_create(&handle, nil, { argument in
+            if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
+            return nil
+        }, Unmanaged.passRetained(work).toOpaque())
+        return made == 0 ? handle : nil
+        #endif
     }
 }
 

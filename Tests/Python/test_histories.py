@@ -439,5 +439,5 @@ class Replicas(RuleBasedStateMachine):
         assert all(state == states[0] for state in states)
 
 
-Replicas.TestCase.settings = settings(max_examples=100, stateful_step_count=12)
+Replicas.TestCase.settings = settings(max_examples=60, stateful_step_count=12)
 TestReplicas = Replicas.TestCase

@@ -245,3 +245,22 @@ def test_selecting_heads(memory: llvs.Store) -> None:
         memory.merge_heads(plain[0], selection="some")
     assert memory.merge_heads(unbranched, selection=llvs.Heads.ALL) is None
     assert memory.merge_heads(unbranched, selection=llvs.Heads.unbranched_and("one")) is None
+
+
+def test_progress_and_cancellation_of_merging_heads(memory: llvs.Store) -> None:
+    root = memory.make_version()
+    heads = [memory.make_version(root, insert={str(index): b"1"}) for index in range(20)]
+    seen: list[llvs.Progress] = []
+
+    def progress(now: llvs.Progress) -> None:
+        seen.append(now)
+
+    with pytest.raises(llvs.CancelledError):
+        memory.merge_heads(heads[0], progress=lambda now: False)
+    with llvs.CancelToken() as token:
+        token.cancel()
+        with pytest.raises(llvs.CancelledError):
+            memory.merge_heads(heads[0], cancel=token)
+    assert len(memory.heads) == 20
+    merged = memory.merge_heads(heads[0], progress=progress)
+    assert merged is not None and len(memory.at(merged)) == 20 and memory.heads == (merged,) and seen

@@ -109,7 +109,11 @@ public final class StoreCoordinator: @unchecked Sendable {
         if id != EmptyRoot.id, try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
         }
-        try moving("Setting the current version") { try move(to: id) }
+        try moving("Setting the current version") {
+            guard currentVersion != id else { return }
+            try persist(id)
+            move(to: id)
+        }
     }
 
     /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
@@ -132,9 +136,16 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
     }
 
-    private func move(to id: VersionID) throws {
-        guard lock.withLock({ current }) != id else { return }
+    private func persist(_ id: VersionID) throws {
         if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
+    }
+
+    /// Moves to a version that is stored. That it could not be noted must not look as if it had not been saved.
+    private func move(to id: VersionID) {
+        guard lock.withLock({ current }) != id else { return }
+        do { try persist(id) } catch {
+            Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \((error as? StoreError)?.message ?? "\(error)")")
+        }
         lock.withLock { current = id }
         moved = id
     }
@@ -168,7 +179,7 @@ public final class StoreCoordinator: @unchecked Sendable {
                 }
             }
             let version = try store.makeVersion(basedOn: base, borrowing: changes, metadata: all, id: nil)
-            if movesCurrent { try move(to: version.id) }
+            if movesCurrent { move(to: version.id) }
             return version
         }
     }
@@ -262,7 +273,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         guard currentVersion == EmptyRoot.id else { return false }
         return try moving("Taking up the first content") {
             guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return false }
-            try move(to: head)
+            move(to: head)
             return true
         }
     }
@@ -277,7 +288,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             let into = currentVersion
             if into == EmptyRoot.id, try !store.contains(into) { return false }
             guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
-            try move(to: merged.id)
+            move(to: merged.id)
             return true
         }
     }

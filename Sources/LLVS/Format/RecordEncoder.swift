@@ -32,6 +32,8 @@ struct RecordEncoder {
     /// The checksum of the header prepared last.
     private(set) var checksum: UInt32 = 0
     private var blobs: [BlobID?] = []
+    /// Bytes that its buffers keep, about.
+    var memory: Int { head.bytes.capacity + bodyHeaders.bytes.capacity + deflated.capacity + bodies.capacity * 24 + blobs.capacity * 17 }
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.

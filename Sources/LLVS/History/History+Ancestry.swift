@@ -57,18 +57,33 @@ extension History {
         return found.sorted(by: isNewer)
     }
 
-    /// Whether every version that can be reached from exactly one of the two is a merge.
+    /// Whether every version that can be reached from exactly one of the two is a merge. Walked by generation
+    /// as above, so that it costs by what lies between the two and their bases, whatever their shape.
     func holdMergesOnly(since bases: [UInt32], _ a: UInt32, _ b: UInt32) -> Bool {
         let floor = bases.map { rows[Int($0)].generation }.min() ?? 0
-        for (side, other) in [(a, b), (b, a)] {
-            var seen: Set<UInt32> = [side]
-            var stack = [side]
-            while let ordinal = stack.popLast() {
-                if bases.contains(ordinal) || isAncestor(ordinal, of: other) { continue }
-                let row = rows[Int(ordinal)]
+        let both: Side = [.left, .right]
+        var marks: [UInt32: Side] = [:]
+        var queue = GenerationQueue()
+        var open = 0  // entries of the queue that one side alone reaches, as far as is known
+        func paint(_ ordinal: UInt32, _ side: Side) {
+            let old = marks[ordinal]
+            let new = (old ?? []).union(side)
+            if let old, old == new { return }
+            marks[ordinal] = new
+            if old == nil { queue.push(ordinal, rows[Int(ordinal)].generation) }
+            if old == nil, new != both { open += 1 }
+            if old != nil, new == both { open -= 1 }
+        }
+        paint(a, .left)
+        paint(b, .right)
+        while open > 0, let ordinal = queue.pop() {
+            let side = marks[ordinal] ?? both
+            let row = rows[Int(ordinal)]
+            if side != both {
+                open -= 1
                 guard row.second != History.none, row.generation >= floor else { return false }
-                for predecessor in [row.first, row.second] where seen.insert(predecessor).inserted { stack.append(predecessor) }
             }
+            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side) }
         }
         return true
     }

@@ -12,7 +12,7 @@ enum HistoryIndex {
     private static let magic: UInt64 = 0x3158_4948_5356_4C4C
 
     /// Nil when the history cannot be written down so.
-    static func encode(_ history: History, mark: [UInt8]) -> [UInt8]? {
+    static func encode(_ history: History, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 }) -> [UInt8]? {
         var out = ByteWriter()
         out.bytes.reserveCapacity(64 + mark.count + history.liveCount * 48)
         out.integer(magic)
@@ -28,7 +28,7 @@ enum HistoryIndex {
         var number: UInt32 = 0
         var end: UInt64 = 0
         for i in history.rows.indices where history.rows[i].state == .live {
-            let row = history.rows[i]
+            let row = history.rows[i], at = place(row.place)
             out.versionID(history.id(UInt32(truncatingIfNeeded: i)))
             out.integer(row.timestamp.bitPattern)
             out.integer(row.checksum)
@@ -41,11 +41,11 @@ enum HistoryIndex {
                 out.varint(UInt64(number - known))
             }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
-            out.varint(UInt64(row.place.segment))
-            let distance = Int64(bitPattern: row.place.offset &- end)
+            out.varint(UInt64(at.segment))
+            let distance = Int64(bitPattern: at.offset &- end)
             out.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
-            out.varint(row.place.length)
-            end = row.place.offset &+ row.place.length
+            out.varint(at.length)
+            end = at.offset &+ at.length
             numbers[i] = number
             number += 1
         }

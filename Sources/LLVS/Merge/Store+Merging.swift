@@ -22,6 +22,7 @@ extension Store {
             return try withExtendedLifetime(changes) {
                 let recorded = recordChanges(changes)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: true) { return existing }
+                try checkUnconfirmed(version, recorded)
                 try commit(Draft(version: version, first: first, second: second, changes: recorded))
                 return version
             }
@@ -59,7 +60,7 @@ extension Store {
             switch try prepareMerge(ours, theirs, arbiter: arbiter, metadata: metadata, relation: .any) {
             case .fastForward(let ordinal): result = ordinal
             case .version(let version, let first, let second, let changes):
-                if let existing = lock.withRead({ dag.ordinal(of: version.id) }) { result = existing; continue }
+                if let existing = try existingStep(version) { result = existing; continue }
                 let draft = Draft(version: version, first: first, second: second, changes: recordChanges(changes))
                 let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
                     try encoder.encode(version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
@@ -105,6 +106,16 @@ extension Store {
         for step in steps { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
         return steps.last?.version
+    }
+
+    /// The live version of a step's id.
+    /// - Throws: `.versionMismatch` when it is not a merge of these two: its state would not hold what they hold.
+    private func existingStep(_ version: Version) throws -> UInt32? {
+        guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
+        guard found.1 == version.predecessors else {
+            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for.", versionID: version.id.description)
+        }
+        return found.0
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.

@@ -5,9 +5,9 @@
 /// versions, maps or merges. The truth of a store is the set of its records; what is kept under
 /// `cache…` is derived and may vanish at any time.
 ///
-/// Threads: `append`, `scan`, `verify` and `close` are called by one thread at a time (the store holds its
-/// commit lock). `read`, `sync`, `readBlob` and the cache calls may come from any thread at any time,
-/// also beside those. Errors are `StoreError`s; after a failed append the storage must be ready for
+/// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its
+/// commit lock). `read`, `sync`, `verify`, `readBlob` and the cache calls may come from any thread at any time,
+/// also beside those; `verify` calls the host's progress callback, so it holds no lock while it does. Errors are `StoreError`s; after a failed append the storage must be ready for
 /// another.
 public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".
@@ -40,6 +40,14 @@ public protocol Storage: AnyObject, Sendable {
     /// this process's segment number for each that places had then; nil, and nothing is taken up, when not all that
     /// the mark stands for is there.
     func resume(_ mark: [UInt8]) -> [UInt32]?
+
+    /// Puts together what lies in many small files, where the storage has such and the trigger says so, and removes
+    /// what was put together before. Places stay good. May run beside all other calls, from any thread; nobody waits
+    /// for it. Stopped at any point, by an error or a crash, it has changed nothing that can be read.
+    func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport
+    /// Where the record is by now, for what is written down for later processes: the place itself, or that to which
+    /// a compaction brought it.
+    func currentPlace(_ place: RecordPlace) -> RecordPlace
 
     /// Fills the buffer with the bytes of the record from `offset` on. Throws `.damaged` when the record
     /// does not reach that far any more, `.io` and friends when the medium fails.
@@ -78,6 +86,8 @@ extension Storage {
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
+    public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
 }
 
 /// Sixteen random bytes that name a value kept outside its record.

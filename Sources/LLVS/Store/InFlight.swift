@@ -3,8 +3,9 @@ final class InFlight: @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
     private var ids: Set<VersionID> = []
-    /// Timestamps of versions whose sync failed: made again, they get the same one and are the same version.
-    private var unconfirmed: [VersionID: Double] = [:]
+    /// Versions whose sync failed: made again, they get the same timestamp and must be the same version.
+    private var unconfirmed: [VersionID: Unconfirmed] = [:]
+    typealias Unconfirmed = (timestamp: Double, digest: [UInt8])
 
     /// Waits until nobody else makes the version, and keeps others waiting until `end`.
     func begin(_ id: VersionID) {
@@ -19,8 +20,9 @@ final class InFlight: @unchecked Sendable {
         changed.broadcast()
         lock.unlock()
     }
-    func unconfirmedTimestamp(_ id: VersionID) -> Double? { lock.withLock { unconfirmed.isEmpty ? nil : unconfirmed[id] } }
-    func setUnconfirmed(_ id: VersionID, _ timestamp: Double?) { lock.withLock { unconfirmed[id] = timestamp } }
+    func unconfirmed(_ id: VersionID) -> Unconfirmed? { lock.withLock { unconfirmed.isEmpty ? nil : unconfirmed[id] } }
+    func setUnconfirmed(_ id: VersionID, _ timestamp: Double, _ digest: [UInt8]) { lock.withLock { unconfirmed[id] = (timestamp, digest) } }
+    func confirm(_ id: VersionID) { lock.withLock { if !unconfirmed.isEmpty { unconfirmed[id] = nil } } }
 }
 
 /// Commits whose records may lie in the storage without being in the history: while there are any, the history

@@ -101,7 +101,14 @@ extension Store {
                 throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
             }
         }
+        if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
+            guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
+                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ.", versionID: version.id.description)
+            }
+            return nil
+        }
         if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
+        try checkUnconfirmed(version, sorted)
         let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, beside: others) }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
@@ -168,7 +175,8 @@ extension Store {
             }
         }
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
-        try makeDurable(drafts.map(\.draft.version))
+        try makeDurable(drafts.map(\.draft))
+        for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
         lock.withWrite {
             // A scan may have met the same version meanwhile, made by another process: then theirs stands.
             var replaced: [UInt32: UInt32] = [:]

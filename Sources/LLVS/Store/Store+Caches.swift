@@ -33,9 +33,10 @@ extension Store {
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
     func saveCaches() {
         guard !storage.isReadOnly, storage.damages.isEmpty, unpublished.isNone else { return }
-        let (count, isWhole) = lock.withRead { (dag.liveCount, pending.count == 0 && damages.isEmpty) }
-        guard isWhole, count - cachedVersions >= max(Store.fewVersions, cachedVersions / 4), let mark = storage.scanMark() else { return }
-        if let index = lock.withRead({ HistoryIndex.encode(dag, mark: mark) }) { try? storage.cachePut(Store.historyName, index) }
+        let (count, isWhole, isOutdated) = lock.withRead { (dag.liveCount, pending.count == 0 && damages.isEmpty, cachesAreOutdated) }
+        let isMuch = count - cachedVersions >= max(Store.fewVersions, cachedVersions / 4)
+        guard isWhole, isMuch || (isOutdated && count >= Store.fewVersions), let mark = storage.scanMark() else { return }
+        if let index = lock.withRead({ HistoryIndex.encode(dag, mark: mark, place: storage.currentPlace) }) { try? storage.cachePut(Store.historyName, index) }
 
         guard let head = lock.withRead({ dag.headOrdinals.max { dag.isNewer($1, $0) } }), let slot = maps.slot(head),
               count - checkpointVersions >= max(Store.fewVersions, (slot.root?.count ?? 0) / 8) else { return }

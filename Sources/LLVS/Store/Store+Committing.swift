@@ -40,7 +40,8 @@ extension Store {
                 _ = try findOrdinal(versionID)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
             }
-            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmedTimestamp(versionID) ?? newTimestamp(after: first)
+            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
+            try checkUnconfirmed(version, recorded)
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
@@ -127,6 +128,15 @@ extension Store {
         return ordinal
     }
 
+    /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
+    /// the very same may be made, or there would be two.
+    func checkUnconfirmed(_ version: Version, _ changes: [RecordChange]) throws {
+        guard let unconfirmed = inFlight.unconfirmed(version.id), unconfirmed.digest != identityDigest(version, changes) else { return }
+        throw StoreError(
+            .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
+            versionID: version.id.description)
+    }
+
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: [RecordChange], comparingTimestamp: Bool) throws -> Version? {
@@ -140,6 +150,11 @@ extension Store {
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
             if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingUnpublished: true) }) {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
+            }
+            // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
+               digest != identityDigest(wanted, changes) {
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
             }
             return nil
         }
@@ -177,7 +192,7 @@ extension Store {
                 let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (place, encoder.checksum, MapNode.applying(changes[...], to: replay?.root))
             }
-            try makeDurable([draft.version])
+            try makeDurable([draft])
             maps.store(ordinal, root, changes: draft.changes.count, replayBehind: replay?.replay ?? 0)
             lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
         } catch {
@@ -185,6 +200,7 @@ extension Store {
             maps.drop(ordinal)
             throw error
         }
+        inFlight.confirm(draft.version.id)
         tellOfNew([draft.version.id])
     }
 
@@ -198,19 +214,19 @@ extension Store {
 
     /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
     func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
     }
 
     /// Waits for the disk, when the durability asks for it.
-    func makeDurable(_ versions: [Version]) throws {
+    func makeDurable(_ drafts: [Draft]) throws {
         guard durability == .full else { return }
         let ticket = gate.ticket()
         do {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
-            guard let version = versions.last else { throw error }
+            guard let version = drafts.last?.version else { throw error }
             unpublished.noteLost()
-            for version in versions { inFlight.setUnconfirmed(version.id, version.timestamp) }
+            for draft in drafts { inFlight.setUnconfirmed(draft.version.id, draft.version.timestamp, identityDigest(draft.version, draft.changes)) }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
             error.versionID = version.id.description

@@ -10,6 +10,8 @@ extension Store {
             file.create = options.create
             file.durability = options.durability
             file.cacheDirectory = options.cacheDirectory
+            file.compaction = options.compaction
+            file.compactionGrace = options.compactionGrace
             file.inspector = Store.versionNamed
             return try FileStorage(path: path, options: file)
         case .sqlite:

@@ -27,14 +27,22 @@ extension Store {
                 try forEachChange(record.place) { entry, header in
                     guard entry.kind == .insert || entry.kind == .update else { return }
                     let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                    try withBody(record.place, located, id: entry.id, stored: header.id) { _ in values += 1 }
+                    try withBody(record.place, located, id: entry.id, stored: header.id) { bytes in
+                        if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
+                            throw damaged(record.place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                        }
+                        values += 1
+                    }
                     unchecked += entry.size
                     guard unchecked >= OperationControl.bytesPerCheck else { return }
                     unchecked = 0
                     try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
                 }
-                report.values += values
-                if seen.insert(header.id).inserted { report.versions += 1 }
+                // A record may be there twice: after a compaction, or the union of two copies.
+                if seen.insert(header.id).inserted {
+                    report.versions += 1
+                    report.values += values
+                }
                 try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
             } catch let error as StoreError where error.code == .damaged || error.code == .io || error.code == .notFound {
                 report.damages.append(StorageDamage(

@@ -26,6 +26,11 @@ public final class Store: @unchecked Sendable {
         public var create = true
         /// File storage: where caches rest; nil is inside the store.
         public var cacheDirectory: String?
+        /// File storage: when small files are put together into large ones.
+        public var compaction = Compaction.automatic
+        /// File storage: seconds for which files that were put together are kept, so that whoever is copying the
+        /// store misses nothing. At least 0; 15 minutes when nothing is said.
+        public var compactionGrace: Double = 900
         public init() {}
     }
 
@@ -41,12 +46,16 @@ public final class Store: @unchecked Sendable {
     /// How many versions the caches know.
     var cachedVersions = 0
     var checkpointVersions = 0
+    /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
+    var cachesAreOutdated = false
     private var isClosed = false
+    /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
+    private var isDiscarded = false
     let maps: MapCache
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
-    let encoders = Pool<RecordEncoder> { RecordEncoder() }
+    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
     let unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
@@ -77,6 +86,7 @@ public final class Store: @unchecked Sendable {
             try? storage.close(discarding: true)
             throw error
         }
+        compactIfItPays(.opened)
     }
 
     deinit { try? close() }
@@ -89,11 +99,13 @@ public final class Store: @unchecked Sendable {
 
     /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {
+        if isDiscarded { return }
         let first = lock.withWrite { () -> Bool in
             defer { isClosed = true }
             return !isClosed
         }
         guard first else { return }
+        compactIfItPays(.closing)
         try commitLock.withLock {
             saveCaches()
             try storage.close(discarding: false)
@@ -102,6 +114,7 @@ public final class Store: @unchecked Sendable {
 
     /// Lets go without writing anything or taking any lock: for the child of a fork.
     public func discard() {
+        isDiscarded = true
         isClosed = true
         try? storage.close(discarding: true)
     }

@@ -3,11 +3,15 @@ final class Pool<Element>: @unchecked Sendable {
     private let lock = Lock()
     private var free: [Element] = []
     private let make: () -> Element
-    init(_ make: @escaping () -> Element) { self.make = make }
+    private let isWorthKeeping: (Element) -> Bool
+    init(keeping isWorthKeeping: @escaping (Element) -> Bool = { _ in true }, _ make: @escaping () -> Element) {
+        self.make = make
+        self.isWorthKeeping = isWorthKeeping
+    }
 
     func with<R>(_ body: (inout Element) throws -> R) rethrows -> R {
         var element = lock.withLock { free.popLast() } ?? make()
-        defer { lock.withLock { if free.count < 16 { free.append(element) } } }
+        defer { if isWorthKeeping(element) { lock.withLock { if free.count < 16 { free.append(element) } } } }
         return try body(&element)
     }
 }

@@ -9,17 +9,34 @@ import Darwin
 extension FileStorage {
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
-        let (position, overflow) = place.offset.addingReportingOverflow(offset)
-        guard !overflow else { throw StorageRange.unknownPlace(description) }
-        let file = try file(of: place.segment)
-        if try fill(buffer, file, position, place) { return }
+        guard !place.offset.addingReportingOverflow(place.length).overflow else { throw StorageRange.unknownPlace(description) }
+        var (file, found) = try locate(place)
+        if try fill(buffer, file, found.offset + offset, found) { return }
         // Shorter than it was. Perhaps another file was put in its place: look again, by path.
         state.withLock {
-            if Int(place.segment) < segments.count, segments[Int(place.segment)].file === file { forget(segments[Int(place.segment)]) }
+            if Int(found.segment) < segments.count, segments[Int(found.segment)].file === file { forget(segments[Int(found.segment)]) }
         }
-        if try fill(buffer, self.file(of: place.segment), position, place) { return }
-        let path = path(of: place)
+        (file, found) = try locate(place)
+        if try fill(buffer, file, found.offset + offset, found) { return }
+        let path = path(of: found), position = found.offset + offset
         throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. Put back the longer copy, or exchange with a store that has the versions.", path: path)
+    }
+
+    /// The record's file, open, and where in it the record is: where it always was, or where it was folded to.
+    private func locate(_ place: RecordPlace) throws -> (OpenFile, RecordPlace) {
+        if let file = try file(of: place.segment) { return (file, place) }
+        for attempt in 0..<2 {
+            // Perhaps it was folded by another process since we looked.
+            if attempt > 0 { try discoverFolded() }
+            var places = [place], seen: Set<UInt32> = []
+            while let next = places.popLast() {
+                guard seen.insert(next.segment).inserted else { continue }
+                if let file = try file(of: next.segment) { return (file, next) }
+                places += state.withLock { forwards(of: next) }
+            }
+        }
+        let path = path(of: place)
+        throw StoreError(.damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.", path: path)
     }
 
     private func fill(_ buffer: UnsafeMutableRawBufferPointer, _ file: OpenFile, _ position: UInt64, _ place: RecordPlace) throws -> Bool {
@@ -32,8 +49,8 @@ extension FileStorage {
         state.withLock { Int(place.segment) < segments.count ? directory.segments + "/" + segments[Int(place.segment)].name : directory.segments }
     }
 
-    /// The segment's file, open.
-    private func file(of index: UInt32) throws -> OpenFile {
+    /// The segment's file, open; nil when it is gone.
+    private func file(of index: UInt32) throws -> OpenFile? {
         state.lock()
         guard !closed else { state.unlock(); throw StorageRange.closed(description) }
         guard Int(index) < segments.count else { state.unlock(); throw StorageRange.unknownPlace(description) }
@@ -41,7 +58,9 @@ extension FileStorage {
         useClock &+= 1
         segment.lastUse = useClock
         if let file = segment.pinned ?? segment.file { state.unlock(); return file }
+        if segment.gone, !segment.forwards.isEmpty { state.unlock(); return nil }
         let (name, id) = (segment.name, segment.id)
+        filesOpened &+= 1
         state.unlock()
 
         let path = directory.segments + "/" + name
@@ -50,7 +69,8 @@ extension FileStorage {
             file = try OpenFile(path, O_RDONLY)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Opening the segment", path: path) }
-            throw StoreError(.damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.", path: path)
+            state.withLock { segment.gone = true }
+            return nil
         }
         var header = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
         let found = try posix("Reading the segment", path) { () throws(Errno) in
@@ -64,6 +84,7 @@ extension FileStorage {
         return try state.withLock {
             try checkOpen()
             if let other = segment.file { return other }
+            segment.gone = false
             install(file, for: segment)
             return file
         }

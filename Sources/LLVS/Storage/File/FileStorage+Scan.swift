@@ -10,7 +10,11 @@ extension FileStorage {
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         var changed: [(segment: Segment, path: String, modified: Int64)] = []
-        for name in try segmentNames() {
+        let buffer = ScanBuffer(), listed = state.withLock { let listed = self.listed; self.listed = nil; return listed }
+        let all = try listed ?? segmentNames(), passedOver = state.withLock { self.passedOver }
+        let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
+        try scanFolded(names, buffer, found)
+        for name in names {
             let (segment, skip, look) = try state.withLock {
                 try checkOpen()
                 let segment = try segmentLocked(named: name)
@@ -27,8 +31,7 @@ extension FileStorage {
         }
         // Those written earlier first: versions then mostly come after those that they build on.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
-        let buffer = ScanBuffer()
-        for (segment, path, _) in changed { try scan(segment, path, buffer, found) }
+        for (segment, path, _) in changed { _ = try scan(segment, path, buffer, skipping: [], found) }
         try keepOwnSegment()
     }
 
@@ -36,7 +39,7 @@ extension FileStorage {
     /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
     func segmentNames() throws -> [String] {
         do throws(Errno) {
-            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }.sorted()
+            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }
         } catch {
             if error.code == ENOENT, state.withLock({ segments.isEmpty }) { return [] }
             throw StoreError.posix(error, doing: "Listing the segments in", path: directory.segments)
@@ -55,15 +58,19 @@ extension FileStorage {
         return segment
     }
 
-    private func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void) throws {
+    /// Reports what is new in a segment, but for records in the ranges `skipping` (in order). True when it was read to
+    /// its seal, and all of it is whole.
+    func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ found: (ScannedRecord) throws -> Void) throws -> Bool {
         var callback: (any Error)?
+        var skipped = 0
         do {
             // By path each time: a syncing program may have put another file in its place.
             let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
+            state.withLock { filesOpened &+= 1 }
             let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
             guard let (id, start, problem) = try begin(segment, file, path, status.size) else {
                 state.withLock { segment.look = status }
-                return
+                return false
             }
             var scanner = SegmentScanner(
                 file: file, path: path, id: id, from: start, size: status.size, sealed: try isSealed(file, path, id, status.size),
@@ -77,6 +84,8 @@ extension FileStorage {
                         segment.id = id
                         segment.position = position
                         segment.complete = finished
+                        // More than what was folded: the file is needed still.
+                        if reported { segment.replaced = false }
                         if reported, !isReadOnly {
                             durability.foreign.insert(Int(segment.index))
                             durability.segmentsDirectory = true
@@ -87,6 +96,8 @@ extension FileStorage {
                 }
             }
             try scanner.run(found: { offset, length, prefix in
+                while skipped < skipping.count, offset >= skipping[skipped].upperBound { skipped += 1 }
+                if skipped < skipping.count, offset >= skipping[skipped].lowerBound { return }
                 reported = true
                 do {
                     try found(ScannedRecord(place: RecordPlace(segment: segment.index, offset: offset, length: length), prefix: prefix))
@@ -95,19 +106,24 @@ extension FileStorage {
                     throw error
                 }
             }, damage: { damage in
-                state.withLock { remember(damage) }
+                state.withLock {
+                    segment.damaged = true
+                    remember(damage)
+                }
                 Log.write(.warning, "\(damage.file) at \(damage.offset): \(damage.message)")
             })
             state.withLock {
                 segment.look = status
                 install(file, for: segment)
             }
+            return scanner.finished && !segment.damaged
         } catch let error as StoreError where callback == nil {
             switch error.code {
-            case .notFound: return
+            case .notFound: return false
             case .io, .permission:
                 // One file that cannot be read must not keep the others from being opened.
                 state.withLock { remember(StorageDamage(file: path, offset: segment.position, message: error.message)) }
+                return false
             default: throw error
             }
         }

@@ -12,7 +12,7 @@ extension FileStorage {
         let known = try state.withLock { try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) } }
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
 
-        let names = try segmentNames()
+        let names = try segmentNames().sorted()
         var total = 0
         for path in names.map({ directory.segments + "/" + $0 }) + ((try? System.names(in: directory.blobs)) ?? []).map({ directory.blobs + "/" + $0 }) {
             total = total &+ Int(clamping: (try? System.status(path))?.size ?? 0)
@@ -20,7 +20,9 @@ extension FileStorage {
         var done = 0
         let what = "Verifying \(description)"
         let there = Set(names)
-        for segment in known where !there.contains(segment.name) {
+        let missing = known.filter { !there.contains($0.name) }
+        if !missing.isEmpty { try discoverFolded() }
+        for segment in missing where !state.withLock({ isElsewhere(segment.name, there) }) {
             try damage(StorageDamage(file: directory.segments + "/" + segment.name, offset: 0, message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
         }
         let buffer = ScanBuffer()

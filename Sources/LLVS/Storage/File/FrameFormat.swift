@@ -4,17 +4,18 @@
 ///
 ///     segment header, 64 bytes           frame header, 48 bytes
 ///      0  8  magic "LLVSseg\n"            0  4  magic A7 'L' 'V' 'F'
-///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal
+///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal, 3 origins
 ///     12  4  zero                         5  3  zero
 ///     16 16  segment id                   8 16  segment id
 ///     32  8  created, ns since 1970      24  8  own offset in the segment
 ///     40  8  machine, 0 if not known     32  8  bytes of the body, which follows
-///     48  8  boot, 0 if not known        40  4  checksum of the table (seal: of the body)
+///     48  8  boot, 0 if not known        40  4  checksum of the table (else: of the body)
 ///     56  4  zero                        44  4  checksum of bytes 0..<44
 ///     60  4  checksum of bytes 0..<60
 ///
 ///     body of a batch = table records    table = count:4 (length:8 checksum:4) * count
 ///     body of a seal  = frames:8 records:8
+///     body of origins: see `Origin`; the first frame of a segment that others were folded into
 ///
 /// The table carries the checksums of the records, so that a frame is checked by its table and its
 /// records, each read once, and so that bit rot in a sealed segment costs one record rather than a
@@ -33,11 +34,15 @@ enum FrameFormat {
     static let frameMagic: UInt32 = 0x4656_4CA7
     static let segmentMagic: UInt64 = 0x0A67_6573_5356_4C4C
 
-    enum Kind: UInt8 { case batch = 1, seal = 2 }
+    enum Kind: UInt8 { case batch = 1, seal = 2, origins = 3 }
+    /// Bytes in the body of an origins frame at most: bounds the memory for it.
+    static let maxOriginsSize: UInt64 = 64 << 20
 
     struct SegmentHeader {
         var format: UInt32
         var id: RandomName
+        var created: Int64
+        var host: Host
     }
 
     static func storeSegmentHeader(in b: UnsafeMutableRawBufferPointer, id: RandomName, created: Int64, host: Host) {
@@ -57,7 +62,9 @@ enum FrameFormat {
     static func segmentHeader(_ b: UnsafeRawBufferPointer) -> SegmentHeader? {
         guard b.count >= segmentHeaderSize, load(b, 0, UInt64.self) == segmentMagic,
               load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])) else { return nil }
-        return SegmentHeader(format: load(b, 8, UInt32.self), id: RandomName(loading: b, at: 16))
+        return SegmentHeader(
+            format: load(b, 8, UInt32.self), id: RandomName(loading: b, at: 16), created: load(b, 32, Int64.self),
+            host: Host(machine: load(b, 40, UInt64.self), boot: load(b, 48, UInt64.self)))
     }
 
     struct FrameHeader {

@@ -13,6 +13,8 @@ struct FileSystem: Sendable {
     }
     var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
+    var rename: @Sendable (String, String) throws(Errno) -> Void = { (from, to) throws(Errno) in try System.rename(from, to) }
+    var unlink: @Sendable (String) throws(Errno) -> Void = { (path) throws(Errno) in try System.unlink(path) }
 
     /// Writes all of the bytes.
     @inline(__always)

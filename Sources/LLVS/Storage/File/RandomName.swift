@@ -1,5 +1,5 @@
 /// Sixteen random bytes that name a segment or a blob; in file names as 32 lower-case hex digits.
-struct RandomName: Hashable, Sendable {
+struct RandomName: Hashable, Comparable, Sendable {
     /// The bytes, big-endian: the first byte is the highest of `high`.
     let high: UInt64
     let low: UInt64
@@ -17,6 +17,8 @@ struct RandomName: Hashable, Sendable {
         high = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
     }
+
+    static func < (a: RandomName, b: RandomName) -> Bool { a.high != b.high ? a.high < b.high : a.low < b.low }
 
     func store(in bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
         bytes.storeBytes(of: high.bigEndian, toByteOffset: offset, as: UInt64.self)

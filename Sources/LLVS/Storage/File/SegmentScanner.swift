@@ -86,6 +86,13 @@ struct SegmentScanner {
             return .seal(end)
         case .batch:
             return try batch(at: body, end: end, checksum: header.tableChecksum, found, damage)
+        case .origins:
+            guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)), Bytes.crc32c(list) == header.tableChecksum else {
+                if !sealed { return .bad("the list of folded segments does not match its checksum", next: end) }
+                try damage(StorageDamage(file: path, offset: start, message: "The list of the segments that were folded into this one is damaged. The versions are not affected."))
+                return .passed(end)
+            }
+            return .passed(end)
         case nil:
             return .bad("a frame is of the unknown kind \(header.kind); perhaps a newer version of the library wrote it", next: end)
         }

@@ -174,7 +174,7 @@ final class SegmentWriter {
 }
 
 /// Collects small pieces into writes of a buffer's size, and passes large ones on as they are.
-private struct BufferedOutput {
+struct BufferedOutput {
     let file: Int32
     let system: FileSystem
     let buffer: UnsafeMutableRawBufferPointer

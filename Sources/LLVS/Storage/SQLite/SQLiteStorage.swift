@@ -147,11 +147,17 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             guard status.isRegularFile else {
                 throw Errno(EISDIR)
             }
+            // SQLite takes a file that is shorter than its own header for an empty database, whatever it holds.
+            guard status.size == 0 || status.size >= 100 else {
+                throw Errno(EILSEQ)
+            }
         } catch {
             switch error.code {
             case ENOENT:
                 guard !mayCreate else { return }
                 throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+            case EILSEQ:
+                throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
             case EISDIR:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.", path: path)
             default:

@@ -93,16 +93,23 @@ _thunk = _callbacks.solicited([ctypes.c_void_p], _progress)
 class Control:
     """An `llvs_control` for one call: `with Control(progress, cancel) as control`, giving its address."""
 
-    __slots__ = ("_struct", "_payload", "_call", "_token")
+    __slots__ = ("_hearing", "_payload", "_struct", "_token")
 
     def __init__(self, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
-        self._payload = _callbacks.register(_Hearing(progress))
+        self._hearing = _Hearing(progress)
+        self._payload = 0
         self._token = cancel
-        self._struct = _structs.llvs_control(struct_size=ctypes.sizeof(_structs.llvs_control), payload=self._payload)
+        self._struct = _structs.llvs_control(struct_size=ctypes.sizeof(_structs.llvs_control))
         self._struct.progress = ctypes.cast(_thunk, ctypes.c_void_p).value
+
+    @property
+    def address(self) -> int:
+        """Where the struct lies, for options that point to it."""
+        return ctypes.addressof(self._struct)
 
     def __enter__(self) -> Any:
         holding.__enter__()
+        self._payload = self._struct.payload = _callbacks.register(self._hearing)
         if self._token is not None:
             try:
                 self._struct.token = self._token._call.__enter__()

@@ -252,11 +252,19 @@ class Coordinator(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_coordinator_exchange, pointer, control)
 
-    def merge(self, selection: Union[Heads, str] = Heads.UNBRANCHED, *, metadata: Optional[_metadata.Metadata] = None) -> bool:
-        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge`."""
-        options = MergeOptions(metadata, selection=selection)
+    def merge(
+        self,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> bool:
+        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge_heads`."""
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
         changed = ctypes.c_bool()
-        with self._call as pointer:
+        with self._call as pointer, control:
             lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
         return changed.value
 

@@ -9,6 +9,7 @@ from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, er
 from ._changes import CHANGE_SIZE, ChangeArray
 from ._handle import Handle
 from ._memory import BytesArray, copy, decode, encode
+from .control import Control
 from .model import FORK_KINDS, SIDES, Change, Fork, Reference, Version
 
 if TYPE_CHECKING:
@@ -216,7 +217,13 @@ _RELATIONS = {"any": c.RELATION_ANY, "related": c.RELATION_RELATED, "unrelated":
 class MergeOptions:
     """An `llvs_merge_options`, and all that it points to."""
 
-    def __init__(self, metadata: _metadata.Metadata | None, relation: str = "any", selection: Heads | str = Heads.UNBRANCHED) -> None:
+    def __init__(
+        self,
+        metadata: _metadata.Metadata | None,
+        relation: str = "any",
+        selection: Heads | str = Heads.UNBRANCHED,
+        control: Control | None = None,
+    ) -> None:
         if relation not in _RELATIONS:
             raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
         if isinstance(selection, str):
@@ -233,6 +240,7 @@ class MergeOptions:
             branch_count=self._branches.count,
             metadata=self._entries.address,
             metadata_count=self._entries.count,
+            control=control.address if control is not None else None,
         )
         self.reference = ctypes.byref(self._struct)
 

@@ -497,13 +497,17 @@ class Store(Handle):
         selection: Union[Heads, str] = Heads.UNBRANCHED,
         *,
         metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
         """Merges a version and the selected heads, all of them or none; None when nothing changed.
 
-        selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Errors as for `merge`.
+        selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Progress is in heads.
+        Errors as for `merge`, and CancelledError; nothing is stored then.
         """
-        options = MergeOptions(metadata, selection=selection)
-        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides:
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
             return take_version(lib.llvs_store_merge_heads, pointer, version_bytes(into), decides, options.reference)
 
     def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:

@@ -1,0 +1,144 @@
+"""The Python package beside Python's sqlite3 on the yardstick's table, durability normal on both sides.
+
+    python Benchmarks/bench_python.py [--quick] [--runs 5] [--n 100000] [--json figures.json] <folder>
+
+With --json the rows are added to the file. The sides take turns; shown is the median of the runs.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sqlite3
+import statistics
+import time
+import uuid
+from pathlib import Path
+
+import llvs
+
+BATCH = 1000
+KEYS = {False: "ours", True: "yardstick"}
+
+
+def connect(path):
+    """The connection and the schema that yardstick.sql fixes."""
+    sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in (Path(__file__).parent / "yardstick.sql").read_text().split("-- name: ")[1:]}
+    database = sqlite3.connect(path, isolation_level=None, cached_statements=64)
+    database.executescript(sections["connection"] + "PRAGMA synchronous = NORMAL;" + sections["schema"].split("-- One")[0])
+    return database
+
+
+def timed(work):
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def load_ours(path, values):
+    store = llvs.Store(path, durability="normal")
+    seconds, version = timed(lambda: store.make_version(insert=values))
+    return seconds, store, version
+
+
+def load_yardstick(path, values):
+    database = connect(path)
+
+    def load():
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("INSERT INTO versions (uuid, generation, time) VALUES (?, 0, ?)", (str(uuid.uuid4()), time.time()))
+        database.executemany("INSERT INTO kv (key, version, data) VALUES (?, 1, ?)", sorted(values.items()))
+        database.execute("COMMIT")
+
+    return timed(load)[0], database, 1
+
+
+def fetch_ours(store, version, ids):
+    def one_at_a_time():
+        return [store.value(id, at=version).data for id in ids]
+
+    def in_batches():
+        return [value.data for i in range(0, len(ids), BATCH) for value in store.values(ids[i : i + BATCH], at=version)]
+
+    return one_at_a_time, in_batches
+
+
+def fetch_yardstick(database, version, ids):
+    one = "SELECT data FROM kv WHERE key = ? AND version <= ? ORDER BY version DESC LIMIT 1"
+    # Of a group with one max() SQLite takes the other columns from the row that has it.
+    many = f"SELECT key, data, max(version) FROM kv WHERE key IN ({','.join('?' * BATCH)}) AND version <= ? GROUP BY key"
+
+    def one_at_a_time():
+        return [database.execute(one, (id, version)).fetchone()[0] for id in ids]
+
+    def in_batches():
+        out = []
+        for i in range(0, len(ids), BATCH):
+            batch = ids[i : i + BATCH]
+            found = {key: data for key, data, _ in database.execute(many, (*batch, version))}
+            out += [found[id] for id in batch]
+        return out
+
+    return one_at_a_time, in_batches
+
+
+def measure(folder, count, runs):
+    draw = random.Random(1)
+    values = {str(uuid.UUID(int=draw.getrandbits(128))).upper(): draw.randbytes(100) for _ in range(count)}
+    ids = draw.choices(list(values), k=max(count // 5 // BATCH, 1) * BATCH)
+    times = {(what, side): [] for what in ("load", "one", "batch") for side in KEYS.values()}
+    for run in range(runs):
+        for is_yardstick in (bool(run % 2), not run % 2):
+            side, path = KEYS[is_yardstick], folder / f"python-{run}-{KEYS[is_yardstick]}"
+            seconds, place, version = (load_yardstick if is_yardstick else load_ours)(str(path), values)
+            times["load", side].append(seconds)
+            one, batch = (fetch_yardstick if is_yardstick else fetch_ours)(place, version, ids)
+            assert one() == batch() == [values[id] for id in ids]
+            times["one", side].append(timed(one)[0])
+            times["batch", side].append(timed(batch)[0])
+            place.close()
+    return {key: statistics.median(seconds) for key, seconds in times.items()}, len(ids)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--n", type=int, default=100000)
+    parser.add_argument("--json")
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    if options.quick:
+        options.runs, options.n = 1, 2000
+    folder = Path(options.folder) / "bench_python"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    times, fetched = measure(folder, options.n, options.runs)
+    shutil.rmtree(folder)
+
+    def rate(what, side):
+        return fetched / times[what, side]
+
+    # Whoever fetches many from SQLite does it the faster way.
+    best = max(rate("one", "yardstick"), rate("batch", "yardstick"))
+    rows = [
+        ("fetch-one", "Python: fetch, one at a time", "/s", "more", rate("one", "ours"), rate("one", "yardstick"), 1.0),
+        ("fetch-batch", "Python: fetch, in batches of 1,000", "/s", "more", rate("batch", "ours"), best, 3.0),
+        ("load", "Python: load from a dict", "ms", "less", times["load", "ours"] * 1e3, times["load", "yardstick"] * 1e3, 1.0),
+    ]
+    print(f"\n{options.n} values of 100 bytes, from Python, medians of {options.runs}")
+    for metric, label, unit, better, ours, yardstick, goal in rows:
+        ratio = ours / yardstick
+        reached = ratio >= goal if better == "more" else ratio <= goal
+        verdict = "-" if options.quick else "reached" if reached else "MISSED"
+        print(f"  {label:40} {ours:12.6g} {yardstick:12.6g} {unit:6} {ratio:8.3f}x  {'>=' if better == 'more' else '<='} {goal:g}x{'':8} {verdict}")
+        if options.json:
+            row = {"workload": "python", "metric": metric, "label": label, "unit": unit, "n": options.n, "ids": "uuid", "value_size": 100,
+                   "storage": "file", "runs": options.runs, "ours": ours, "yardstick": yardstick, "ratio": ratio, "goal": goal,
+                   "goal_is": "ratio", "goal_at_this_n": options.n == 100000, "reached": reached, "better": better}
+            with open(options.json, "a") as file:
+                file.write(json.dumps(row) + "\n")
+    print(f"  (sqlite3 with IN of 1,000 ids: {rate('batch', 'yardstick'):,.0f} /s)")
+
+
+main()

@@ -1,0 +1,169 @@
+/* The store, through its C API. */
+#include "ours.h"
+
+void must(llvs_status status, llvs_error *error) {
+    if (status != LLVS_OK) fail("%s (%s)", llvs_error_message(error), llvs_status_name(status));
+}
+
+static void *open_ours(const char *path, const opening *how) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    llvs_error *error;
+    options.storage = how->storage;
+    options.durability = how->is_full ? LLVS_DURABILITY_FULL : LLVS_DURABILITY_NORMAL;
+    options.memory_budget = how->memory_budget;
+    must(llvs_store_open(llvs_str(path), &options, &store, &error), error);
+    return store;
+}
+
+static void close_ours(void *store) {
+    llvs_error *error;
+    must(llvs_store_close(store, &error), error);
+    llvs_store_free(store);
+}
+
+static void *open_reader(void *store) { return store; }
+static void close_reader(void *store, void *reader) { (void)store, (void)reader; }
+
+static llvs_change changed(const item *item, llvs_change_kind kind) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    change.kind = kind;
+    change.id = llvs_str(item->id);
+    change.data = llvs_bytes_make(item->data, item->size);
+    return change;
+}
+
+static void *pack(const item *items, size_t count) {
+    llvs_change *changes = allocate(count, sizeof *changes);
+    size_t i;
+    for (i = 0; i < count; i++) changes[i] = changed(&items[i], LLVS_CHANGE_INSERT);
+    return changes;
+}
+
+static version load(void *store, void *packed, size_t count) {
+    version made = { { 0, "" }, 0 };
+    llvs_error *error;
+    must(llvs_store_make_version(store, LLVS_NONE, packed, count, sizeof(llvs_change), NULL, &made.id, NULL, &error), error);
+    return made;
+}
+
+static version save(void *store, const version *at, const item *items, size_t count) {
+    version made = { { 0, "" }, 0 };
+    llvs_change changes[128];
+    llvs_error *error;
+    size_t i;
+    if (count > sizeof changes / sizeof *changes) fail("too many changes in one version");
+    for (i = 0; i < count; i++) changes[i] = changed(&items[i], LLVS_CHANGE_UPDATE);
+    must(llvs_store_make_version(store, llvs_id(&at->id), changes, count, sizeof *changes, NULL, &made.id, NULL, &error), error);
+    return made;
+}
+
+static size_t fetch(void *store, const char *id, const version *at, uint8_t *copy, size_t capacity) {
+    llvs_buffer data;
+    llvs_error *error;
+    size_t size;
+    must(llvs_store_value(store, llvs_str(id), llvs_id(&at->id), &data, NULL, &error), error);
+    size = data.size;
+    if (!data.data || size > capacity) fail("%s has %zu bytes", id, size);
+    memcpy(copy, data.data, size);
+    llvs_buffer_dispose(&data);
+    return size;
+}
+
+static size_t enumerate(void *store, const version *at, const char *prefix, size_t limit, uint64_t *sum) {
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *page = NULL;
+    llvs_error *error;
+    size_t count = 0;
+    range.prefix = llvs_str(prefix);
+    range.limit = limit;
+    for (;;) {
+        llvs_value_list *next;
+        size_t i, size;
+        must(llvs_store_enumerate(store, llvs_id(&at->id), &range, &next, &error), error);
+        llvs_value_list_free(page);
+        page = next;
+        if (!page) return count;
+        size = llvs_value_list_count(page);
+        for (i = 0; i < size; i++) {
+            const llvs_value_info *value = llvs_value_list_at(page, i);
+            *sum += value->data.size ? value->data.data[0] : 0;
+            range.after = value->id;
+        }
+        count += size;
+        if (limit && count >= limit) {
+            llvs_value_list_free(page);
+            return count;
+        }
+    }
+}
+
+static size_t differences(void *store, const version *from, const version *to) {
+    llvs_change_cursor *cursor;
+    llvs_change_list *page;
+    llvs_error *error;
+    size_t updates = 0, i;
+    must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), &cursor, &error), error);
+    for (;;) {
+        must(llvs_change_cursor_next(cursor, 0, 0, &page, &error), error);
+        if (!page) break;
+        for (i = 0; i < llvs_change_list_count(page); i++) updates += llvs_change_list_at(page, i)->kind == LLVS_CHANGE_UPDATE;
+        llvs_change_list_free(page);
+    }
+    llvs_change_cursor_free(cursor);
+    return updates;
+}
+
+static version version_of(const llvs_version_info *info) {
+    version found = { { 0, "" }, 0 };
+    found.id.size = (uint32_t)info->id.size;
+    memcpy(found.id.text, info->id.data, info->id.size);
+    return found;
+}
+
+static version merge_base(void *store, const version *a, const version *b) {
+    llvs_version_list *bases;
+    llvs_error *error;
+    version base;
+    must(llvs_store_merge_bases(store, llvs_id(&a->id), llvs_id(&b->id), &bases, &error), error);
+    if (llvs_version_list_count(bases) != 1) fail("%zu merge bases", llvs_version_list_count(bases));
+    base = version_of(llvs_version_list_at(bases, 0));
+    llvs_version_list_free(bases);
+    return base;
+}
+
+static version merge(void *store, const version *a, const version *b) {
+    llvs_version_list *merged;
+    llvs_error *error;
+    version made;
+    must(llvs_store_merge(store, llvs_id(&a->id), llvs_id(&b->id), NULL, NULL, &merged, &error), error);
+    made = version_of(llvs_version_list_at(merged, 0));
+    llvs_version_list_free(merged);
+    return made;
+}
+
+static void newest(void *store, version *versions, size_t count) {
+    llvs_history_cursor *cursor;
+    llvs_version_list *page;
+    llvs_error *error;
+    size_t i;
+    must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
+    must(llvs_history_cursor_next(cursor, count, &page, &error), error);
+    if (llvs_version_list_count(page) != count) fail("the history has fewer than %zu versions", count);
+    for (i = 0; i < count; i++) versions[i] = version_of(llvs_version_list_at(page, i));
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+}
+
+static counts counts_of(void *store) {
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_error *error;
+    counts all;
+    must(llvs_store_statistics(store, &statistics, &error), error);
+    all.bytes_written = (double)statistics.bytes_written;
+    all.syncs = (double)statistics.syncs;
+    return all;
+}
+
+const side ours = { "ours", open_ours, close_ours, open_reader, close_reader, pack, load, save, fetch,
+                    enumerate, differences, merge_base, merge, newest, counts_of };

@@ -1,0 +1,176 @@
+"""Draws the figures of the benchmark and writes them into docs/performance.md, between its markers.
+
+    python3 Benchmarks/plot.py [--note "about this run"] docs/performance.md figures.json...
+
+The JSON files hold a line per row, as `bench --json` writes them. Two pictures go to docs/performance/: how much
+better or worse than the yardstick each workload is, and what our costs are over the number of values.
+"""
+
+import json
+import math
+import sys
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+COLOURS = ["#1b6ca8", "#d1495b", "#3d9970", "#e09f3e", "#6a4c93", "#5c677d", "#9c6644", "#118ab2", "#8ac926", "#ff595e"]
+FONT = 'font-family="sans-serif" font-size="12"'
+# What is drawn over N: one figure per workload, all as microseconds for one operation.
+COSTS = {
+    ("fetch", "per_second"): ("fetch", lambda x: 1e6 / x),
+    ("commits", "per_second"): ("one-value version, normal", lambda x: 1e6 / x),
+    ("prefix", "microseconds"): ("prefix scan of 100 ids", lambda x: x),
+    ("differences", "ms"): ("difference of 10 versions", lambda x: x * 1e3),
+    ("merge", "ms"): ("merge, 100 + 100 ids", lambda x: x * 1e3),
+    ("merge-base", "near_ms"): ("merge base near the end", lambda x: x * 1e3),
+    ("open", "ms"): ("open 10,000 versions and read", lambda x: x * 1e3),
+    ("enumerate", "ms"): ("enumerate all", lambda x: x * 1e3),
+    ("load", "ms"): ("load all", lambda x: x * 1e3),
+}
+
+
+def text(x, y, content, anchor="start", extra=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {FONT} {extra}>{escape(content)}</text>'
+
+
+def line(x1, y1, x2, y2, colour="#ddd", width=1):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def svg(width, height, parts):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
+            f'<rect width="{width}" height="{height}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def times_better(row):
+    """How many times better than the yardstick; below 1 it is worse."""
+    return row["ratio"] if row["better"] == "more" else 1 / row["ratio"]
+
+
+def main_figures(rows):
+    """One row for each workload that has a yardstick: not the indented details below it in the table."""
+    first = {}
+    for row in rows:
+        if row.get("ratio", 0) > 0 and row["metric"] in ("ms", "per_second", "microseconds", "near_ms", "root_ms", "disk") and row["storage"] == "file":
+            if row["workload"] == "fetch-first":
+                continue
+            first.setdefault((row["label"], row["ids"]), {})[row["n"]] = row
+    return first
+
+
+def draw_ratios(rows):
+    figures = {label: by_n for (label, ids), by_n in main_figures(rows).items() if ids == "uuid" or (label, "uuid") not in main_figures(rows)}
+    sizes = sorted({n for by_n in figures.values() for n in by_n})
+    values = [times_better(row) for by_n in figures.values() for row in by_n.values()]
+    low, high = math.floor(min(map(math.log10, values + [1]))), math.ceil(max(map(math.log10, values + [1])))
+    left, right, top, step = 300, 40, 50, 14 * len(sizes) + 10
+    width, height = 960, top + step * len(figures) + 30
+
+    def x_of(value):
+        return left + (math.log10(value) - low) / max(high - low, 1) * (width - left - right)
+
+    parts = [text(left, 18, "Times better than the hand-written SQLite (left of 1: worse), ids are UUIDs")]
+    for i, n in enumerate(sizes):
+        parts.append(f'<rect x="{left + i * 130}" y="26" width="10" height="10" fill="{COLOURS[i % len(COLOURS)]}"/>')
+        parts.append(text(left + i * 130 + 15, 35, f"N = {n:,}"))
+    for power in range(low, high + 1):
+        x = x_of(10.0**power)
+        parts += [line(x, top, x, height - 25, "#555" if power == 0 else "#ddd"), text(x, height - 10, f"{10.0**power:g}", "middle")]
+    for index, (label, by_n) in enumerate(figures.items()):
+        y = top + index * step + 6
+        parts.append(text(left - 8, y + 7 * len(sizes) + 4, label.strip(), "end"))
+        for i, n in enumerate(sizes):
+            if n in by_n:
+                a, b = sorted((x_of(1), x_of(times_better(by_n[n]))))
+                parts.append(f'<rect x="{a:.1f}" y="{y + 14 * i:.1f}" width="{max(b - a, 1):.1f}" height="12" fill="{COLOURS[i % len(COLOURS)]}"/>')
+    return svg(width, height, parts)
+
+
+def draw_costs(rows):
+    lines = {}
+    for row in rows:
+        key = (row["workload"], row["metric"])
+        if key in COSTS and row["ids"] == "uuid" and row["storage"] == "file" and row["ours"] > 0:
+            name, cost = COSTS[key]
+            lines.setdefault(name, {})[row["n"]] = cost(row["ours"])
+    sizes = sorted({n for points in lines.values() for n in points})
+    costs = [cost for points in lines.values() for cost in points.values()]
+    if not costs:
+        return svg(100, 20, [])
+    low, high = math.floor(math.log10(min(costs))), math.ceil(math.log10(max(costs)))
+    first, last = math.log10(sizes[0]), math.log10(sizes[-1])
+    left, right, top, bottom, width, height = 80, 240, 40, 45, 960, 560
+
+    def place(n, cost):
+        across = (math.log10(n) - first) / ((last - first) or 1)
+        up = (math.log10(cost) - low) / max(high - low, 1)
+        return left + across * (width - left - right), height - bottom - up * (height - top - bottom)
+
+    parts = [text(left, 18, "What an operation of ours costs over the number of values, in microseconds (both axes logarithmic)")]
+    for power in range(low, high + 1):
+        x, y = place(sizes[0], 10.0**power)
+        parts += [line(x, y, width - right, y), text(x - 8, y + 4, f"{10.0**power:g}", "end")]
+    for n in sizes:
+        x, y = place(n, 10.0**low)
+        parts += [line(x, top, x, y), text(x, y + 18, f"{n:,}", "middle")]
+    labels = sorted(((place(max(points), points[max(points)])[1], name) for name, points in lines.items()))
+    heights, below = {}, 0
+    for y, name in labels:
+        heights[name] = below = max(y, below + 15)
+    for i, (name, points) in enumerate(lines.items()):
+        colour = COLOURS[i % len(COLOURS)]
+        way = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(n, points[n]) for n in sorted(points)))
+        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{p.split(",")[0]}" cy="{p.split(",")[1]}" r="3" fill="{colour}"/>' for p in way.split()]
+        parts.append(text(width - right + 10, heights[name] + 4, name, extra=f'fill="{colour}"'))
+    return svg(width, height, parts)
+
+
+def figure(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def tables(rows):
+    out = []
+    for kind in dict.fromkeys((row["storage"], row["ids"], row["n"], row["value_size"]) for row in rows):
+        storage, ids, n, size = kind
+        shown = "`Contact/<UUID>`" if ids == "contact" else "UUIDs"
+        chosen = [row for row in rows if (row["storage"], row["ids"], row["n"], row["value_size"]) == kind]
+        out += [f"### {n:,} values of {size} bytes, ids are {shown}, {storage} storage", "", f"Medians of {chosen[0]['runs']}.", "",
+                "| | unit | ours | yardstick | ratio | goal | |", "|---|---|---:|---:|---:|---|---|"]
+        for row in chosen:
+            sign = "≥" if row["better"] == "more" else "≤"
+            goal = f"{sign} {row['goal']:.4g}{' x' if row['goal_is'] == 'ratio' else ''}" if "goal" in row else ""
+            verdict = ("reached" if row["reached"] else "**missed**") if row.get("goal_at_this_n") else ("(meant for another N)" if "goal" in row else "")
+            theirs = figure(row["yardstick"]) if "yardstick" in row else ""
+            ratio = f"{row['ratio']:.3g}" if "ratio" in row else ""
+            unit = row["unit"].replace("|", "/")
+            label = row["label"].replace("  ", "– ")  # a detail of the row before
+            out.append(f"| {label} | {unit} | {figure(row['ours'])} | {theirs} | {ratio} | {goal} | {verdict} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def replace_between_markers(document, content):
+    begin, end = "<!-- figures: begin -->", "<!-- figures: end -->"
+    before, rest = document.read_text().split(begin, 1)
+    document.write_text(f"{before}{begin}\n\n{content}\n{end}{rest.split(end, 1)[1]}")
+
+
+def read_rows(paths):
+    return [json.loads(entry) for path in paths for entry in Path(path).read_text().splitlines()]
+
+
+def main():
+    arguments, note = sys.argv[1:], ""
+    if arguments[0] == "--note":
+        note, arguments = arguments[1] + "\n\n", arguments[2:]
+    document, rows = Path(arguments[0]), read_rows(arguments[1:])
+    rows.sort(key=lambda row: (row["storage"] != "file", row["ids"] != "uuid", row["n"]))
+    pictures = document.parent / "performance"
+    pictures.mkdir(exist_ok=True)
+    (pictures / "ratio.svg").write_text(draw_ratios(rows))
+    (pictures / "cost.svg").write_text(draw_costs(rows))
+    replace_between_markers(document, note + tables(rows))
+
+
+main()

@@ -1,0 +1,35 @@
+/* Processes that run one side of one workload, and files on disk. */
+#ifndef BENCHMARKS_PROCESS_H
+#define BENCHMARKS_PROCESS_H
+
+#include <stddef.h>
+
+enum { METRICS_MAX = 24 };
+typedef struct metric {
+    char name[40];
+    double figure;
+} metric;
+typedef struct metrics {
+    metric all[METRICS_MAX];
+    size_t count;
+} metrics;
+
+/* Starts the program, waits, and collects the figures that it reports. With `takes_memory` also "memory": the peak
+   of its RssAnon above what it was when the data was ready, in MiB, looked at every millisecond. */
+metrics run_process(char *const arguments[], int takes_memory);
+/* NaN when there is none. */
+double metric_named(const metrics *metrics, const char *name);
+void set_metric(metrics *metrics, const char *name, double figure);
+
+typedef struct disk_size {
+    double apparent, allocated;
+} disk_size;
+/* Of the database in a fixture's folder, its notes aside. */
+disk_size size_on_disk(const char *folder);
+/* Of a folder that is there. */
+char *absolute_path(const char *path);
+void remove_folder(const char *path);
+/* With `is_synced` a copy that is on disk, so that no later sync has to write it. */
+void copy_folder(const char *from, const char *to, int is_synced);
+
+#endif

@@ -1,0 +1,189 @@
+#include "workload.h"
+#include "data.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+const workload workloads[] = {
+    { "load", EMPTY, 1, 0, 1, run_load },
+    { "commits", LOADED, 1, 0, 1, run_commits },
+    { "commits-full", LOADED, 1, 0, 0, run_commits_full },
+    { "commits-full-8", LOADED, 1, 0, 0, run_commits_full_8 },
+    { "fetch", UPDATED, 0, 0, 1, run_fetch },
+    { "fetch-8", UPDATED, 0, 0, 0, run_fetch_8 },
+    { "fetch-first", UPDATED, 0, 0, 0, run_fetch_first },
+    { "enumerate", UPDATED, 0, 0, 0, run_enumerate },
+    { "prefix", UPDATED, 0, 0, 0, run_prefix },
+    { "open", UPDATED, 0, 0, 0, run_open },
+    { "open-long", LONG, 0, 0, 0, run_open },
+    { "merge", UPDATED, 1, 0, 1, run_merge },
+    { "merge-same", UPDATED, 1, 0, 0, run_merge_same },
+    { "differences", UPDATED, 0, 0, 0, run_differences },
+    { "merge-base", UPDATED, 1, 0, 0, run_merge_base },
+    { "ladder", LOADED, 1, 1, 0, run_ladder },
+    { "exchange", LOADED, 1, 1, 0, run_exchange },
+    { "startup", EMPTY, 0, 1, 0, run_startup },
+};
+const size_t workload_count = sizeof workloads / sizeof *workloads;
+
+const workload *workload_named(const char *name) {
+    size_t i;
+    for (i = 0; i < workload_count; i++)
+        if (strcmp(workloads[i].name, name) == 0) return &workloads[i];
+    fail("there is no workload %s", name);
+}
+
+void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "bench: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) fail("out of memory");
+    return memory;
+}
+
+/* Of RssAnon, in KiB. */
+static long anonymous_memory(void) {
+    char line[256];
+    long size = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && size < 0 && fgets(line, sizeof line, file)) sscanf(line, "RssAnon: %ld", &size);
+    if (file) fclose(file);
+    return size;
+}
+
+void report_ready(void) {
+    printf("ready %ld\n", anonymous_memory());
+    fflush(stdout);
+}
+
+void report(const char *metric, double figure) {
+    printf("%s %.9g\n", metric, figure);
+    fflush(stdout);
+}
+
+double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median(double *figures, size_t count) {
+    qsort(figures, count, sizeof *figures, by_size);
+    return count % 2 ? figures[count / 2] : (figures[count / 2 - 1] + figures[count / 2]) / 2;
+}
+
+char *path_in(const setting *setting, const char *name) {
+    size_t size = strlen(setting->folder) + strlen(name) + 2;
+    char *path = allocate(size, 1);
+    snprintf(path, size, "%s/%s", setting->folder, name);
+    return path;
+}
+
+void *open_database(const setting *setting) {
+    return setting->side->open(path_in(setting, "data"), &setting->how);
+}
+
+/* ---- notes: which versions a fixture has ---- */
+
+notes read_notes(const setting *setting) {
+    char *path = path_in(setting, "notes");
+    FILE *file = fopen(path, "rb");
+    notes notes;
+    if (!file || fread(&notes, sizeof notes, 1, file) != 1) fail("cannot read %s", path);
+    fclose(file);
+    free(path);
+    return notes;
+}
+
+static void write_notes(const setting *setting, notes notes) {
+    char *path = path_in(setting, "notes");
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(&notes, sizeof notes, 1, file) != 1 || fclose(file) != 0) fail("cannot write %s", path);
+    free(path);
+}
+
+/* ---- fixtures ---- */
+
+/* All values, as the load takes them. */
+static item *all_items(const setting *setting, const char *ids) {
+    item *items = allocate(setting->count, sizeof *items);
+    uint8_t *data = allocate(setting->count, setting->value_size);
+    size_t i;
+    for (i = 0; i < setting->count; i++) {
+        data_value(data + i * setting->value_size, setting->value_size, i, 0);
+        items[i].id = data_id(ids, i);
+        items[i].data = data + i * setting->value_size;
+        items[i].size = setting->value_size;
+    }
+    return items;
+}
+
+version save_updates(const setting *setting, void *database, const char *ids, version at, size_t first_update, size_t count) {
+    uint8_t *value = allocate(1, setting->value_size);
+    size_t update;
+    for (update = first_update; update < first_update + count; update++) {
+        size_t i = data_updated(update, setting->count);
+        item item;
+        data_value(value, setting->value_size, i, update);
+        item.id = data_id(ids, i);
+        item.data = value;
+        item.size = setting->value_size;
+        at = setting->side->save(database, &at, &item, 1);
+    }
+    free(value);
+    return at;
+}
+
+void make_fixture(const setting *setting, fixture which) {
+    size_t updates = which == LONG ? 100000 : which == UPDATED ? 10000 : 0;
+    char *ids = data_ids(setting->count, setting->prefix);
+    notes notes;
+    void *database;
+    if (which == EMPTY) return;
+    database = open_database(setting);
+    notes.first = notes.head = setting->side->load(database, setting->side->pack(all_items(setting, ids), setting->count), setting->count);
+    notes.head = save_updates(setting, database, ids, notes.first, 1, setting->quick ? updates / 20 : updates);
+    setting->side->close(database);
+    write_notes(setting, notes);
+}
+
+void run_load(const setting *setting) {
+    char *ids = data_ids(setting->count, setting->prefix);
+    void *packed = setting->side->pack(all_items(setting, ids), setting->count), *database;
+    double start, loaded;
+    counts counts;
+    report_ready();
+    database = open_database(setting);
+    start = now();
+    setting->side->load(database, packed, setting->count);
+    loaded = now();
+    counts = setting->side->counts(database);
+    setting->side->close(database);
+    report("ms", (loaded - start) * 1e3);
+    report("ms_and_close", (now() - start) * 1e3);
+    report("versions", 1);
+    report("written", counts.bytes_written);
+    report("syncs", counts.syncs);
+}
+
+/* In a program that is not linked to the library: it takes this process's place, and reports. */
+void run_startup(const setting *setting) {
+    const char *path = LLVS_BINARY_DIR "/benchmark_helpers/benchmark_startup";
+    (void)setting;
+    execl(path, path, (char *)NULL);
+    fail("cannot start %s", path);
+}

@@ -1,0 +1,134 @@
+/* Merges, merge bases and differences. */
+#include "data.h"
+#include "workload.h"
+#include <stdlib.h>
+
+enum { CHANGED = 100, PAIRS = 200 };
+
+static version save_one(const setting *setting, void *database, const char *ids, version at, size_t i, size_t update) {
+    uint8_t *value = allocate(1, setting->value_size);
+    item item;
+    data_value(value, setting->value_size, i % setting->count, update);
+    item.id = data_id(ids, i % setting->count);
+    item.data = value;
+    item.size = setting->value_size;
+    at = setting->side->save(database, &at, &item, 1);
+    free(value);
+    return at;
+}
+
+/* Two branches of 100 one-value versions each, made in turns, then merged; the next two begin at the merge. */
+static void run_merges(const setting *setting, int is_same) {
+    size_t rounds = setting->quick ? 2 : 7, round, i;
+    char *ids = data_ids(setting->count, setting->prefix);
+    version base = read_notes(setting).head;
+    double figures[7], start;
+    counts before, after;
+    uint8_t *copy = allocate(1, setting->value_size);
+    uint64_t state = 7, sum = 0;
+    double written = 0;
+    void *database;
+    report_ready();
+    database = open_database(setting);
+    for (round = 0; round < rounds; round++) {
+        version a = base, b = base;
+        size_t first = (size_t)(draw(&state) % setting->count);
+        for (i = 0; i < CHANGED; i++) {
+            a = save_one(setting, database, ids, a, first + i, 3000000 + round * 1000 + i);
+            /* The other way round, so that in a conflict each side is the later one for half of the values. */
+            b = save_one(setting, database, ids, b, first + (is_same ? CHANGED - 1 - i : CHANGED + i), 4000000 + round * 1000 + i);
+        }
+        before = setting->side->counts(database);
+        start = now();
+        base = setting->side->merge(database, &a, &b);
+        figures[round] = (now() - start) * 1e3;
+        after = setting->side->counts(database);
+        written += after.bytes_written - before.bytes_written;
+        /* That both sides' changes are there. */
+        for (i = 0; i < 2 * CHANGED; i++) {
+            setting->side->fetch(database, data_id(ids, (first + i) % setting->count), &base, copy, setting->value_size);
+            sum += copy[0];
+        }
+    }
+    setting->side->close(database);
+    report("first_ms", figures[0]);
+    report("ms", median(figures, rounds));
+    report("written", written / (double)rounds);
+    report("versions", 10001.0 + (double)rounds * 201);
+    report("check", (double)sum);
+    free(ids);
+}
+
+void run_merge(const setting *setting) { run_merges(setting, 0); }
+void run_merge_same(const setting *setting) { run_merges(setting, 1); }
+
+void run_differences(const setting *setting) {
+    enum { BACK = 10 };
+    version versions[PAIRS + BACK];
+    double figures[PAIRS], start;
+    size_t i, found = 0;
+    void *database = open_database(setting);
+    setting->side->newest(database, versions, PAIRS + BACK);
+    for (i = 0; i < PAIRS; i++) {
+        start = now();
+        found += setting->side->differences(database, &versions[i + BACK], &versions[i]);
+        figures[i] = (now() - start) * 1e3;
+    }
+    setting->side->close(database);
+    report("first_ms", figures[0]);
+    report("ms", median(figures, PAIRS));
+    report("check", (double)found);
+}
+
+void run_merge_base(const setting *setting) {
+    enum { NEAR = 50, FAR = 9 };
+    char *ids = data_ids(setting->count, setting->prefix);
+    notes notes = read_notes(setting);
+    version versions[NEAR], branches[NEAR], far;
+    double figures[NEAR], start;
+    void *database = open_database(setting);
+    size_t i;
+    setting->side->newest(database, versions, NEAR);
+    for (i = 1; i < NEAR; i++) branches[i] = save_one(setting, database, ids, versions[i], i, 5000000 + i);
+    far = save_one(setting, database, ids, notes.first, 0, 5001000);
+    for (i = 1; i < NEAR; i++) {
+        version base;
+        start = now();
+        base = setting->side->merge_base(database, &versions[0], &branches[i]);
+        figures[i] = (now() - start) * 1e3;
+        if (base.number != versions[i].number || strcmp(base.id.text, versions[i].id.text) != 0) fail("the merge base is wrong");
+    }
+    report("near_ms", median(figures + 1, NEAR - 1));
+    for (i = 0; i < FAR; i++) {
+        version base;
+        start = now();
+        base = setting->side->merge_base(database, &versions[i], &far);
+        figures[i] = (now() - start) * 1e3;
+        if (base.number != notes.first.number || strcmp(base.id.text, notes.first.id.text) != 0) fail("the merge base is wrong");
+    }
+    report("root_ms", median(figures, FAR));
+    setting->side->close(database);
+}
+
+/* Two lines that take each other in, again and again; and what merging their ends costs then. */
+void run_ladder(const setting *setting) {
+    size_t rungs = setting->quick ? 100 : 10000, i;
+    char *ids = data_ids(setting->count, setting->prefix);
+    version left = read_notes(setting).head, right = left;
+    double start;
+    void *database = open_database(setting);
+    for (i = 0; i < rungs; i++) {
+        version new_left = save_one(setting, database, ids, left, 2 * i, 6000000 + i);
+        version new_right = save_one(setting, database, ids, right, 2 * i + 1, 7000000 + i);
+        left = setting->side->merge(database, &new_left, &new_right);
+        /* Merging the same two again would give the same version. */
+        right = save_one(setting, database, ids, new_right, 2 * i + 1, 7500000 + i);
+        right = setting->side->merge(database, &right, &new_left);
+    }
+    left = save_one(setting, database, ids, left, 1, 8000000);
+    right = save_one(setting, database, ids, right, 2, 8000001);
+    start = now();
+    setting->side->merge(database, &left, &right);
+    report("ms", (now() - start) * 1e3);
+    setting->side->close(database);
+}

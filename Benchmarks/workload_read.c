@@ -1,0 +1,170 @@
+/* Opening, and reading values at one version. */
+#include "data.h"
+#include "workload.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { THREADS = 8 };
+
+typedef struct reader {
+    const setting *setting;
+    void *database;
+    const char *ids;
+    version at;
+    uint64_t seed;
+    size_t count;
+    uint64_t sum;
+} reader;
+
+static void *fetch_from_thread(void *opaque) {
+    reader *reader = opaque;
+    const setting *setting = reader->setting;
+    uint8_t *copy = allocate(1, setting->value_size);
+    size_t i;
+    for (i = 0; i < reader->count; i++) {
+        const char *id = data_id(reader->ids, (size_t)(draw(&reader->seed) % setting->count));
+        if (setting->side->fetch(reader->database, id, &reader->at, copy, setting->value_size) != setting->value_size) fail("%s is not what was stored", id);
+        reader->sum += copy[0];
+    }
+    free(copy);
+    return NULL;
+}
+
+/* Fetches of random values; how many per second. */
+static double fetch_rate(const setting *setting, void *database, const char *ids, version at, uint64_t seed, size_t count, uint64_t *sum) {
+    reader reader = { setting, database, ids, at, seed, count, 0 };
+    double start = now();
+    fetch_from_thread(&reader);
+    if (sum) *sum = reader.sum;
+    return (double)count / (now() - start);
+}
+
+static double fetch_rate_of_threads(const setting *setting, void *database, const char *ids, version at, size_t count) {
+    pthread_t running[THREADS];
+    reader readers[THREADS];
+    double start;
+    size_t i;
+    for (i = 0; i < THREADS; i++) {
+        reader reader = { setting, setting->side->open_reader(database), ids, at, 100 + i, count / THREADS, 0 };
+        readers[i] = reader;
+        readers[i].count = 1000;
+        fetch_from_thread(&readers[i]);
+        readers[i].count = count / THREADS;
+    }
+    start = now();
+    for (i = 0; i < THREADS; i++)
+        if (pthread_create(&running[i], NULL, fetch_from_thread, &readers[i]) != 0) fail("cannot start a thread");
+    for (i = 0; i < THREADS; i++) pthread_join(running[i], NULL);
+    start = now() - start;
+    for (i = 0; i < THREADS; i++) setting->side->close_reader(database, readers[i].database);
+    return (double)count / start;
+}
+
+/* Everything has been read once, then random ids: by one thread, and when asked for by eight. */
+static void run_fetches(const setting *setting, int has_threads) {
+    char *ids = data_ids(setting->count, setting->prefix);
+    version head = read_notes(setting).head;
+    size_t count = setting->quick ? 10000 : 200000, i;
+    uint8_t *copy = allocate(1, setting->value_size);
+    uint64_t sum;
+    double one, eight;
+    void *database;
+    report_ready();
+    database = open_database(setting);
+    for (i = 0; i < setting->count; i++) setting->side->fetch(database, data_id(ids, i), &head, copy, setting->value_size);
+    one = fetch_rate(setting, database, ids, head, 2, count, &sum);
+    if (has_threads) {
+        eight = fetch_rate_of_threads(setting, database, ids, head, count * 2);
+        report("per_second", eight);
+        report("scaling", eight / one);
+    } else {
+        report("per_second", one);
+    }
+    setting->side->close(database);
+    report("versions", 10001);
+    report("check", (double)sum);
+}
+
+void run_fetch(const setting *setting) { run_fetches(setting, 0); }
+void run_fetch_8(const setting *setting) { run_fetches(setting, 1); }
+
+void run_fetch_first(const setting *setting) {
+    char *ids = data_ids(setting->count, setting->prefix);
+    notes notes = read_notes(setting);
+    size_t count = setting->quick ? 5000 : 100000;
+    uint64_t sum;
+    double head, first, start;
+    void *database;
+    report_ready();
+    database = open_database(setting);
+    fetch_rate(setting, database, ids, notes.head, 3, count, NULL);
+    head = fetch_rate(setting, database, ids, notes.head, 4, count, NULL);
+    start = now();
+    fetch_rate(setting, database, ids, notes.first, 5, 1, NULL);
+    report("first_ms", (now() - start) * 1e3);
+    fetch_rate(setting, database, ids, notes.first, 3, count, NULL);
+    first = fetch_rate(setting, database, ids, notes.first, 4, count, &sum);
+    setting->side->close(database);
+    report("per_second", first);
+    report("slower_than_head", head / first);
+    report("check", (double)sum);
+}
+
+void run_enumerate(const setting *setting) {
+    version head = read_notes(setting).head;
+    uint64_t sum = 0;
+    double figures[3], start;
+    void *database = open_database(setting);
+    size_t i;
+    for (i = 0; i < sizeof figures / sizeof *figures; i++) {
+        start = now();
+        sum = 0;
+        if (setting->side->enumerate(database, &head, "", 0, &sum) != setting->count) fail("not all values were enumerated");
+        figures[i] = (now() - start) * 1e3;
+        if (i == 0) report("first_ms", figures[0]);
+    }
+    setting->side->close(database);
+    report("ms", median(figures, sizeof figures / sizeof *figures));
+    report("check", (double)sum);
+}
+
+/* Pages of 100 values under prefixes that a hundred values or more have. */
+void run_prefix(const setting *setting) {
+    enum { SCANS = 500 };
+    version head = read_notes(setting).head;
+    double figures[SCANS], start;
+    uint64_t sum = 0, state = 6;
+    char prefix[64], digits[32];
+    int length = 0, round;
+    size_t group, found = 0, i;
+    void *database = open_database(setting);
+    for (group = setting->count; group / 16 >= 150; group /= 16) length++;
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < SCANS; i++) {
+            snprintf(digits, sizeof digits, "%08X", (unsigned)(draw(&state) >> 32));
+            snprintf(prefix, sizeof prefix, "%s%.*s", setting->prefix, length, digits);
+            start = now();
+            found += setting->side->enumerate(database, &head, prefix, 100, &sum);
+            figures[i] = (now() - start) * 1e6;
+        }
+    }
+    setting->side->close(database);
+    report("microseconds", median(figures, SCANS));
+    report("found", (double)found / SCANS / 2);
+    report("check", (double)sum);
+}
+
+/* One value of a database that this process opens: the clock starts before the opening. */
+void run_open(const setting *setting) {
+    uint64_t state = (uint64_t)(now() * 1e9);
+    char *ids = data_ids(setting->count, setting->prefix);
+    const char *id = data_id(ids, (size_t)(draw(&state) % setting->count));
+    version head = read_notes(setting).head;
+    uint8_t *copy = allocate(1, setting->value_size);
+    double start = now();
+    void *database = open_database(setting);
+    setting->side->fetch(database, id, &head, copy, setting->value_size);
+    report("ms", (now() - start) * 1e3);
+    setting->side->close(database);
+}

@@ -1,0 +1,235 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Folding many small segments into few large ones.
+///
+/// Every handle that writes leaves a segment, and opening a store costs by segments. So those that are small, and
+/// that nobody will add to any more, are folded into one; it is written aside, made durable, and then named. What was
+/// folded is deleted by a later look, once that has been there for the time of grace, and holds it byte for byte.
+/// Nobody waits for any of this: readers find each record in one place or the other.
+extension FileStorage {
+    /// Larger ones stay as they are: so a record is copied a few times only, whatever the size of the store.
+    var foldLimit: UInt64 { options.segmentLimit / 2 }
+    /// Segments of different sizes are folded together only when the largest is at most as large as the others
+    /// together, so that each fold at least doubles what a record lies in. Below this many bytes it does not matter.
+    static let smallSegment: UInt64 = 64 << 10
+    /// Fewer at once do not pay.
+    static let fewestFolded = 4
+
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+        var report = CompactionReport()
+        if isReadOnly {
+            if trigger == .request { throw StorageRange.readOnly(description) }
+            return report
+        }
+        try state.withLock { try checkOpen() }
+        if trigger != .request, options.compaction == .onRequest { return report }
+        compacting.lock()
+        defer { compacting.unlock() }
+        switch trigger {
+        case .opened: if !mayPay(trigger) { return report }
+        case .closing: if !mayPay(trigger), !mayDelete() { return report }
+        case .request: break
+        }
+        if options.compaction != .always, let marker = SyncedFolder.marker(above: directory.path) {
+            report.syncMarker = marker
+            return report
+        }
+        // One process at a time, so that no two fold what overlaps. That would be right, but wasteful; so where there
+        // are no locks we do without.
+        let turn = try posix("Opening", directory.segments) { () throws(Errno) in try OpenFile(directory.segments, O_RDONLY | O_DIRECTORY) }
+        do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
+        defer { withExtendedLifetime(turn) {} }
+        return try compactNow(trigger, control)
+    }
+
+    /// Whether there may be enough to fold. Looks at what the scans met only.
+    private func mayPay(_ trigger: CompactionTrigger) -> Bool {
+        let limit = threshold(trigger)
+        return state.withLock {
+            var count = 0
+            for segment in segments where segment.position > 0 && segment.position < foldLimit && isFoldable(segment) { count += 1 }
+            return count > limit
+        }
+    }
+
+    private func threshold(_ trigger: CompactionTrigger) -> Int {
+        let threshold = min(max(0, options.compactionThreshold), 1 << 30)
+        return trigger == .opened ? threshold * 4 : threshold
+    }
+
+    /// Under `state`.
+    private func isFoldable(_ segment: Segment) -> Bool {
+        !segment.replaced && !segment.gone && !segment.damaged && segment.pinned == nil && segment !== durability.ownSegment
+    }
+
+    /// Whether a segment is there that was folded, and one that others were folded into is old enough.
+    private func mayDelete() -> Bool {
+        let (any, folded) = state.withLock { (!passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
+        return any && folded.contains { name in (try? System.status(directory.segments + "/" + name)).map(isOldEnough) ?? false }
+    }
+
+    private func isOldEnough(_ status: System.Status) -> Bool {
+        let grace = min(max(0, options.compactionGrace), 1e9)
+        return Double(System.now &- status.modified) / 1e9 >= grace
+    }
+
+    private func compactNow(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+        var report = CompactionReport()
+        let what = "Compacting \(description)"
+        let names = try segmentNames().sorted()
+        var done = 0
+        let fold = SegmentFold(system: options.system, check: { try control.check(.writing, done, of: 0, doing: what) })
+        try fold.check()
+        removeLeftovers()
+
+        var here = Set(names), covered: Set<RandomName> = []
+        var folded: [(name: String, head: FoldedSegment)] = []
+        for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { folded.append((name, head)) } }
+        for (name, head) in folded {
+            let old = head.origins.filter { $0.id != head.id && here.contains($0.id.hex + ".seg") }
+            if !old.isEmpty, let status = try? System.status(directory.segments + "/" + name), isOldEnough(status) {
+                guard try fold.isWhole(directory.segments + "/" + name, head.id, size: status.size) else {
+                    // Bytes of it were changed. Made again from the same segments it is the same; else they are kept.
+                    try remake(name, head, fold, &report)
+                    covered.formUnion(head.origins.map(\.id))
+                    continue
+                }
+                try delete(old, foldedInto: name, head, fold, &here, &report)
+            }
+            covered.formUnion(head.origins.map(\.id))
+        }
+
+        var glances: [(name: String, glance: SegmentFold.Glance)] = []
+        for name in names where here.contains(name) {
+            guard let id = RandomName(hex: name.dropLast(4)), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
+            if let glance = SegmentFold.glance(directory.segments + "/" + name, name: name), glance.size < foldLimit { glances.append((name, glance)) }
+        }
+        for group in groups(glances, trigger) {
+            var inputs: [FoldInput] = []
+            for (name, glance) in group {
+                try fold.check()
+                if let input = try fold.examine(directory.segments + "/" + name, name: name, glance) { inputs.append(input) }
+            }
+            guard inputs.count >= 2 else { continue }
+            try write(inputs, fold, &report)
+            done = Int(clamping: report.bytesWritten)
+        }
+        return report
+    }
+
+    /// Which are folded together.
+    private func groups(_ glances: [(name: String, glance: SegmentFold.Glance)], _ trigger: CompactionTrigger) -> [[(name: String, glance: SegmentFold.Glance)]] {
+        typealias Group = [(name: String, glance: SegmentFold.Glance)]
+        var groups: [Group] = []
+        var group: Group = []
+        var sum: UInt64 = 0
+        let sorted: Group
+        let isByRequest = trigger == .request
+        if !isByRequest {
+            guard glances.count > threshold(trigger) else { return [] }
+            sorted = glances.sorted { $0.glance.size != $1.glance.size ? $0.glance.size < $1.glance.size : $0.glance.id < $1.glance.id }
+        } else {
+            sorted = glances.sorted { $0.glance.created != $1.glance.created ? $0.glance.created < $1.glance.created : $0.glance.id < $1.glance.id }
+        }
+        for next in sorted {
+            let size = next.glance.size
+            if sum + size > options.segmentLimit || (!isByRequest && size > max(sum, FileStorage.smallSegment)) {
+                groups.append(group)
+                group = []
+                sum = 0
+            }
+            group.append(next)
+            sum += size
+        }
+        groups.append(group)
+        return groups.filter { $0.count >= (isByRequest ? 2 : FileStorage.fewestFolded) }
+    }
+
+    private func write(_ inputs: [FoldInput], _ fold: SegmentFold, _ report: inout CompactionReport) throws {
+        let size = try fold.write(inputs, in: directory)
+        syncGroup.counted()
+        report.made += 1
+        report.folded += UInt64(inputs.count)
+        report.bytesWritten += size
+        let name = SegmentFold.id(of: inputs).hex + ".seg"
+        guard let head = readHead(name) else { return }
+        try state.withLock {
+            try checkOpen()
+            counters.bytesWritten &+= size
+            let segment = try segmentLocked(named: name)
+            forget(segment)
+            try applyForwards(of: head, in: segment, here: [])
+            // Where all that it holds was reported from where it was, no scan need look at it.
+            let isKnown = inputs.allSatisfy { input in
+                segmentsByName[input.id.hex + ".seg"].map { !segments[$0].damaged && segments[$0].position >= input.from + input.size } ?? false
+            }
+            guard isKnown else { return }
+            segment.id = head.id
+            segment.position = head.end
+            segment.complete = true
+            retire(head, by: segment)
+        }
+    }
+
+    // MARK: What was folded
+
+    private func delete(_ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<String>, _ report: inout CompactionReport) throws {
+        let path = directory.segments + "/" + name
+        guard let folded = try? OpenFile(path, O_RDONLY) else { return }
+        // It may have come from another machine, or from a backup.
+        try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(folded.descriptor) }
+        try directory.syncDirectory(directory.segments, options.system)
+        syncGroup.counted()
+        for origin in old {
+            try fold.check()
+            let oldName = origin.id.hex + ".seg", oldPath = directory.segments + "/" + oldName
+            guard let file = try? OpenFile(oldPath, O_RDONLY), let status = try? System.status(file.descriptor), status.size == origin.length else { continue }
+            // The lock of one that was never sealed says whether its writer lives.
+            if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
+            // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
+            guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else { continue }
+            try posix("Removing the segment", oldPath) { () throws(Errno) in try options.system.unlink(oldPath) }
+            here.remove(oldName)
+            report.deleted += 1
+            report.bytesDeleted += status.size
+            state.withLock {
+                passedOver.remove(oldName)
+                guard let index = segmentsByName[oldName] else { return }
+                segments[index].gone = true
+                forget(segments[index])
+            }
+        }
+    }
+
+    /// Makes a folded segment again that is damaged, when all that it was made of is there.
+    private func remake(_ name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ report: inout CompactionReport) throws {
+        var inputs: [FoldInput] = []
+        for origin in head.direct {
+            let old = origin.id.hex + ".seg", path = directory.segments + "/" + old
+            guard let glance = SegmentFold.glance(path, name: old), let input = try fold.examine(path, name: old, glance) else { break }
+            inputs.append(input)
+        }
+        guard inputs.count == head.direct.count, SegmentFold.id(of: inputs) == head.id else {
+            Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. Those that were folded into it and are still there are kept. Verify the store.")
+            return
+        }
+        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were folded into it.")
+        try write(inputs, fold, &report)
+    }
+
+    /// What those left behind who were killed while they folded.
+    private func removeLeftovers() {
+        for name in (try? System.names(in: directory.segments)) ?? [] where name.hasPrefix(SegmentFold.asidePrefix) && name.hasSuffix(".tmp") {
+            let path = directory.segments + "/" + name
+            guard let status = try? System.status(path), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(path, O_RDONLY),
+                  (try? System.lockExclusively(file.descriptor)) != nil else { continue }
+            try? options.system.unlink(path)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A segment that may be folded: read to its end and found whole.
+struct FoldInput {
+    let id: RandomName
+    let path: String
+    let length: UInt64
+    let sealed: Bool
+    let created: Int64
+    /// Its frames of records.
+    let from: UInt64
+    let size: UInt64
+    let records: UInt64
+    /// What it was itself folded from; `at` counts from `from`.
+    let origins: [Origin]
+}
+
+/// Writes one segment that holds the frames of several, and looks whether it does.
+struct SegmentFold {
+    let system: FileSystem
+    let buffer = ScanBuffer()
+    /// Called at least once per MiB.
+    let check: () throws -> Void
+
+    /// What a glance at a file tells: whether nobody will ever add to it.
+    struct Glance { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
+
+    /// Nil: not a segment that may be folded, or not now.
+    static func glance(_ path: String, name: String) -> Glance? {
+        guard let named = RandomName(hex: name.dropLast(4)), let file = try? OpenFile(path, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile else { return nil }
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
+        let header = try? bytes.filled { (b) throws(Errno) in
+            try System.pread(file.descriptor, b, at: 0) == b.count ? FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)) : nil
+        }
+        guard let header, header.format == FrameFormat.format, header.id == named else { return nil }
+        let sealed = (try? SegmentFile.isSealed(file, named, status.size)) ?? false
+        if !sealed {
+            // Its writer holds the lock as long as it lives, which we can see only if it ran here.
+            guard header.host == .current, header.host.boot != 0 else { return nil }
+            do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
+        }
+        return Glance(id: named, size: status.size, created: header.created, sealed: sealed)
+    }
+
+    /// Reads all of the segment; nil when any of it is not whole, or it holds nothing. Damaged segments stay as they are.
+    func examine(_ path: String, name: String, _ glance: Glance) throws -> FoldInput? {
+        guard let file = try? OpenFile(path, O_RDONLY) else { return nil }
+        let folded = try? FoldedSegment.read(file, name: name, size: glance.size)
+        let from = folded?.data ?? UInt64(FrameFormat.segmentHeaderSize)
+        var isWhole = true
+        var scanner = SegmentScanner(file: file, path: path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true, inspector: nil, buffer: buffer)
+        try run(&scanner) { _ in isWhole = false }
+        let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
+        guard isWhole, scanner.finished == glance.sealed, end > from else { return nil }
+        return FoldInput(
+            id: glance.id, path: path, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
+            from: from, size: end - from, records: scanner.records, origins: folded?.origins ?? [])
+    }
+
+    /// Whether all of the segment is whole.
+    func isWhole(_ path: String, _ id: RandomName, size: UInt64) throws -> Bool {
+        guard let file = try? OpenFile(path, O_RDONLY) else { return false }
+        var isWhole = true
+        var scanner = SegmentScanner(file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: true, thorough: true, inspector: nil, buffer: buffer)
+        try run(&scanner) { _ in isWhole = false }
+        return isWhole && scanner.finished
+    }
+
+    private func run(_ scanner: inout SegmentScanner, damage: (StorageDamage) throws -> Void) throws {
+        // The closure is called while `run` lasts only.
+        try withoutActuallyEscaping({ (_: UInt64) in try check() }) { progress in
+            scanner.progress = progress
+            defer { scanner.progress = { _ in } }
+            try scanner.run(found: { _, _, _ in }, damage: damage)
+        }
+    }
+
+    // MARK: Writing
+
+    /// The order in which the frames of several segments stand in one: by when they were begun, so that versions
+    /// mostly come after those that they build on. A function of the inputs alone.
+    static func inOrder(_ inputs: [FoldInput]) -> [FoldInput] {
+        inputs.sorted { $0.created != $1.created ? $0.created < $1.created : $0.id < $1.id }
+    }
+
+    static func id(of inputs: [FoldInput]) -> RandomName { Origin.id(folding: inputs.map { ($0.id, $0.length) }) }
+
+    /// What a segment says that these, in order, were folded into.
+    static func origins(of inputs: [FoldInput]) -> [Origin] {
+        var origins: [Origin] = []
+        var at: UInt64 = 0
+        for input in inputs {
+            origins.append(Origin(id: input.id, length: input.length, sealed: input.sealed, from: input.from, size: input.size, at: at))
+            for var inner in input.origins {
+                inner.at += at
+                origins.append(inner)
+            }
+            at += input.size
+        }
+        return origins
+    }
+
+    /// Writes the segment aside, makes it durable, and gives it its name. Returns its size. Until it has its name
+    /// nobody looks at it, and whenever this stops, whatever there was is there.
+    func write(_ inputs: [FoldInput], in directory: StoreDirectory) throws -> UInt64 {
+        let inputs = SegmentFold.inOrder(inputs), id = SegmentFold.id(of: inputs)
+        let path = directory.segments + "/" + id.hex + ".seg"
+        let random = try posix("Folding segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
+        let aside = directory.segments + "/" + SegmentFold.asidePrefix + random.hex + ".tmp"
+        do {
+            let file = try posix("Making the segment", aside) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL) }
+            // So that whoever tidies up sees that we are alive.
+            try? System.lockExclusively(file.descriptor)
+            let size = try write(inputs, id, to: file, aside)
+            try posix("Syncing the segment", aside) { () throws(Errno) in try system.fdatasync(file.descriptor) }
+            try posix("Naming the segment", path) { () throws(Errno) in try system.rename(aside, path) }
+            try directory.syncDirectory(directory.segments, system)
+            return size
+        } catch {
+            try? system.unlink(aside)
+            throw error
+        }
+    }
+
+    static let asidePrefix = ".fold-"
+
+    private func write(_ inputs: [FoldInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { memory.deallocate() }
+        var output = BufferedOutput(file: file.descriptor, system: system, buffer: memory, filled: 0, offset: 0)
+        let doing = "Writing the segment"
+        let list = Origin.encode(SegmentFold.origins(of: inputs))
+        guard list.count <= FrameFormat.maxOriginsSize else {
+            throw StoreError(.tooLarge, "Folding \(inputs.count) segments into one failed: too many were folded into them before.", path: path)
+        }
+        var head = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
+        head.withUnsafeMutableBytes { b in
+            FrameFormat.storeSegmentHeader(in: b, id: id, created: inputs.first?.created ?? 0, host: .unknown)
+            FrameFormat.storeFrameHeader(
+                in: b, at: FrameFormat.segmentHeaderSize, kind: .origins, id: id, offset: UInt64(FrameFormat.segmentHeaderSize), bodySize: UInt64(list.count),
+                tableChecksum: list.withUnsafeBytes { Bytes.crc32c($0) })
+        }
+        try posix(doing, path) { () throws(Errno) in
+            try head.borrowed { (b) throws(Errno) in try output.put(b) }
+            try list.borrowed { (b) throws(Errno) in try output.put(b) }
+        }
+        var end = UInt64(head.count + list.count), frames: UInt64 = 1
+        for input in inputs {
+            let source = try posix("Opening the segment", input.path) { () throws(Errno) in try OpenFile(input.path, O_RDONLY) }
+            buffer.forget()
+            try forEachFrame(of: source, input.path, input.id, input.from, input.size) { header, body in
+                var frame = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
+                frame.withUnsafeMutableBytes {
+                    FrameFormat.storeFrameHeader(in: $0, at: 0, kind: .batch, id: id, offset: end, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
+                }
+                try posix(doing, path) { () throws(Errno) in try frame.borrowed { (b) throws(Errno) in try output.put(b) } }
+                try forEachPiece(of: source, input.path, body, header.bodySize, limit: input.length) { piece, _ in
+                    try posix(doing, path) { () throws(Errno) in try output.put(piece) }
+                }
+                end += UInt64(FrameFormat.frameHeaderSize) + header.bodySize
+                frames += 1
+            }
+        }
+        var seal = [UInt8](repeating: 0, count: FrameFormat.sealSize)
+        seal.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: inputs.reduce(0) { $0 + $1.records }) }
+        try posix(doing, path) { () throws(Errno) in
+            try seal.borrowed { (b) throws(Errno) in try output.put(b) }
+            try output.flush()
+        }
+        return end + UInt64(seal.count)
+    }
+
+    // MARK: Comparing
+
+    /// Whether the folded segment holds what its list says of the old one, byte for byte.
+    func holds(_ origin: Origin, at start: UInt64, in folded: OpenFile, _ foldedPath: String, _ id: RandomName, _ old: OpenFile, _ oldPath: String) throws -> Bool {
+        let other = ScanBuffer()
+        buffer.forget()
+        let shift = start &- origin.from
+        do {
+            try forEachFrame(of: old, oldPath, origin.id, origin.from, origin.size) { header, body in
+                let place = body &- UInt64(FrameFormat.frameHeaderSize) &+ shift
+                let limit = start + origin.size
+                guard let copy = try posix("Reading the segment", foldedPath, { () throws(Errno) in try other.bytes(folded.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
+                      let there = FrameFormat.frameHeader(copy, id: id, offset: place), there.kind == FrameFormat.Kind.batch.rawValue,
+                      there.bodySize == header.bodySize, there.tableChecksum == header.tableChecksum else { throw Differs() }
+                try forEachPiece(of: old, oldPath, body, header.bodySize, limit: origin.length) { piece, offset in
+                    let at = place + UInt64(FrameFormat.frameHeaderSize) + offset
+                    guard let same = try posix("Reading the segment", foldedPath, { () throws(Errno) in try other.bytes(folded.descriptor, at, piece.count, size: limit) }),
+                          let a = same.baseAddress, let b = piece.baseAddress, memcmp(a, b, piece.count) == 0 else { throw Differs() }
+                }
+            }
+            return true
+        } catch is Differs { return false }
+    }
+
+    private struct Differs: Error {}
+
+    /// Calls with each frame of a range that holds whole frames of records only, and where its body begins.
+    private func forEachFrame(of file: OpenFile, _ path: String, _ id: RandomName, _ from: UInt64, _ size: UInt64, _ body: (FrameFormat.FrameHeader, UInt64) throws -> Void) throws {
+        let headerSize = UInt64(FrameFormat.frameHeaderSize)
+        var at = from
+        let end = from + size
+        while at < end {
+            let bytes = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, at, FrameFormat.frameHeaderSize, size: end) }
+            guard let bytes, let header = FrameFormat.frameHeader(bytes, id: id, offset: at), header.kind == FrameFormat.Kind.batch.rawValue,
+                  header.bodySize <= end - at - headerSize else { throw changed(path) }
+            try body(header, at + headerSize)
+            at += headerSize + header.bodySize
+        }
+    }
+
+    private func forEachPiece(of file: OpenFile, _ path: String, _ from: UInt64, _ size: UInt64, limit: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws {
+        var done: UInt64 = 0
+        while done < size {
+            try check()
+            let count = Int(min(size - done, 256 << 10))
+            let piece = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, from + done, count, size: limit) }
+            guard let piece else { throw changed(path) }
+            try body(piece, done)
+            done += UInt64(count)
+        }
+    }
+
+    private func changed(_ path: String) -> StoreError {
+        StoreError(.damaged, "Folding the segment \(path) failed: it is not what it was a moment ago. Nothing was lost; verify the store.", path: path)
+    }
+}
+
+extension ScanBuffer {
+    /// `count` bytes at `offset`, valid until the next call; nil when `size` or the file ends before.
+    func bytes(_ fd: Int32, _ offset: UInt64, _ count: Int, size: UInt64) throws(Errno) -> UnsafeRawBufferPointer? {
+        if let hit = hit(offset, count) { return hit }
+        return try fill(fd, offset, count, size: size)
+    }
+}

@@ -1,0 +1,45 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Whether a folder-syncing program carries a directory: by the files that the well-known ones keep at the top of
+/// what they sync. Folding segments there is correct, but every machine would send the others what they have.
+enum SyncedFolder {
+    static let markers = [
+        ".stfolder",  // Syncthing
+        ".dropbox", ".dropbox.cache",  // Dropbox
+        ".nextcloudsync.log", ".owncloudsync.log",  // Nextcloud, ownCloud
+        ".sync",  // Resilio
+        ".tmp.driveupload",  // Google Drive
+        ".megaignore",  // MEGA
+        ".seafile-data",  // Seafile
+    ]
+
+    /// The marker in the directory or the nearest above it that has one.
+    static func marker(above path: String) -> String? {
+        var at = resolved(path)
+        while true {
+            for name in markers where (try? System.status(at == "/" ? "/" + name : at + "/" + name)) != nil {
+                // ~/.dropbox is where Dropbox keeps its settings.
+                if name == ".dropbox", at == home { continue }
+                return at == "/" ? "/" + name : at + "/" + name
+            }
+            let parent = StoreDirectory.parent(of: at)
+            if parent == at || at == "." { return nil }
+            at = parent
+        }
+    }
+
+    private static var home: String? { getenv("HOME").map { resolved(String(cString: $0)) } }
+
+    /// Without symbolic links, so that the directories above are those it is really in.
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

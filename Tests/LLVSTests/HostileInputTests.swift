@@ -1,0 +1,270 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
+func hostileRecord(_ version: Version, _ changes: [Value.Change]) throws -> [UInt8] {
+    try changes.withBorrowed { borrowed in
+        let list = borrowed.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) }
+        var encoder = RecordEncoder()
+        try encoder.encode(version, list, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+        return encoder.bytes(list)
+    }
+}
+func plainVersion(_ id: String, _ predecessors: [String] = [], timestamp: Double = 1) throws -> Version {
+    Version(id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: timestamp, valueDataSize: 0, metadata: Metadata())
+}
+func hookedStore(_ records: [[UInt8]] = [], durability: Durability = .normal) throws -> (Store, HookedStorage) {
+    let storage = HookedStorage(records: records)
+    var options = Store.Options()
+    options.durability = durability
+    return (try Store(storage: storage, options: options), storage)
+}
+func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
+    do { try body(); return nil } catch { return (error as? StoreError)?.code }
+}
+
+func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
+    let ended = Parallel.finishes(within: seconds, body)
+    #expect(ended, "it hangs")
+}
+
+/// Records, snapshots and versions that no honest replica makes: they are refused by name, and cost themselves alone.
+@Suite struct HostileInputTests {
+    @Test func aTableThatNamesAnIDManyTimesIsDamaged() throws {
+        let many = try (0..<2_000).map { _ in Value.Change.insert(try id("same"), data: [1]) }
+        let (store, _) = try hookedStore([
+            try hostileRecord(plainVersion("many"), many),
+            try hostileRecord(plainVersion("unsorted"), (0..<2_000).reversed().map { .insert(try id("k\($0)"), data: [1]) }),
+            try hostileRecord(plainVersion("across"), (0..<128).map { .insert(try id(String(UnicodeScalar(UInt8(33 + $0 % 64)))), data: [1]) }),
+            try hostileRecord(plainVersion("invalid"), [.insert(ValueID(unchecked: [0xFF, 0xFE]), data: [1])]),
+            try hostileRecord(plainVersion("good"), [.insert(try id("k"), data: [1])]),
+        ])
+        for name in ["many", "unsorted", "across", "invalid"] {
+            #expect(errorCode { _ = try store.count(at: VersionID(name)) } == .damaged, "\(name)")
+            #expect(errorCode { _ = try store.changes(madeIn: VersionID(name)) } == .damaged, "\(name)")
+        }
+        #expect(errorCode { _ = try store.value(.init(id: id("same"), version: VersionID("many"))) } == .damaged)
+        #expect(try store.value(id("k"), at: VersionID("good"))?.data == [1])
+        let report = try store.verify()
+        #expect(report.damages.count == 4 && report.values >= 1)
+    }
+
+    @Test func metadataThatIsNotSortedIsDamaged() throws {
+        // As many short keys as fit, descending: sorting them in one by one would take hours.
+        var body = ByteWriter()
+        let count = 400_000
+        body.varint(UInt64(count))
+        for i in 0..<count {
+            let key = Array(String(9_999_999 - i).utf8)
+            body.varint(UInt64(key.count)); body.raw(key); body.varint(0)
+        }
+        let empty = try hostileRecord(plainVersion("odd"), [])
+        var record = Array(empty[..<(empty.count - 1)]) + body.bytes
+        var writer = ByteWriter(bytes: record)
+        writer.patch(UInt32(record.count - RecordHeader.preludeSize), at: 4)
+        let crc = writer.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[28...]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24]))) }
+        writer.patch(crc, at: 24)
+        record = writer.bytes
+        let odd = record
+        expectEnd {
+            let (store, _) = try hookedStore([odd])
+            #expect(try !store.contains(VersionID("odd")))
+            #expect(try store.statistics().damaged == 1)
+        }
+        expectEnd {
+            let pairs = (0..<count).map { (key: Array(String(9_999_999 - $0).utf8), value: [UInt8]()) }
+            let kept = try Metadata(pairs).entries.count
+            #expect(kept == count)
+        }
+        #expect(try Metadata([([1], [1]), ([0x61], [2]), ([1], [3])]).entries.map(\.value) == [[3], [2]])
+    }
+
+    @Test func ofThreeRecordsOfOneVersionTheSmallestPrevailsWhateverTheOrder() throws {
+        let records = try (0..<3).map { try hostileRecord(plainVersion("v"), [.insert(try id("k"), data: [UInt8($0)])]) }
+        var seen: Set<[UInt8]> = []
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let (store, _) = try hookedStore(order.map { records[$0] })
+            seen.insert(try #require(try store.value(id("k"), at: VersionID("v"))).data)
+        }
+        #expect(seen.count == 1)
+    }
+
+    @Test func longRowsOfMergesAreMergedInTime() throws {
+        // Two sides of merges alone, each of its predecessor and the one before that.
+        var versions = [Store.ReceivedVersion(version: try plainVersion("base"), changes: [.insert(try id("k"), data: [0])])]
+        let height = 12_000
+        for side in ["l", "r"] {
+            var before = ["base"]
+            for i in 0..<height {
+                let name = "\(side)\(i)"
+                let predecessors = i == 0 ? ["base"] : [before[0], before[1]]
+                versions.append(.init(version: try plainVersion(name, predecessors, timestamp: Double(i + 2)), changes: i == 0 ? [.update(try id("k"), data: Array(side.utf8))] : []))
+                before = [name, before[0]]
+            }
+        }
+        let received = versions
+        expectEnd(within: 60) {
+            let store = try memoryStore()
+            for case .problem(let error) in try store.add(received) { throw error }
+            let l = try VersionID("l\(height - 1)"), r = try VersionID("r\(height - 1)")
+            let clock = ContinuousClock()
+            let merging = try clock.measure { _ = try store.merge(l, with: r, arbiter: BuiltInArbiter.mostRecentBranch) }
+            #expect(merging < .seconds(10))
+            let heads = try store.headIDs().count
+            #expect(heads == 1)
+        }
+    }
+
+    @Test func theEmptyRootIsWhatItIs() throws {
+        let store = try memoryStore()
+        expectEnd(within: 10) {
+            #expect(errorCode { try store.makeVersion(basedOn: EmptyRoot.id, changes: [], id: EmptyRoot.id) } == .versionMismatch)
+        }
+        #expect(errorCode { try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [])], id: EmptyRoot.id) } == .versionMismatch)
+        let forged = try store.add([.init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])])
+        guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was taken"); return }
+        #expect(error.code == .versionMismatch)
+        #expect(try store.allVersionIDs().isEmpty)
+        _ = try store.makeVersion(basedOn: EmptyRoot.id, changes: [])
+        #expect(try store.allVersionIDs().count == 2)
+    }
+
+    @Test func aBatchMayNameAVersionTwice() throws {
+        let store = try memoryStore()
+        func received(_ name: String, _ data: UInt8) throws -> Store.ReceivedVersion { .init(version: try plainVersion(name), changes: [.insert(try id("k"), data: [data])]) }
+        let results = try store.add([received("a", 1), received("a", 1), received("a", 2), received("A", 1), received("b", 1)])
+        let names = results.map { result -> String in
+            switch result {
+            case .added: "added"
+            case .alreadyPresent: "present"
+            case .problem(let error): error.code == .versionMismatch ? "mismatch" : error.code == .invalidVersionID ? "case" : "\(error)"
+            }
+        }
+        #expect(Set(names) == ["added", "present", "mismatch", "case"] && names[4] == "added" && names.filter { $0 == "added" }.count == 2)
+        #expect(try store.allVersionIDs().count == 2)
+        #expect(try store.verify().isWhole)
+    }
+
+    @Test func aSnapshotThatClaimsTheMostVersionsIsSurvived() throws {
+        let area = "hostile \(VersionID.random())"
+        var options = StoreCoordinator.Options()
+        options.snapshotPolicy = .auto
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store, options: options)
+        let transport = MemoryTransport(name: area)
+        try coordinator.attach(Exchange(store: store, transport: transport), name: "shared")
+        try coordinator.save([.insert(id("k"), data: [1])])
+        var manifest = SnapshotManifest(snapshotID: VersionID.random().description, createdAt: -1e300, latestVersionID: "x")
+        manifest.versionCount = .max
+        try transport.writeSnapshotFile("manifest.json", manifest.encoded())
+        try coordinator.exchange()
+    }
+
+    @Test func pendingVersionsComeOnceAllIsHere() throws {
+        func record(_ name: String, _ predecessors: [String], _ changes: [Value.Change] = []) throws -> [UInt8] { try hostileRecord(plainVersion(name, predecessors), changes) }
+        let (store, storage) = try hookedStore([
+            try record("x", ["y"]), try record("y", ["x"]),                                    // a circle
+            try record("self", [], [.preserve(.init(id: id("k"), version: VersionID("self")))]),
+            try record("m", ["p", "q"]), try record("m", ["p", "q"]), try record("child", ["m"]),
+            try record("later", ["p"], [.preserve(.init(id: id("k"), version: VersionID("child")))]),
+        ])
+        #expect(try store.allVersionIDs().isEmpty && store.statistics().pending == 6)
+        storage.inject(try record("q", []))
+        #expect(try store.reloadHistory() == 1)
+        storage.inject(try record("p", []))
+        #expect(try store.reloadHistory() == 4)
+        #expect(try store.statistics().pending == 3)
+        #expect(try store.headIDs().map(\.description).sorted() == ["later"] || store.headIDs().count == 2)
+        #expect(errorCode { _ = try store.value(id("k"), at: VersionID("later")) } == .damaged)
+    }
+
+    @Test func whatWaitsForAVersionComesWhenItIsMadeHere() throws {
+        let (store, storage) = try hookedStore()
+        storage.inject(try hostileRecord(plainVersion("child", ["mine"], timestamp: 2), []))
+        storage.inject(try hostileRecord(plainVersion("of-root", [EmptyRoot.id.description]), []))
+        try store.reloadHistory()
+        #expect(try store.statistics().pending == 2)
+        nonisolated(unsafe) var told: [VersionID] = []
+        let observation = store.observeVersions { told += $0 }
+        defer { observation.cancel() }
+        _ = try store.makeVersion(basedOn: nil, changes: [], id: VersionID("mine"))
+        #expect(try store.contains(VersionID("child")))
+        _ = try store.makeVersion(basedOn: EmptyRoot.id, changes: [])
+        #expect(try store.contains(VersionID("of-root")))
+        #expect(try store.statistics().pending == 0)
+        #expect(try told.contains(VersionID("child")) && told.contains(VersionID("of-root")))
+    }
+
+    @Test func timestampsAtTheirExtremes() throws {
+        let store = try memoryStore()
+        for (i, time) in [Double.greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude, -0.0, 0, .leastNormalMagnitude].enumerated() {
+            let version = Version(id: try VersionID("v\(i)"), predecessors: [], timestamp: time, valueDataSize: 0, metadata: Metadata())
+            let file = InterchangeEncoder.version(version)
+            let again = try InterchangeDecoder.version(file, name: version.id)
+            #expect(again.timestamp.bitPattern == time.bitPattern)
+            guard case .added = try store.add([.init(version: version, changes: [.insert(try id("k"), data: [UInt8(i)])])])[0] else { Issue.record("\(time)"); continue }
+            let next = try store.makeVersion(basedOn: version.id, changes: [])
+            #expect(next.timestamp.isFinite && next.timestamp >= time)
+        }
+        _ = try store.mergeHeads(into: VersionID("v0"), arbiter: BuiltInArbiter.mostRecentChange)
+        #expect(try store.headIDs().count == 1)
+        #expect(try store.value(id("k"), at: store.headIDs()[0])?.data == [0])
+    }
+
+    @Test func valuesAtEveryThreshold() throws {
+        let directory = TemporaryDirectory()
+        let sizes = [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]
+        var random = SeededRandom(seed: 7)
+        let noise = (0..<(1 << 20) + 1).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) }, zeros = [UInt8](repeating: 0, count: noise.count)
+        try withExtendedLifetime(directory) {
+            var version: VersionID?
+            do {
+                let store = try Store(path: directory.path + "/s")
+                version = try store.makeVersion(basedOn: nil, changes: sizes.flatMap { [.insert(try id("n\($0)"), data: Array(noise[..<$0])), .insert(try id("z\($0)"), data: Array(zeros[..<$0]))] }).id
+                try store.close()
+            }
+            let store = try Store(path: directory.path + "/s")
+            let at = try #require(version)
+            for size in sizes {
+                #expect(try store.value(id("n\(size)"), at: at)?.data == Array(noise[..<size]))
+                #expect(try store.value(id("z\(size)"), at: at)?.data == Array(zeros[..<size]))
+            }
+            #expect(try store.verify().isWhole)
+        }
+    }
+
+    @Test func longIDsWithASharedPrefix() throws {
+        var random = SeededRandom(seed: 11)
+        let store = try memoryStore()
+        var model: [ValueID: UInt8] = [:]
+        var at: VersionID?
+        let stem = [UInt8](repeating: 0x61, count: 512)
+        for round in UInt8(0)..<20 {
+            var changes: [ValueID: Value.Change] = [:]
+            for _ in 0..<60 {
+                // Every length of a shared prefix up to and beyond where nodes stop, up to the longest id.
+                let shared = Int.random(in: 0...512, using: &random)
+                var text = Array(stem[..<shared]) + [UInt8(0x61 + Int.random(in: 0..<3, using: &random))]
+                if Bool.random(using: &random) { text += [UInt8](repeating: 0x62, count: 4_096 - text.count) }
+                let key = try ValueID(utf8: text)
+                if model[key] != nil, Int.random(in: 0..<3, using: &random) == 0 { changes[key] = .remove(key) } else { changes[key] = .insert(key, data: [round]) }
+            }
+            at = try store.makeVersion(basedOn: at, changes: Array(changes.values)).id
+            for (key, change) in changes { model[key] = change.kind == .remove ? nil : round }
+            let version = try #require(at)
+            #expect(try store.count(at: version) == model.count)
+            let all = try store.values(at: version, limit: .max)
+            #expect(all.map(\.id) == model.keys.sorted())
+            #expect(all.allSatisfy { model[$0.id] == $0.data.first })
+            let bound = Array(model.keys.randomElement(using: &random)?.bytes ?? []), other = Array(stem[..<Int.random(in: 0...512, using: &random)])
+            for (low, high) in [(bound, other), (other, bound)] {
+                let expected = model.keys.filter { Bytes.compare($0.bytes, low) >= 0 && Bytes.compare($0.bytes, high) < 0 }.sorted()
+                #expect(try store.count(at: version, in: .range(from: low, to: high)) == expected.count)
+                #expect(try store.references(at: version, in: .range(from: low, to: high), limit: .max).map(\.id) == expected)
+                let prefixed = model.keys.filter { $0.bytes.starts(with: low) }.sorted()
+                #expect(try store.references(at: version, in: .prefix(low), limit: .max).map(\.id) == prefixed)
+            }
+        }
+    }
+}

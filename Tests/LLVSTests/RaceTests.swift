@@ -1,0 +1,275 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Things that happen at once, or in the middle of others: callbacks, failing syncs, other threads and handles.
+@Suite struct RaceTests {
+    struct Calling: MergeArbiter {
+        let first: @Sendable (Merge, Store) throws -> Void
+        func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+            try first(merge, store)
+            return try BuiltInArbiter.mostRecentBranch.resolve(merge, in: store)
+        }
+    }
+
+    /// What is made of `count` roots that fight over one value.
+    static func heads(_ store: Store, _ count: Int) throws -> [Version] {
+        let base = try store.set(["k": "0"], nil)
+        return try (0..<count).map { try store.set(["k": "v\($0)", "own \($0)": "x"], base) }
+    }
+
+    @Test func aStepOfAFoldThatAnotherMadeMeanwhile() throws {
+        let (store, _) = try hookedStore()
+        let heads = try Self.heads(store, 3)
+        let newest = heads.sorted { Version.canonicalOrder($1, $0) }
+        let steps = Lock()
+        nonisolated(unsafe) var calls = 0
+        let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: Calling { _, store in
+            guard steps.withLock({ calls += 1; return calls == 2 }) else { return }
+            _ = try store.merge(newest[0].id, with: newest[1].id, arbiter: BuiltInArbiter.mostRecentBranch)
+        }))
+        #expect(try store.headIDs() == [merged.id])
+        #expect(try store.count(at: merged.id) == 4)
+        #expect(try store.changes(madeIn: merged.id).isEmpty == false)
+        for predecessor in merged.predecessors { #expect(try store.successors(of: predecessor).map(\.id) == [merged.id]) }
+        #expect(try store.isAncestor(heads[0].id, of: merged.id))
+    }
+
+    @Test func aFailureInALaterStepLeavesNothing() throws {
+        let (store, _) = try hookedStore()
+        let heads = try Self.heads(store, 3)
+        nonisolated(unsafe) var calls = 0
+        nonisolated(unsafe) var step: VersionID?
+        #expect(errorCode {
+            _ = try store.mergeHeads(into: heads[0].id, arbiter: Calling { merge, store in
+                calls += 1
+                guard calls == 2 else { return }
+                step = merge.first.id
+                _ = try store.value(id("k"), at: merge.first.id)
+                throw StoreError(.user, "no")
+            })
+        } == .user)
+        #expect(try store.headIDs().count == 3 && store.allVersionIDs().count == 4)
+        #expect(errorCode { _ = try store.value(id("k"), at: #require(step)) } == .unknownVersion)
+        let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: BuiltInArbiter.mostRecentBranch))
+        #expect(try store.headIDs() == [merged.id] && store.count(at: merged.id) == 4)
+    }
+
+    @Test func nothingIsBuiltOnAStepThatIsNotStored() throws {
+        let (store, _) = try hookedStore()
+        let heads = try Self.heads(store, 3)
+        nonisolated(unsafe) var calls = 0
+        nonisolated(unsafe) var code: StoreError.Code?
+        _ = try store.mergeHeads(into: heads[0].id, arbiter: Calling { merge, store in
+            calls += 1
+            if calls == 2 { code = errorCode { _ = try store.makeVersion(basedOn: merge.first.id == heads[0].id ? merge.second.id : merge.first.id, changes: []) } }
+        })
+        #expect(code == .unknownPredecessor || code == nil)
+        for id in try store.allVersionIDs() { _ = try store.values(at: id, limit: .max) }
+    }
+
+    @Test func whatIsNotAcknowledgedIsNotSeen() throws {
+        let (store, storage) = try hookedStore(durability: .full)
+        let base = try store.set(["k": "0"], nil)
+        let name = try VersionID("slow")
+        nonisolated(unsafe) var codes: [StoreError.Code?] = []
+        nonisolated(unsafe) var turns = 0
+        storage.beforeSync = {
+            turns += 1
+            guard turns == 1 else { return }
+            codes.append(errorCode { _ = try store.value(id("k"), at: name) })
+            codes.append(errorCode { _ = try store.makeVersion(basedOn: name, changes: []) })
+            if case .problem(let error) = try store.add([.init(version: plainVersion("child", ["slow"]), changes: [])])[0] { codes.append(error.code) } else { codes.append(nil) }
+            throw StoreError(.io, "The disk says no.")
+        }
+        #expect(errorCode { _ = try store.set(["k": "1"], base, id: name) } == .unknownOutcome)
+        #expect(codes == [.unknownVersion, .unknownPredecessor, .missingPredecessor])
+        #expect(try store.headIDs() == [base.id])
+        // The same again is the same; another under its id is not.
+        #expect(errorCode { _ = try store.set(["k": "2"], base, id: name) } == .versionMismatch)
+        let again = try store.set(["k": "1"], base, id: name)
+        #expect(try store.headIDs() == [again.id] && store.text("k", again) == "1")
+        #expect(try store.verify().isWhole)
+    }
+
+    @Test func manyFirstSavesAtOnce() throws {
+        for _ in 0..<20 {
+            let (store, storage) = try hookedStore(durability: .full)
+            storage.beforeSync = { usleep(300) }
+            let errors = Parallel.run(threads: 6, times: 3) { thread, turn in
+                _ = try store.makeVersion(basedOn: EmptyRoot.id, changes: [.insert(id("\(thread) \(turn)"), data: [1])])
+            }
+            #expect(errors.isEmpty, "\(errors.first.map { "\($0)" } ?? "")")
+            #expect(try store.allVersionIDs().count == 19 && store.headIDs().count == 18)
+            #expect(try store.successors(of: EmptyRoot.id).count == 18)
+        }
+    }
+
+    @Test func theSameVersionsFromManyThreads() throws {
+        for _ in 0..<10 {
+            let (store, _) = try hookedStore(durability: .full)
+            let chain = try (0..<10).map { i in
+                Store.ReceivedVersion(version: try plainVersion("c\(i)", i == 0 ? [] : ["c\(i - 1)"], timestamp: Double(i)), changes: [.insert(try id("k\(i)"), data: [UInt8(i)])])
+            }
+            let errors = Parallel.run(threads: 6, times: 1) { thread, _ in
+                for from in stride(from: 0, to: 10, by: 1 + thread % 3) {
+                    for case .problem(let error) in try store.add(Array(chain[from..<min(10, from + 1 + thread % 3)])) { throw error }
+                }
+            }
+            #expect(errors.isEmpty, "\(errors.first.map { "\($0)" } ?? "")")
+            #expect(try store.allVersionIDs().count == 10 && store.headIDs() == [VersionID("c9")])
+            #expect(try store.count(at: VersionID("c9")) == 10)
+        }
+    }
+
+    @Test func aSyncThatFailedIsNotMadeGoodByALaterOne() throws {
+        // Two wait on one failing sync; as soon as it has failed a third syncs well.
+        for _ in 0..<20 {
+            let gate = SyncGate()
+            let one = gate.ticket(), two = gate.ticket()
+            let entered = Lock()
+            nonisolated(unsafe) var waiting = 0
+            let errors = Parallel.run(threads: 2, times: 1) { thread, _ in
+                if thread == 0 {
+                    var failure: (any Error)?
+                    do {
+                        try gate.wait(for: one) {
+                            while entered.withLock({ waiting }) == 0 { usleep(100) }
+                            usleep(3_000)
+                            throw StoreError(.io, "no")
+                        }
+                    } catch { failure = error }
+                    let three = gate.ticket()
+                    try gate.wait(for: three) {}
+                    if let failure { throw failure }
+                } else {
+                    while gate.isSyncing == false { usleep(50) }
+                    entered.withLock { waiting += 1 }
+                    try gate.wait(for: two) {}
+                }
+            }
+            #expect(errors.count == 2)
+        }
+    }
+
+    @Test func readersDoNotKeepWritersWaiting() throws {
+        let (store, _) = try hookedStore()
+        let base = try store.set(["k": "0"], nil)
+        let lock = Lock()
+        nonisolated(unsafe) var stop = false
+        expectEnd(within: 60) {
+            let errors = Parallel.run(threads: 5, times: 1) { thread, _ in
+                if thread == 0 {
+                    var at = base
+                    for i in 0..<50 { at = try store.set(["k": "\(i)"], at) }
+                    lock.withLock { stop = true }
+                } else {
+                    while !lock.withLock({ stop }) { for _ in 0..<200 { _ = try store.headIDs() } }
+                }
+            }
+            #expect(errors.isEmpty)
+        }
+        lock.withLock { stop = true }
+    }
+
+    @Test func lettingGoAfterAForkWaitsForNobody() throws {
+        // The child's copy of the lock may be held by a thread that is not there.
+        var store: Store? = try memoryStore()
+        let lock = try #require(store).lock
+        let gone = store
+        store = nil
+        let held = Lock()
+        nonisolated(unsafe) var state = 0
+        expectEnd(within: 10) {
+            _ = Parallel.run(threads: 2, times: 1) { thread, _ in
+                if thread == 0 {
+                    lock.withWrite {
+                        held.withLock { state = 1 }
+                        for _ in 0..<400 where held.withLock({ state }) == 1 { usleep(5_000) }
+                        held.withLock { if state == 1 { state = 3 } }
+                    }
+                } else {
+                    while held.withLock({ state }) == 0 { usleep(100) }
+                    gone?.discard()
+                    try gone?.close()
+                    #expect(held.withLock { let wasHeld = state == 1; state = 2; return wasHeld })
+                }
+            }
+            #expect(held.withLock { state } == 2)
+        }
+    }
+
+    @Test func observersMayCallBack() throws {
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store)
+        nonisolated(unsafe) var depth = 0
+        let first = coordinator.observe { _ in
+            depth += 1
+            if depth == 1 { _ = try? coordinator.save([.insert(ValueID(unchecked: [0x62]), data: [2])]) }
+        }
+        let second = store.observeVersions { _ in _ = try? coordinator.merge() }
+        defer { first.cancel(); second.cancel() }
+        expectEnd(within: 10) { try coordinator.save([.insert(id("a"), data: [1])]) }
+        #expect(try store.headIDs() == [coordinator.currentVersion])
+        #expect(try coordinator.value(id("a"))?.data == [1] && coordinator.value(id("b"))?.data == [2])
+    }
+
+    @Test func anArbiterThatSavesIsToldSo() throws {
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store)
+        let base = try #require(try coordinator.save([.insert(id("k"), data: [0])]))
+        try coordinator.save([.insert(id("k"), data: [1])])
+        _ = try store.makeVersion(basedOn: base.id, changes: [.insert(id("k"), data: [2])])
+        expectEnd(within: 10) {
+            #expect(errorCode {
+                _ = try coordinator.merge(arbiter: Calling { _, _ in try coordinator.save([.insert(id("x"), data: [])]) })
+            } == .busy)
+            let merged = try coordinator.merge()
+            #expect(merged)
+        }
+    }
+
+    @Test func progressOfVerifyMayCallBack() throws {
+        let store = try memoryStore()
+        let base = try store.set(["k": "0"], nil)
+        expectEnd(within: 10) {
+            _ = try store.verify(OperationControl(progress: { _ in
+                _ = try store.set(["k": "1"], base)
+                return try store.reloadHistory() >= 0
+            }))
+            #expect(try store.allVersionIDs().count > 1)
+        }
+    }
+
+    @Test func closingWhileOthersWork() throws {
+        for _ in 0..<10 {
+            let directory = TemporaryDirectory()
+            let store = try Store(path: directory.path + "/s")
+            let base = try store.set(["k": "0"], nil)
+            let errors = Parallel.run(threads: 6, times: 1) { thread, _ in
+                if thread == 0 { usleep(5_000); try store.close(); return }
+                for i in 0..<10_000 {
+                    switch thread {
+                    case 1: _ = try store.reloadHistory()
+                    case 2: _ = try store.verify()
+                    case 3: _ = try store.values(at: base.id, limit: 10)
+                    default: _ = try store.set(["k\(thread)": "\(i)"], base)
+                    }
+                }
+            }
+            #expect(errors.count == 5)
+            for error in errors { #expect([.closed, .unknownOutcome].contains((error as? StoreError)?.code), "\(error)") }
+            let again = try Store(path: directory.path + "/s")
+            #expect(try again.verify().isWhole)
+            try again.close()
+            withExtendedLifetime(directory) {}
+        }
+    }
+}
