@@ -1378,7 +1378,7 @@ LLVS_API bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply);
 /**
  * Keeps a store's records in whatever the host has. A record is opaque bytes under a number, its place, that the host chooses. Since 0.1.
  *   thread     any, one call at a time per storage
- *   re-entry   must not call into the store that uses it
+ *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
  *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
  *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND keep their code

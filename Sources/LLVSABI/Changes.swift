@@ -11,6 +11,7 @@ final class ChangeCursor: Handle, @unchecked Sendable {
     /// After this many bytes of data a page ends.
     private static let byteLimit: UInt64 = 16 << 20
     init(_ store: Store, _ changes: [Store.ChangeSummary]) { self.store = store; self.changes = changes }
+    override func checkReentry() throws { try store.checkReentry() }
 
     func next(_ limit: Int, withData: Bool) throws -> [(summary: Store.ChangeSummary, data: [UInt8]?)] {
         // An ended cursor of a closed store is closed, too.

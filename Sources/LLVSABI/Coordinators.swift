@@ -7,6 +7,7 @@ final class CoordinatorHandle: Handle, @unchecked Sendable {
     let coordinator: StoreCoordinator
     init(_ coordinator: StoreCoordinator) { self.coordinator = coordinator }
     deinit { try? coordinator.close() }
+    override func checkReentry() throws { try coordinator.store.checkReentry() }
 }
 
 private func coordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {

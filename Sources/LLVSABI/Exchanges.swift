@@ -9,6 +9,7 @@ final class ExchangeHandle: Handle, @unchecked Sendable {
     private var isClosed = false
     init(_ exchange: Exchange) { self.exchange = exchange }
     deinit { exchange.close() }
+    override func checkReentry() throws { try exchange.store.checkReentry() }
 
     func close() {
         lock.withLock { isClosed = true }

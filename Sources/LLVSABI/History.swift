@@ -94,6 +94,7 @@ final class HistoryCursor: Handle, @unchecked Sendable {
     private let ids: [VersionID]
     private var position = 0
     init(_ store: Store, _ ids: [VersionID]) { self.store = store; self.ids = ids }
+    override func checkReentry() throws { try store.checkReentry() }
 
     func next(_ limit: Int) throws -> [Version] {
         // An ended walk of a closed store is closed, too.

@@ -1,4 +1,5 @@
 import CLLVS
+import Glibc
 import LLVS
 
 // MARK: A storage of the host
@@ -34,6 +35,9 @@ final class HostStorage: Storage, @unchecked Sendable {
     /// What is kept here when the host keeps no blobs.
     private var blobs: [String: [UInt8]] = [:]
     private var counts = StorageStatistics()
+    /// The thread that is in a callback. A lock of its own, since the other is held then.
+    private var caller: pthread_t?
+    private let callerLock = Lock()
     private static let codes: [StoreError.Code] = [.noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy]
 
     init(_ host: HostStorageHandle, readOnly: Bool) { self.host = host; isReadOnly = readOnly }
@@ -44,6 +48,10 @@ final class HostStorage: Storage, @unchecked Sendable {
     var statistics: StorageStatistics { lock.withLock { counts } }
     let blobThreshold: Int? = nil
 
+    var isCallingBack: Bool {
+        callerLock.withLock { caller.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
+
     /// One callback, with nothing else running.
     private func call<R>(_ body: (llvs_storage_callbacks, UnsafeMutableRawPointer?) throws -> R) throws -> R {
         try lock.withLock {
@@ -52,6 +60,8 @@ final class HostStorage: Storage, @unchecked Sendable {
         }
     }
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
+        callerLock.withLock { caller = pthread_self() }
+        defer { callerLock.withLock { caller = nil } }
         try callHost("\(what) of \(host.name)", keeping: HostStorage.codes, call)
     }
 

@@ -101,7 +101,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
                 struct_size: UInt32(MemoryLayout<llvs_exchange_files>.size), reserved: 0, name: try arena.copy(file.name),
                 version: try arena.copy(file.version), changes: try arena.copy(file.changes)))
         }
-        try withExtendedLifetime(arena) { try check("Sending to") { send(payload, inputs, files.count, reply.borrowed, $0) } }
+        try withExtendedLifetime((arena, reply)) { try check("Sending to") { send(payload, inputs, files.count, reply.borrowed, $0) } }
     }
 
     // MARK: Snapshots

@@ -6,12 +6,17 @@ import LLVS
 final class StoreHandle: Handle, @unchecked Sendable {
     let store: Store
     init(_ store: Store) { self.store = store }
+    override func checkReentry() throws { try store.checkReentry() }
 }
 
 @inline(__always)
 func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
 
 extension Store {
+    /// Throws `.busy` from within a callback of the store's own storage, which runs with the store's locks held.
+    func checkReentry() throws {
+        if isCallingBack { throw StoreError(.busy, "A callback of \(description) cannot call the store that uses it: it would wait for itself. Do it after the callback has returned.") }
+    }
     /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
     func requireOpen() throws { _ = try contains(EmptyRoot.id) }
 }

@@ -207,3 +207,40 @@ def test_calls_come_one_at_a_time() -> None:
         for thread in threads:
             thread.join()
         assert len(store.heads) == 120
+
+
+@pytest.mark.parametrize("name", ["append", "scan", "read", "sync"])
+def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
+    """It runs with the store's locks held, and would wait for itself."""
+    open_stores: list[Any] = []
+    refused: list[str] = []
+
+    def come_back(self: Any, *arguments: Any) -> Any:
+        if open_stores:
+            store, exchange, history, version = open_stores
+            for call in (lambda: store.heads, store.make_version, lambda: store.value("a", at=version), store.reload, store.verify,
+                         store.statistics, exchange.send, lambda: next(history)):  # fmt: skip
+                try:
+                    call()
+                except llvs.BusyError as error:
+                    refused.append(str(error))
+            # Another store is nobody's business.
+            with llvs.Store(storage="memory") as other:
+                other.make_version()
+        return getattr(llvs.DictStorage, name)(self, *arguments)
+
+    storage = type("ComingBack", (llvs.DictStorage,), {name: come_back})()
+    with llvs.Store(storage=storage) as store:
+        version = store.make_version(insert={"a": b"1" * 100_000})
+        for index in range(1500):
+            store.make_version(version)
+        with llvs.Exchange(store, f"memory:coming-back-{name}") as exchange:
+            history = store.history()
+            next(history)
+            open_stores += [store, exchange, history, version]
+            store.make_version(version, update={"a": b"2"})
+            store.value("a", at=version)
+            store.reload()
+            open_stores.clear()
+        assert len(refused) >= 7 and all("callback" in message for message in refused)
+        assert len(list(store.history())) == 1502 and store.verify().damages == ()

@@ -13,6 +13,9 @@ public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".
     var description: String { get }
     var isReadOnly: Bool { get }
+    /// Whether the calling thread is inside a callback by which this storage asks the host: it holds locks then, and
+    /// whoever came back into the store would wait for itself.
+    var isCallingBack: Bool { get }
 
     /// Appends the records as one batch: after a crash all of them are there, or none. Returns their
     /// places, in order. When it throws, none of them is or ever becomes visible, except with
@@ -80,6 +83,7 @@ public protocol Storage: AnyObject, Sendable {
 }
 
 extension Storage {
+    public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }

@@ -94,6 +94,8 @@ public final class Store: @unchecked Sendable {
     /// What it is and where, for messages.
     public var description: String { storage.description }
     public var isReadOnly: Bool { storage.isReadOnly }
+    /// Whether the calling thread is inside a callback of the host's storage, from where the store cannot be called.
+    public var isCallingBack: Bool { storage.isCallingBack }
 
     /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {

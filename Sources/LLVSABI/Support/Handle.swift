@@ -6,6 +6,8 @@ class Handle: @unchecked Sendable {
     let generation = ForkGuard.generation
     final var isForked: Bool { generation != ForkGuard.generation }
     init() {}
+    /// Throws where the calling thread would wait for itself: what leads to a store asks that.
+    func checkReentry() throws {}
 
     /// A new pointer to the handle, to be given to the caller.
     final var owned: OpaquePointer { OpaquePointer(Unmanaged.passRetained(self).toOpaque()) }
@@ -19,6 +21,7 @@ func handle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: Static
     guard let pointer else { throw InputError.null(name) }
     let handle = Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
     guard !handle.isForked else { throw InputError.forked(name) }
+    try handle.checkReentry()
     return handle
 }
 
