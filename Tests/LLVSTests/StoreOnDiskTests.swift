@@ -261,4 +261,17 @@ private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             try Self.check(directory, states, fromCache: false)
         }
     }
+
+    /// An index whose mark is right and whose rows are not: the storage has gone on behind the mark by then.
+    @Test func anIndexThatIsVoidOnlyInTheEndHidesNothing() throws {
+        try withTemporaryDirectory { directory in
+            let states = try Self.fill(directory)
+            let store = try StoreOnDiskTests.open(0, directory)
+            let mark = try #require(store.storage.scanMark())
+            let index = try #require(HistoryIndex.encode(store.dag, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+            try store.storage.cachePut("history", index)
+            try store.close()
+            try Self.check(directory, states, fromCache: false)
+        }
+    }
 }

@@ -40,6 +40,8 @@ public protocol Storage: AnyObject, Sendable {
     /// this process's segment number for each that places had then; nil, and nothing is taken up, when not all that
     /// the mark stands for is there.
     func resume(_ mark: [UInt8]) -> [UInt32]?
+    /// Before the first scan: forgets what `resume` took up, so that `scan` reports everything.
+    func forgetResumed()
 
     /// Puts together what lies in many small files, where the storage has such and the trigger says so, and removes
     /// what was put together before. Places stay good. May run beside all other calls, from any thread; nobody waits
@@ -86,6 +88,7 @@ extension Storage {
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
+    public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
 }

@@ -8,7 +8,12 @@ extension Store {
 
     /// Takes up the history where a handle before left it. The caller is opening the store.
     func loadCaches() {
-        guard let bytes = try? storage.cacheGet(Store.historyName), let cached = HistoryIndex.decode(bytes, resume: storage.resume) else { return }
+        guard let bytes = try? storage.cacheGet(Store.historyName) else { return }
+        guard let cached = HistoryIndex.decode(bytes, resume: storage.resume) else {
+            // Void, perhaps only after the storage had gone on behind it.
+            storage.forgetResumed()
+            return
+        }
         dag = cached
         cachedVersions = cached.liveCount
         guard let map = try? storage.cacheGet(Store.mapName), let version = MapCheckpoint.version(map) else { return }

@@ -10,7 +10,7 @@ extension FileStorage {
     public func scanMark() -> [UInt8]? {
         let names = (try? segmentNames()).map { Set($0) } ?? []
         return state.withLock {
-            guard !closed, damageList.isEmpty, durability.lost.isEmpty else { return nil }
+            guard !closed, damageList.isEmpty, durability.lost.isEmpty, !segments.contains(where: { $0.pinned != nil }) else { return nil }
             var mark = ByteWriter()
             let others = passedOver.filter { segmentsByName[$0] == nil && names.contains($0) }
             mark.varint(UInt64(segments.count + others.count))
@@ -22,7 +22,7 @@ extension FileStorage {
                 let name = isGone ? [] : Array(segment.name.utf8)
                 mark.varint(UInt64(name.count))
                 mark.raw(name)
-                mark.varint(segment.pinned == nil ? segment.position : 0)
+                mark.varint(segment.position)
                 mark.integer(UInt8(isPassedOver ? 3 : segment.complete ? 1 : 0))
             }
             for name in others {
@@ -90,6 +90,17 @@ extension FileStorage {
                 guard let segment = try? segmentLocked(named: name), (try? applyForwards(of: head, in: segment, here: here)) != nil else { return nil }
             }
             return numbers
+        }
+    }
+
+    public func forgetResumed() {
+        state.withLock {
+            segments = []
+            segmentsByName = [:]
+            opened = []
+            passedOver = []
+            listed = nil
+            durability = DurabilityState()
         }
     }
 }
