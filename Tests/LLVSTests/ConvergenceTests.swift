@@ -16,7 +16,8 @@ import Testing
 
     @Test(arguments: [true, false]) func replicasSettle(sameArbiter: Bool) throws {
         var worst = 0
-        for seed in UInt64(0)..<150 {
+        // The last ones once took three rounds: one side held a merge of a generation below that of the bases.
+        for seed in Array(UInt64(0)..<150) + [1362, 2311, 2705, 3031, 3161, 4399, 4569] {
             var random = SeededRandom(seed: seed)
             let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
             let arbiters = stores.indices.map { i in

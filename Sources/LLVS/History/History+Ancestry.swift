@@ -59,8 +59,7 @@ extension History {
 
     /// Whether every version that can be reached from exactly one of the two is a merge. Walked by generation
     /// as above, so that it costs by what lies between the two and their bases, whatever their shape.
-    func holdMergesOnly(since bases: [UInt32], _ a: UInt32, _ b: UInt32) -> Bool {
-        let floor = bases.map { rows[Int($0)].generation }.min() ?? 0
+    func holdMergesOnly(_ a: UInt32, _ b: UInt32) -> Bool {
         let both: Side = [.left, .right]
         var marks: [UInt32: Side] = [:]
         var queue = GenerationQueue()
@@ -81,7 +80,7 @@ extension History {
             let row = rows[Int(ordinal)]
             if side != both {
                 open -= 1
-                guard row.second != History.none, row.generation >= floor else { return false }
+                guard row.second != History.none else { return false }
             }
             for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side) }
         }

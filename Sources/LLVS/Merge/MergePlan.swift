@@ -19,7 +19,7 @@ extension Store {
         let x = try map(first), y = try map(second)
         // Replicas that settled one question differently are settled without asking again.
         let sameState = (x?.count ?? 0) == (y?.count ?? 0) && (x?.digest ?? MapDigest()) == (y?.digest ?? MapDigest())
-        if sameState || (!bases.isEmpty && lock.withRead({ dag.holdMergesOnly(since: bases, a, b) })) {
+        if sameState || (!bases.isEmpty && lock.withRead({ dag.holdMergesOnly(a, b) })) {
             return .version(mergeVersion(first, second, Metadata(), []), first: first, second: second, changes: [])
         }
         let (forks, brought) = try forks(first, x, second, y, bases)
