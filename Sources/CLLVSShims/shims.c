@@ -77,8 +77,6 @@ int llvs_shim_open(const char *path, int flags, unsigned mode) {
     }
 }
 
-int llvs_shim_equal(const void *a, const void *b, size_t size) { return size == 0 || memcmp(a, b, size) == 0; }
-
 int llvs_shim_syncfs(int fd) {
 #if defined(__linux__)
     while (syncfs(fd) != 0) if (errno != EINTR) return errno;

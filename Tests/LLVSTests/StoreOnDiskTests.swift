@@ -130,6 +130,20 @@ private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 
+    /// A guard that no machine's speed can blur: a commit at `full` costs one sync, at `normal` none.
+    @Test func aCommitCostsOneSyncOrNone() throws {
+        try withTemporaryDirectory { directory in
+            for (durability, syncs) in [(Durability.full, UInt64(10)), (.normal, 0)] {
+                let store = try Self.open(0, directory, durability: durability)
+                var head = try store.set(["k": "0"], nil)
+                let before = try store.statistics().storage.syncs
+                for i in 1...10 { head = try store.set(["k": "\(i)"], head) }
+                #expect(try store.statistics().storage.syncs - before == syncs)
+                try store.close()
+            }
+        }
+    }
+
     @Test func versionsWaitForTheirAncestors() throws {
         try withTemporaryDirectory { directory in
             // Two handles write two segments; taking one away leaves what builds on it pending.

@@ -29,6 +29,4 @@ int llvs_shim_random(void *out, size_t size);
 int llvs_shim_open(const char *path, int flags, unsigned mode);
 /* Makes durable the file system that holds `fd`. 0, or an errno; ENOSYS where there is no such call. */
 int llvs_shim_syncfs(int fd);
-/* 1 when `a` and `b` are the same bytes. */
-int llvs_shim_equal(const void *a, const void *b, size_t size);
 #endif

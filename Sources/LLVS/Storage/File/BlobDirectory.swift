@@ -107,8 +107,8 @@ final class BlobDirectory: @unchecked Sendable {
         return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_WRONLY | O_CREAT | O_EXCL) }
     }
 
-    /// Makes durable what was stored here.
-    func sync() throws {
+    /// Makes durable what was stored here. Answers how many syncs that took.
+    func sync() throws -> Int {
         let (paths, directory, failure) = lock.withLock { (self.dirty, self.directoryIsDirty, self.poison) }
         if let failure { throw failure }
         for filePath in paths {
@@ -128,6 +128,7 @@ final class BlobDirectory: @unchecked Sendable {
                 if dirty.isEmpty { directoryIsDirty = false }
             }
         }
+        return paths.count + (directory ? 1 : 0)
     }
 
     // MARK: Reading

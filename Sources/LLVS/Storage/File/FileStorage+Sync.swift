@@ -71,7 +71,7 @@ extension FileStorage {
             }
             let serial = state.withLock { durability.serial }
             // Blobs before the records that name them, others' records before ours that build on them.
-            try syncGroup.counting(blobs.sync)
+            for _ in 0..<(try blobs.sync()) { syncGroup.counted() }
             if foreign { try syncForeign() }
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
@@ -83,7 +83,7 @@ extension FileStorage {
             }
             return serial
         } catch let error as StoreError {
-            throw StoreError(.unknownOutcome, "\(error.message) What was added to \(description) last is stored and can be read, but whether it would survive a power cut is not known. Storing it again under the same version id is harmless.", path: error.path ?? directory.path)
+            throw StoreError(.unknownOutcome, "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: error.path ?? directory.path)
         }
     }
 

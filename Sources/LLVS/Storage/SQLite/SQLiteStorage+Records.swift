@@ -120,7 +120,7 @@ extension SQLiteStorage {
             // Without a log everything is in the database, synced.
             if error.code == ENOENT { return }
             state.withLock { needsSync = true }
-            throw StoreError(.unknownOutcome, StoreError.posix(error, doing: "Syncing", path: log).message + " What was added last is stored and can be read, but whether it would survive a power cut is not known.", path: log)
+            throw StoreError(.unknownOutcome, StoreError.posix(error, doing: "Syncing", path: log).message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log)
         }
     }
 
