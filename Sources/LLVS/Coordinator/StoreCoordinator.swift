@@ -9,7 +9,9 @@
 /// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
 /// coordinator that called it: they get `.busy`.
 public final class StoreCoordinator: @unchecked Sendable {
+    /// How a coordinator works.
     public struct Options: Sendable {
+        /// How its store is opened.
         public var store = Store.Options()
         /// Under which the current version is kept: `[a-z0-9._-]{1,40}`.
         public var name = "main"
@@ -17,6 +19,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var arbiter: any MergeArbiter = BuiltInArbiter.mostRecentChange
         /// Given to every version that `save` makes, beside what the save itself gives.
         public var defaultMetadataForNewVersions = Metadata()
+        /// Whether exchanges put snapshots.
         public var snapshotPolicy = SnapshotPolicy.off
         public init() {}
     }
@@ -36,6 +39,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         case version(VersionID)
     }
 
+    /// The store; it may be used directly as well.
     public let store: Store
     private let ownsStore: Bool
     private let options: Options
@@ -231,6 +235,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
     }
 
+    /// Those attached, in the order of attaching.
     public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
 
     /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless

@@ -13,7 +13,9 @@ import Darwin
 /// cannot be taken or sent is a problem in the result, by name and reason; it holds back only what
 /// depends on it. An interrupted or cancelled exchange keeps what was added whole and can be run again.
 public final class Exchange: @unchecked Sendable {
+    /// The store on this side.
     public let store: Store
+    /// The way to the other side.
     public let transport: any ExchangeTransport
     private let gate: ExchangeGate
     /// Files that a retrieve found unusable; guarded by the gate.
@@ -95,6 +97,7 @@ public struct ExchangeResult: Sendable {
 public struct ExchangeProblem: Sendable {
     /// The version id, or the name of the foreign file.
     public var name: String
+    /// Why, with a code of its own.
     public var error: StoreError
     public init(name: String, error: StoreError) { self.name = name; self.error = error }
 

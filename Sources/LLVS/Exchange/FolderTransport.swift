@@ -6,6 +6,7 @@
 /// before the version. A listing is one pass over two directories. Safe from all threads, also beside
 /// other processes and machines: nothing is ever locked.
 public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
+    /// How a folder is used.
     public struct Options: Sendable {
         /// Whether files and directories are on disk before the next step. Off: a power cut may leave empty
         /// files, which are then written anew by whoever has the version.
@@ -14,6 +15,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         public var create = true
         public init() {}
     }
+    /// The folder, as an absolute path.
     public let path: String
     private let options: Options
     private let lock = Lock()

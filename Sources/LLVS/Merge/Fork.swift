@@ -16,13 +16,17 @@
 /// x and y differ from o; - is absent. Equal references on both sides are no fork, nor are different ones
 /// with the same bytes.
 public struct Fork: Hashable, Sendable {
+    /// The rows of the table above.
     public enum Kind: UInt8, Sendable {
         case inserted = 1, twiceInserted, updated, twiceUpdated, removed, twiceRemoved, removedAndUpdated
     }
+    /// One of the two versions merged.
     public enum Side: UInt8, Sendable {
         case first = 1, second
+        /// The other one.
         public var other: Side { self == .first ? .second : .first }
     }
+    /// Which row of the table.
     public var kind: Kind
     /// The side that inserted, updated or removed; nil where both did.
     public var side: Side?
@@ -39,6 +43,7 @@ public struct Fork: Hashable, Sendable {
         case .inserted, .updated, .removed, .twiceRemoved: false
         }
     }
+    /// What prevails on that side.
     public func reference(on side: Side) -> Value.Reference? { side == .first ? first : second }
 }
 
@@ -58,7 +63,9 @@ public final class Merge: Sendable {
     init(first: Version, second: Version, oursSide: Fork.Side, bases: [Version], forks: [(id: ValueID, fork: Fork)]) {
         self.first = first; self.second = second; self.oursSide = oursSide; self.bases = bases; self.forks = forks
     }
+    /// The first argument of the merge.
     public var ours: Version { oursSide == .first ? first : second }
+    /// The second argument of the merge.
     public var theirs: Version { oursSide == .first ? second : first }
 
     /// The fork of an id. O(log forks).

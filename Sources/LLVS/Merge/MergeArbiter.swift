@@ -8,6 +8,7 @@ public protocol MergeArbiter: Sendable {
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change]
 }
 
+/// The arbiters that come with the store.
 public enum BuiltInArbiter: UInt32, MergeArbiter {
     /// Every conflict goes to the newer of the two versions; a removal there wins, too.
     case mostRecentBranch = 1

@@ -9,6 +9,7 @@ public struct Value: Hashable, Sendable {
     public init(id: ValueID, data: [UInt8], storedVersion: VersionID) {
         self.id = id; self.data = data; self.storedVersion = storedVersion
     }
+    /// Which bytes these are.
     public var reference: Reference { Reference(id: id, version: storedVersion) }
 
     /// Which bytes: the value id, and the version in which they were stored.
@@ -30,6 +31,7 @@ public struct Value: Hashable, Sendable {
         /// The removal comes over from the second side.
         case preserveRemoval(ValueID)
 
+        /// What a change does.
         public enum Kind: UInt8, Sendable { case insert = 1, update, remove, preserve, preserveRemoval }
 
         public var kind: Kind {

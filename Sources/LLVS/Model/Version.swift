@@ -1,5 +1,6 @@
 /// One save: immutable, with up to two predecessors.
 public struct Version: Hashable, Sendable {
+    /// Its name, the same in every store.
     public var id: VersionID
     /// 0 to 2. The state at a version is the state at the first with the version's own changes applied.
     public var predecessors: [VersionID]
@@ -7,6 +8,7 @@ public struct Version: Hashable, Sendable {
     public var timestamp: Double
     /// Bytes of the values that this version stored.
     public var valueDataSize: UInt64
+    /// What it carries beside its changes.
     public var metadata: Metadata
 
     public init(id: VersionID, predecessors: [VersionID], timestamp: Double, valueDataSize: UInt64, metadata: Metadata) {
@@ -21,6 +23,7 @@ public struct Version: Hashable, Sendable {
     public static func canonicalOrder(_ a: Version, _ b: Version) -> Bool {
         a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.id < b.id
     }
+    /// The branch that it carries in its metadata.
     public var branch: String? { metadata.branch }
 }
 
@@ -28,6 +31,7 @@ public struct Version: Hashable, Sendable {
 ///
 /// Keys are compared by bytes; entries are kept sorted by key; a key set twice keeps the last.
 public struct Metadata: Hashable, Sendable {
+    /// One key and its value.
     public struct Entry: Hashable, Sendable {
         /// UTF-8.
         public let key: [UInt8]
@@ -79,6 +83,7 @@ public struct Metadata: Hashable, Sendable {
         get { self[Array(key.utf8)] }
         set { self[Array(key.utf8)] = newValue }
     }
+    /// Whether there are no entries.
     public var isEmpty: Bool { entries.isEmpty }
 
     private func position(of key: [UInt8]) -> Int {

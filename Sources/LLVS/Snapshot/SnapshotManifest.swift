@@ -10,7 +10,9 @@ public struct SnapshotManifest: Hashable, Sendable {
     public var createdAt: Double
     /// The most recent head when it was made.
     public var latestVersionID: String
+    /// Versions in the snapshot.
     public var versionCount: UInt64
+    /// Files that it was cut into.
     public var chunkCount: UInt64
     /// Bytes of all chunks together.
     public var totalSize: UInt64

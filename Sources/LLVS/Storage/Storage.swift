@@ -102,6 +102,7 @@ public struct BlobID: Hashable, Sendable {
 
 /// Where one record lies in its storage. Means something to that storage only, and only while it is open.
 public struct RecordPlace: Hashable, Sendable {
+    /// A number of the storage's for the file that it is in.
     public var segment: UInt32
     public var offset: UInt64
     public var length: UInt64
@@ -130,8 +131,10 @@ public struct ScannedRecord {
 
 /// A place whose bytes are not what was written.
 public struct StorageDamage: Hashable, Sendable {
+    /// The file, or what stands for it.
     public var file: String
     public var offset: UInt64
+    /// What is wrong with it, and what can be done.
     public var message: String
     /// The version lost, where it can be told.
     public var version: VersionID?
@@ -140,10 +143,15 @@ public struct StorageDamage: Hashable, Sendable {
     }
 }
 
+/// What a storage counts, for `Store.statistics`.
 public struct StorageStatistics: Hashable, Sendable {
+    /// Bytes on the medium, caches included.
     public var bytes: UInt64 = 0
+    /// Bytes written by this handle.
     public var bytesWritten: UInt64 = 0
+    /// Syncs done by this handle.
     public var syncs: UInt64 = 0
+    /// Files of records.
     public var segments: UInt64 = 0
     public init() {}
 }

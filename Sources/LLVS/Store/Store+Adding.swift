@@ -2,7 +2,9 @@
 extension Store {
     /// A version as an exchange received it.
     public struct ReceivedVersion: Sendable {
+        /// What its file says of it; the size of its data is counted anew.
         public var version: Version
+        /// Its changes, in any order, each id once.
         public var changes: [Value.Change]
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
     }

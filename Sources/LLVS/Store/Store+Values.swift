@@ -138,7 +138,9 @@ extension Store {
 
     /// What changed, without the bytes.
     public struct ChangeSummary: Hashable, Sendable {
+        /// What happened to the value.
         public var kind: Value.Change.Kind
+        /// Of which value.
         public var id: ValueID
         /// The bytes concerned: those set, or those preserved; nil for removals.
         public var reference: Value.Reference?

@@ -8,6 +8,7 @@ public struct VerifyReport: Sendable {
     public var pending: UInt64 = 0
     /// What is not as it was written, with file and offset.
     public var damages: [StorageDamage] = []
+    /// Whether nothing is damaged.
     public var isWhole: Bool { damages.isEmpty }
 }
 

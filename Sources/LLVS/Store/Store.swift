@@ -6,6 +6,7 @@
 ///
 /// Errors are `StoreError`s. After any error the store goes on working, and nothing is half done.
 public final class Store: @unchecked Sendable {
+    /// Where the records of a store rest.
     public enum StorageChoice: Sendable {
         /// A directory of segments: the default.
         case file
@@ -16,11 +17,15 @@ public final class Store: @unchecked Sendable {
         case custom(any Storage)
     }
 
+    /// How a store is opened.
     public struct Options: Sendable {
+        /// Which storage; it must be the one that the store was made with.
         public var storage = StorageChoice.file
+        /// What a power cut may take.
         public var durability = Durability.full
         /// Bytes of memory for maps and other caches, about.
         public var memoryBudget = 64 << 20
+        /// Never write; making versions and merging throw `.readOnly`.
         public var readOnly = false
         /// Make the store when there is none.
         public var create = true
@@ -93,6 +98,7 @@ public final class Store: @unchecked Sendable {
 
     /// What it is and where, for messages.
     public var description: String { storage.description }
+    /// Whether it was opened for reading only.
     public var isReadOnly: Bool { storage.isReadOnly }
     /// Whether the calling thread is inside a callback of the host's storage, from where the store cannot be called.
     public var isCallingBack: Bool { storage.isCallingBack }
@@ -135,13 +141,17 @@ public final class Store: @unchecked Sendable {
 
     // MARK: Statistics
 
+    /// Counts and sizes at one moment.
     public struct Statistics: Sendable {
+        /// Versions in the history.
         public var versions: UInt64
+        /// Versions without successors.
         public var heads: UInt64
         /// Versions whose ancestry is not completely here.
         public var pending: UInt64
         /// Damaged places met so far.
         public var damaged: UInt64
+        /// What the storage counts.
         public var storage: StorageStatistics
         /// Bytes that the history takes in memory.
         public var historyMemory: UInt64

@@ -1,5 +1,6 @@
 /// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials.
 public enum Log {
+    /// How much is told: messages of the level and of those before it.
     public enum Level: Int32, Sendable, Comparable {
         case off = 0, error = 1, warning = 2, info = 3, debug = 4
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }

@@ -3,15 +3,21 @@ public final class CancelToken: @unchecked Sendable {
     private let lock = Lock()
     private var set = false
     public init() {}
+    /// Asks the work to stop. Any thread, any number of times.
     public func cancel() { lock.withLock { set = true } }
+    /// Whether `cancel` was called.
     public var isCancelled: Bool { lock.withLock { set } }
 }
 
 /// How far long work has come. `total` is 0 while it is not known.
 public struct Progress: Sendable {
+    /// What the work is doing.
     public enum Stage: UInt32, Sendable { case listing = 1, receiving, adding, sending, reading, writing, verifying }
+    /// What it is doing.
     public var stage: Stage
+    /// How many of `total` are done: versions, files or chunks, by the stage.
     public var completed: UInt64
+    /// How many there are to do; 0 while it is not known.
     public var total: UInt64
     public init(stage: Stage, completed: UInt64, total: UInt64) {
         self.stage = stage; self.completed = completed; self.total = total
@@ -22,6 +28,7 @@ public struct Progress: Sendable {
 public struct OperationControl: Sendable {
     /// Called on the thread that called; returns false to cancel. May throw `StoreError`.
     public var progress: (@Sendable (Progress) throws -> Bool)?
+    /// Stops the work from any thread.
     public var token: CancelToken?
     public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token

@@ -3,6 +3,7 @@
 /// The message says what was being done to what, and what can be done about it. Codes round-trip
 /// through the C ABI: their raw values are those of `llvs_status` and are pinned for ever.
 public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What went wrong, for programs; the raw value is the `llvs_status`.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -58,7 +59,9 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let foreignFile = Code(rawValue: -71)
     }
 
+    /// For programs.
     public var code: Code
+    /// For people: what was being done to what, and what can be done.
     public var message: String
     /// The value id concerned, where there is one.
     public var valueID: ValueID?
