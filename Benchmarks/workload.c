@@ -24,6 +24,7 @@ const workload workloads[] = {
     { "merge-base", UPDATED, 1, 0, 0, run_merge_base },
     { "ladder", LOADED, 1, 1, 0, run_ladder },
     { "exchange", LOADED, 1, 1, 0, run_exchange },
+    { "exchange-idle", LONG, 1, 1, 0, run_exchange_idle },
     { "startup", EMPTY, 0, 1, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;

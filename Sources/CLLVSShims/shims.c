@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#if defined(__linux__)
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#elif defined(__APPLE__)
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
 #include <unistd.h>
 #include <zlib.h>
 
@@ -79,10 +87,39 @@ int llvs_shim_open(const char *path, int flags, unsigned mode) {
 
 int llvs_shim_syncfs(int fd) {
 #if defined(__linux__)
+    struct utsname system;
+    unsigned major, minor;
+    /* Before Linux 5.8 it answers 0 whatever became of the writes. */
+    if (uname(&system) != 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2 || major < 5 || (major == 5 && minor < 8)) return ENOSYS;
     while (syncfs(fd) != 0) if (errno != EINTR) return errno;
     return 0;
 #else
     (void)fd;
     return ENOSYS;
+#endif
+}
+
+int llvs_shim_is_local(const char *path) {
+#if defined(__linux__)
+    struct statfs system;
+    if (statfs(path, &system) != 0) return 0;
+    switch ((unsigned long)system.f_type & 0xFFFFFFFF) {
+    case 0xEF53:     /* ext2, ext3, ext4 */
+    case 0x58465342: /* XFS */
+    case 0x9123683E: /* Btrfs */
+    case 0xF2F52010: /* F2FS */
+    case 0xCA451A4E: /* Bcachefs */
+    case 0x2FC12FC1: /* ZFS */
+    case 0x01021994: /* tmpfs */
+    case 0x794C7630: /* overlayfs */
+        return 1;
+    default: return 0;
+    }
+#elif defined(__APPLE__)
+    struct statfs system;
+    return statfs(path, &system) == 0 && (system.f_flags & MNT_LOCAL) != 0;
+#else
+    (void)path;
+    return 0;
 #endif
 }

@@ -246,8 +246,12 @@ static void struct_sizes(void **state) {
 static void unknown_constants_and_reserved_fields(void **state) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_merge_options merge = LLVS_MERGE_OPTIONS_INIT;
+    llvs_exchange_options travel = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_change change = insert("y", "1");
     llvs_store *opened;
+    llvs_exchange *exchange;
+    llvs_coordinator *coordinator;
     llvs_arbiter *arbiter;
     llvs_version_list *list;
     (void)state;
@@ -278,6 +282,16 @@ static void unknown_constants_and_reserved_fields(void **state) {
     change.kind = LLVS_CHANGE_PRESERVE; /* of nothing */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, MAKE(&change, 1));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_builtin(9, &arbiter, &error));
+    travel.durability = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "durability", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    options = (llvs_store_options)LLVS_STORE_OPTIONS_INIT;
+    options.storage = LLVS_STORAGE_MEMORY;
+    coordinating.store = &options;
+    coordinating.exchange_durability = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "exchange_durability", llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
+    coordinating.exchange_durability = LLVS_DURABILITY_NORMAL;
+    coordinating.reserved = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
     merge.relation = 9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_merge(store, llvs_id(&base), llvs_id(&base), NULL, &merge, &list, &error));
 }

@@ -27,6 +27,10 @@ int llvs_shim_random(void *out, size_t size);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* Makes durable the file system that holds `fd`. 0, or an errno; ENOSYS where there is no such call. */
+/* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
+   errno; ENOSYS where there is no call that does both. */
 int llvs_shim_syncfs(int fd);
+/* Whether the path is on a file system of this machine whose directories' times tell each change of their names at
+   once, and which nobody else writes; 0 when that is not known. */
+int llvs_shim_is_local(const char *path);
 #endif
