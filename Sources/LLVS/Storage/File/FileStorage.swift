@@ -204,6 +204,14 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
     }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+        try state.withLock { try checkOpen() }
+        return try caches.open(name)
+    }
+    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+        try state.withLock { try checkOpen() }
+        return try caches.writer(name)
+    }
 }
 
 /// What a handle knows of one file in `segments/`. Guarded by the storage's `state`.
