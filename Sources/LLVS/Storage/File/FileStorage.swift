@@ -79,7 +79,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// Segments opened so far, for tests of what opening a store costs.
     var filesOpened = 0
     /// Held while folding segments; taken before the others.
-    let compacting = Lock()
+    let compacting = OwnedLock()
     /// Syncs, under a lock of its own.
     let syncGroup = SyncGroup()
 
