@@ -30,7 +30,7 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
         let out = try required(coordinator, "coordinator")
         var settings = StoreCoordinator.Options()
         var url = "", durability = Durability.full
-        if let input = try optionalStruct(options, "llvs_coordinator_options") {
+        if let input = try optionalStruct(options, "llvs_coordinator_options", earlierSizes: earlierSizesOfCoordinatorOptions) {
             switch Int(input.snapshot_policy) {
             case LLVS_SNAPSHOT_OFF: settings.snapshotPolicy = .off
             case LLVS_SNAPSHOT_AUTO: settings.snapshotPolicy = .auto
@@ -50,6 +50,9 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
         out.pointee = made.owned
     }
 }
+
+/// Before `exchange_durability` was appended.
+let earlierSizesOfCoordinatorOptions = [72]
 
 private func attach(_ url: String, to coordinator: StoreCoordinator, _ durability: Durability) throws {
     let exchange = Exchange(store: coordinator.store, transport: try ExchangeURL.transport(url, durability))
