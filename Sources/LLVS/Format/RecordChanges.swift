@@ -33,38 +33,53 @@ struct RecordChanges: RandomAccessCollection {
         return change
     }
 
-    /// Calls with a few changes at a time, and the index of the first of them, from the first to the last. Memory that a
-    /// change points to is asked for when its run begins: of changes in no order, each would be waited for otherwise.
-    func forEachRun(of size: Int, _ body: (_ first: Int, _ run: UnsafeBufferPointer<RecordChange>) throws -> Void) rethrows {
-        if order == nil, let list = source.list {
-            return try list.withUnsafeBufferPointer { all in
-                for first in stride(from: 0, to: all.count, by: size) {
-                    try body(first, UnsafeBufferPointer(rebasing: all[first..<Swift.min(first + size, all.count)]))
-                }
+    func storedVersion(at i: Int) -> VersionID? { self[i].storedVersion }
+
+    /// Calls with a few changes at a time, and the index of the first of them, from the first to the last. `withData`:
+    /// bytes of values are looked at as well.
+    func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void) rethrows {
+        // Two runs, since what the next one points to is to arrive while the one before is looked at: of changes in
+        // no order, the memory for each would be waited for otherwise, and for its struct, id and data in turn.
+        try withUnsafeTemporaryAllocation(of: BorrowedChange.Bytes.self, capacity: 2 * size) { runs in
+            let halves = (UnsafeMutableBufferPointer(rebasing: runs[..<size]), UnsafeMutableBufferPointer(rebasing: runs[size...]))
+            var first = 0, isSecond = false
+            var made = gather(0, withData, into: halves.0)
+            while made > 0 {
+                let following = gather(first + made, withData, into: isSecond ? halves.0 : halves.1)
+                try body(first, UnsafeBufferPointer(rebasing: (isSecond ? halves.1 : halves.0)[..<made]))
+                first += made
+                isSecond.toggle()
+                made = following
             }
         }
-        let run = UnsafeMutableBufferPointer<RecordChange>.allocate(capacity: Swift.min(size, count))
-        defer { run.deallocate() }
-        var first = 0
-        while first < count {
-            let made = Swift.min(size, count - first)
-            for i in 0..<made {
-                let change = self[first + i]
-                if order != nil {
-                    RecordChanges.prefetch(change.id)
-                    RecordChanges.prefetch(change.data)
-                }
-                run.initializeElement(at: i, to: change)
-            }
-            defer { run[..<made].deinitialize() }
-            try body(first, UnsafeBufferPointer(rebasing: run[..<made]))
-            first += made
+    }
+
+    /// Makes the changes from `first` on, and asks for the memory that they point to; how many there are.
+    private func gather(_ first: Int, _ withData: Bool, into run: UnsafeMutableBufferPointer<BorrowedChange.Bytes>) -> Int {
+        let made = Swift.max(0, Swift.min(run.count, count - first))
+        guard let order else {
+            source.forEach(first..<first + made) { run[$0 - first] = $1 }
+            return made
         }
+        if let (start, stride) = source.memory {
+            for i in first + made..<Swift.min(first + made + run.count, order.count) {
+                let element = start + order[i].index * stride
+                llvs_shim_prefetch(element)
+                llvs_shim_prefetch(element + Swift.max(0, stride - 1))
+            }
+        }
+        source.forEach(first..<first + made, which: { order[$0].index }) { i, bytes in
+            run[i - first] = bytes
+            run[i - first].kind = order[i].kind
+            RecordChanges.prefetch(bytes.id)
+            if withData { RecordChanges.prefetch(bytes.data) }
+        }
+        return made
     }
 
     /// The first four cache lines; the processor guesses what follows.
     @inline(__always)
-    private static func prefetch(_ bytes: UnsafeRawBufferPointer) {
+    static func prefetch(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }
         var at = 0
         while at < Swift.min(bytes.count, 256) { llvs_shim_prefetch(start + at); at += 64 }

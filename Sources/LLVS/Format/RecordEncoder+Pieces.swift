@@ -17,39 +17,38 @@ extension RecordEncoder {
         if isTableKept {
             try sink(table.bytes)
         } else {
-            try changes.forEachRun(of: RecordTable.changesPerPage) { first, page in
-                try writePage(page, first, &cursor, into: &piece)
+            try changes.forEachRun(of: RecordTable.changesPerPage, withData: false) { first, page in
+                try writePage(changes, page, first, &cursor, into: &piece)
                 if piece.count >= sizes.piece { try flush(sink) }
             }
             try writeDirectory(into: &piece)
         }
-        try changes.forEachRun(of: RecordTable.changesPerPage) { first, run in
-            for i in run.indices where bodies[first + i].size != Body.none {
-                try writeBody(run[i].data, bodies[first + i], first + i, &cursor, sink)
-            }
+        for i in bodies.indices where !bodies[i].isNone {
+            if i + 16 < bodies.count, let next = bodies[i + 16].data { RecordChanges.prefetch(UnsafeRawBufferPointer(start: next, count: bodies[i + 16].size)) }
+            try writeBody(i, changes, &cursor, sink)
         }
         try flush(sink)
     }
 
-    private func writeBody(_ data: UnsafeRawBufferPointer, _ body: Body, _ index: Int, _ cursor: inout Cursor, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
-        let size = Int(body.size)
-        var stored = data
-        let isDeflated = size != data.count
-        if isDeflated, index < deflatedEnd {
-            guard cursor.deflated + size <= deflated.count else { throw RecordPieces.changed }
-            stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[cursor.deflated..<cursor.deflated + size])
-            cursor.deflated += size
-        }
-        if piece.count + RecordTable.bodyHeaderSize + min(size, sizes.largeValue) > sizes.piece { try flush(sink) }
+    private func writeBody(_ index: Int, _ changes: RecordChanges, _ cursor: inout Cursor, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let body = bodies[index]
+        if piece.count + RecordTable.bodyHeaderSize + min(body.size, sizes.largeValue) > sizes.piece { try flush(sink) }
         try writeBodyHeader(body)
-        if isDeflated, index >= deflatedEnd {
-            try flush(sink)
-            _ = try forEachDeflated(data) { try sink($0); return true }
-        } else if size > sizes.largeValue {
+        var stored = UnsafeRawBufferPointer(start: body.data, count: body.data == nil ? 0 : body.size)
+        if body.isDeflated {
+            if index >= deflatedEnd {
+                try flush(sink)
+                _ = try forEachDeflated(changes[index].data) { try sink($0); return true }
+                return
+            }
+            stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[cursor.deflated..<cursor.deflated + body.size])
+            cursor.deflated += body.size
+        }
+        if body.size > sizes.largeValue {
             try flush(sink)
             try sink(stored)
         } else {
-            try piece.reserve(size)
+            try piece.reserve(body.size)
             piece.raw(stored)
         }
     }

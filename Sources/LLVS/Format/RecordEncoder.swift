@@ -4,18 +4,34 @@ import CLLVSShims
 ///
 /// In two passes, so that no record is ever in memory as a whole, however large: the first finds the sizes and
 /// checksums, which stand before what they are of; the second gives the bytes, piece by piece. What is small is kept
-/// from the first pass for the second: small records, tables, deflated values. Of the rest eight bytes are kept for
-/// each change, and the values are where the caller has them.
+/// from the first pass for the second: small records, tables, deflated values. Of the rest sixteen bytes are kept
+/// for each change, and the values are where the caller has them.
 ///
 /// An encoder makes one record at a time and can be used again, keeping its buffers. Used by one thread at a time.
 final class RecordEncoder {
     /// What the first pass found out of the body of a change.
     struct Body {
-        /// Stands for: it has no body in the record.
-        static let none = UInt32.max
-        var checksum: UInt32 = 0
-        /// Of the stored bytes.
-        var size = Body.none
+        private static let deflated: UInt32 = 1 << 31
+        private static let none = UInt32.max
+        private var sizeField = Body.none
+        let checksum: UInt32
+        /// The value, where the caller has it.
+        let data: UnsafeRawPointer?
+
+        /// It has no body in the record.
+        init() { checksum = 0; data = nil }
+        /// `size` bytes are stored for `data`: the value as it is, or deflated.
+        init(checksum: UInt32, size: Int, isDeflated: Bool, of data: UnsafeRawBufferPointer) {
+            self.checksum = checksum
+            sizeField = UInt32(truncatingIfNeeded: size) | (isDeflated ? Body.deflated : 0)
+            self.data = data.baseAddress
+        }
+        var isNone: Bool { sizeField == Body.none }
+        var isDeflated: Bool { !isNone && sizeField & Body.deflated != 0 }
+        /// Of the stored bytes: at most 1 GiB.
+        var size: Int { isNone ? 0 : Int(sizeField & ~Body.deflated) }
+        /// With what stands before them.
+        var sizeInRecord: Int { isNone ? 0 : RecordTable.bodyHeaderSize + size }
     }
 
     /// Where the table, or the bodies, have been written to.
@@ -76,7 +92,7 @@ final class RecordEncoder {
     var recordSize: Int { bodiesStart + bodiesSize }
     /// Bytes that its buffers keep, about.
     var memory: Int {
-        head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 8 + blobs.capacity * 16 + digests.capacity + directory.capacity * 8
+        head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 16 + blobs.capacity * 16 + digests.capacity + directory.capacity * 8
     }
 
     init(_ sizes: Sizes = Sizes()) { self.sizes = sizes }
@@ -91,18 +107,21 @@ final class RecordEncoder {
         version.id.withASCII { versionText.append(contentsOf: $0) }
         let blobThreshold = blobThreshold ?? Int.max
         var cursor = Cursor()
-        try changes.forEachRun(of: RecordTable.changesPerPage) { first, page in
-            for change in page {
-                if change.hasData, change.data.count > blobThreshold {
-                    blobs.append(try storeBlob(change.data))
-                    noteDigest(change.data)
+        try changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, page in
+            for i in page.indices {
+                if page[i].hasData, page[i].data.count > blobThreshold {
+                    blobs.append(try storeBlob(page[i].data))
+                    noteDigest(page[i].data)
                     bodies.append(Body())
+                } else if page[i].hasData {
+                    try prepareBody(page[i].id, page[i].data)
                 } else {
-                    try prepareBody(change)
+                    if page[i].kind == .preserve, let stored = changes.storedVersion(at: first + i) { noteDependency(stored) }
+                    bodies.append(Body())
                 }
             }
             directory.append(UInt64(tableSize + table.count))
-            try writePage(page, first, &cursor, into: &table)
+            try writePage(changes, page, first, &cursor, into: &table)
             if table.count > sizes.table { isTableKept = false; isWhole = false }
             if !isTableKept, table.count > sizes.piece { foldTable() }
         }
@@ -191,48 +210,49 @@ final class RecordEncoder {
     // MARK: The table
 
     /// Appends one page: the changes from `first` on, whose bodies are prepared.
-    func writePage(_ page: UnsafeBufferPointer<RecordChange>, _ first: Int, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
+    func writePage(
+        _ changes: RecordChanges, _ page: UnsafeBufferPointer<BorrowedChange.Bytes>, _ first: Int, _ cursor: inout Cursor, into out: inout RecordBuffer
+    ) throws {
         let start = out.count
         try out.reserve(64)
         out.integer(UInt64(0))
         out.varint(UInt64(first / RecordTable.changesPerPage))
         out.varint(UInt64(cursor.bodies))
         for i in page.indices {
-            try out.reserve(128 + page[i].id.count)
-            try writeEntry(page[i], bodies[first + i], &cursor, into: &out)
+            let kind = page[i].kind, id = page[i].id
+            try out.reserve(128 + id.count)
+            if page[i].hasData {
+                try writeEntry(kind, id, page[i].data.count, bodies[first + i], &cursor, into: &out)
+            } else {
+                out.integer(kind.rawValue)
+                out.varint(UInt64(id.count))
+                out.raw(id)
+                if kind == .preserve { out.varint(UInt64(changes.storedVersion(at: first + i).flatMap { dependencyIndex[$0] } ?? 0)) }
+            }
         }
         out.patch(UInt32(truncatingIfNeeded: out.count - start - RecordTable.pageHeaderSize), at: start + 4)
         out.patch(Bytes.crc32c(UnsafeRawBufferPointer(rebasing: out.bytes[(start + 4)...])), at: start)
     }
 
+    /// The entry of a change that stores a value of `size` bytes.
     @inline(__always)
-    private func writeEntry(_ change: RecordChange, _ body: Body, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
-        var tag = change.kind.rawValue
-        let isBlob = change.hasData && body.size == Body.none
-        let isDeflated = !isBlob && change.hasData && Int(body.size) != change.data.count
-        let hasDigest = change.hasData && change.data.count > RecordTable.digestThreshold
-        if isBlob { tag |= RecordTable.Encoding.blob.rawValue << 3 }
-        if isDeflated { tag |= RecordTable.Encoding.deflate.rawValue << 3 }
-        if hasDigest { tag |= 32 }
-        guard !isBlob || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else { throw RecordPieces.changed }
-        out.integer(tag)
-        out.varint(UInt64(change.id.count))
-        out.raw(change.id)
-        if change.hasData {
-            out.varint(UInt64(change.data.count))
-            if isDeflated { out.varint(UInt64(body.size)) }
-            if isBlob {
-                out.blobID(blobs[cursor.blob])
-                cursor.blob += 1
-            } else {
-                cursor.bodies += RecordTable.bodyHeaderSize + Int(body.size)
-            }
-            if hasDigest {
-                digests.withUnsafeBytes { out.raw(UnsafeRawBufferPointer(rebasing: $0[cursor.digest..<cursor.digest + 32])) }
-                cursor.digest += 32
-            }
-        } else if change.kind == .preserve {
-            out.varint(UInt64(change.storedVersion.flatMap { dependencyIndex[$0] } ?? 0))
+    private func writeEntry(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
+        let hasDigest = size > RecordTable.digestThreshold
+        guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else { throw RecordPieces.changed }
+        let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated ? .deflate : .raw
+        out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0))
+        out.varint(UInt64(id.count))
+        out.raw(id)
+        out.varint(UInt64(size))
+        if body.isDeflated { out.varint(UInt64(body.size)) }
+        if body.isNone {
+            out.blobID(blobs[cursor.blob])
+            cursor.blob += 1
+        }
+        cursor.bodies += body.sizeInRecord
+        if hasDigest {
+            digests.withUnsafeBytes { out.raw(UnsafeRawBufferPointer(rebasing: $0[cursor.digest..<cursor.digest + 32])) }
+            cursor.digest += 32
         }
     }
 
@@ -255,33 +275,30 @@ final class RecordEncoder {
 
     // MARK: Bodies
 
-    private func prepareBody(_ change: RecordChange) throws {
-        guard change.hasData else {
-            if change.kind == .preserve, let stored = change.storedVersion, dependencyIndex[stored] == nil {
-                dependencyIndex[stored] = dependencies.count
-                dependencies.append(stored)
-            }
-            bodies.append(Body())
-            return
-        }
-        noteDigest(change.data)
-        if change.data.count > RecordTable.deflateThreshold, try prepareDeflated(change) { return }
-        let checksum = bodyChecksum(change.id, sizeField: UInt32(truncatingIfNeeded: change.data.count), change.data)
-        try prepare(Body(checksum: checksum, size: UInt32(truncatingIfNeeded: change.data.count)), change.data)
+    private func noteDependency(_ stored: VersionID) {
+        guard dependencyIndex[stored] == nil else { return }
+        dependencyIndex[stored] = dependencies.count
+        dependencies.append(stored)
+    }
+
+    private func prepareBody(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
+        noteDigest(data)
+        if data.count > RecordTable.deflateThreshold, try prepareDeflated(id, data) { return }
+        let checksum = bodyChecksum(id, size: data.count, data)
+        try prepare(Body(checksum: checksum, size: data.count, isDeflated: false, of: data), data)
     }
 
     /// False when the value is not smaller deflated.
-    private func prepareDeflated(_ change: RecordChange) throws -> Bool {
-        guard let source = change.data.baseAddress else { return false }
-        let room = change.data.count - 1
+    private func prepareDeflated(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> Bool {
+        guard let source = data.baseAddress else { return false }
+        let room = data.count - 1
         if deflatedEnd == .max, deflated.count + room <= sizes.deflated {
             let start = deflated.count
             try deflated.reserve(room)
-            deflated.withRoom { llvs_shim_deflate(source, change.data.count, $0.baseAddress, room) }
+            deflated.withRoom { llvs_shim_deflate(source, data.count, $0.baseAddress, room) }
             guard deflated.count > start else { return false }
-            let size = UInt32(truncatingIfNeeded: deflated.count - start)
             let stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[start...])
-            try prepare(Body(checksum: bodyChecksum(change.id, sizeField: size, stored), size: size), stored)
+            try prepare(Body(checksum: bodyChecksum(id, size: stored.count, stored), size: stored.count, isDeflated: true, of: data), stored)
             return true
         }
         if deflatedEnd == .max { deflatedEnd = bodies.count }
@@ -289,16 +306,15 @@ final class RecordEncoder {
         foldBodies()
         var size = 0
         var stored: UInt32 = 0
-        let isWholly = try forEachDeflated(change.data) { bytes in
+        let isWholly = try forEachDeflated(data) { bytes in
             size += bytes.count
             stored = Bytes.crc32c(bytes, from: stored)
             return size <= room
         }
         guard isWholly else { return false }
-        let sizeField = UInt32(truncatingIfNeeded: size)
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        let body = Body(checksum: llvs_shim_crc32c_combine(bodyChecksum(change.id, sizeField: sizeField, empty), stored, UInt64(size)), size: sizeField)
-        try prepare(body, empty)
+        let checksum = llvs_shim_crc32c_combine(bodyChecksum(id, size: size, empty), stored, UInt64(size))
+        try prepare(Body(checksum: checksum, size: size, isDeflated: true, of: data), empty)
         foldBodies()
         bodiesChecksum = llvs_shim_crc32c_combine(bodiesChecksum, stored, UInt64(size))
         return true
@@ -319,8 +335,8 @@ final class RecordEncoder {
         return true
     }
 
-    private func bodyChecksum(_ id: UnsafeRawBufferPointer, sizeField: UInt32, _ stored: UnsafeRawBufferPointer) -> UInt32 {
-        versionText.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: sizeField, id: id, versionText: $0, stored: stored) }
+    private func bodyChecksum(_ id: UnsafeRawBufferPointer, size: Int, _ stored: UnsafeRawBufferPointer) -> UInt32 {
+        versionText.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(truncatingIfNeeded: size), id: id, versionText: $0, stored: stored) }
     }
 
     /// Takes a body up, whose stored bytes are these, or follow.
@@ -342,7 +358,7 @@ final class RecordEncoder {
     func writeBodyHeader(_ body: Body) throws {
         try piece.reserve(RecordTable.bodyHeaderSize)
         piece.integer(body.checksum)
-        piece.integer(body.size)
+        piece.integer(UInt32(truncatingIfNeeded: body.size))
     }
 
     private func foldBodies() {

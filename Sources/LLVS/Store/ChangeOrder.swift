@@ -27,11 +27,10 @@ struct ChangeOrder {
             throw StoreError(.tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it.")
         }
         guard !changes.isEmpty else { return }
-        let first = changes[0].id
+        let first = changes.bytes(at: 0).id
         var shared = first.count, isSorted = true
         var last = first
-        for i in changes.indices {
-            let change = changes[i]
+        try changes.forEach(changes.indices) { i, change in
             try ValueID.check(change.id)
             if change.data.count > Limits.valueSize {
                 let id = ValueID(unchecked: change.id)
@@ -39,7 +38,7 @@ struct ChangeOrder {
             }
             dataSize += UInt64(change.data.count)
             kinds |= 1 << change.kind.rawValue
-            guard i > 0 else { continue }
+            guard i > 0 else { return }
             if shared > 0 { shared = ChangeOrder.sharedBytes(first, change.id, from: 0, atMost: shared) }
             if isSorted { isSorted = Bytes.compare(last, change.id) < 0 }
             last = change.id
@@ -63,15 +62,16 @@ struct ChangeOrder {
     private func sorted(behind shared: Int) throws -> [RecordChanges.Item] {
         let keys = UnsafeMutableBufferPointer<Key>.allocate(capacity: changes.count)
         defer { keys.deallocate() }
-        for i in changes.indices { keys.initializeElement(at: i, to: Key(prefix: 0, item: RecordChanges.Item(i, changes[i].kind))) }
+        changes.forEach(changes.indices) { i, change in
+            keys.initializeElement(at: i, to: Key(prefix: ChangeOrder.prefix(change.id, at: shared), item: RecordChanges.Item(i, change.kind)))
+        }
         try sort(keys, from: shared)
         return keys.map(\.item)
     }
 
-    /// Sorts ids whose first `offset` bytes are equal.
+    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys.
     private func sort(_ keys: UnsafeMutableBufferPointer<Key>, from offset: Int) throws {
         var keys = keys
-        for i in keys.indices { keys[i].prefix = ChangeOrder.prefix(id(keys[i]), at: offset) }
         keys.sort { $0.prefix < $1.prefix }
         var start = 0
         while start < keys.count {
@@ -89,6 +89,7 @@ struct ChangeOrder {
         // One that ends within the eight bytes differs from others at most by the NULs that they have there.
         if keys.count > ChangeOrder.fewIDs, keys.allSatisfy({ id($0).count >= offset + 8 }) {
             let shared = keys.reduce(Int.max) { ChangeOrder.sharedBytes(first, id($1), from: offset + 8, atMost: $0) }
+            for i in keys.indices { keys[i].prefix = ChangeOrder.prefix(id(keys[i]), at: shared) }
             return try sort(keys, from: shared)
         }
         keys.sort { Bytes.compare(id($0), id($1)) < 0 }
@@ -99,7 +100,7 @@ struct ChangeOrder {
     }
 
     @inline(__always)
-    private func id(_ key: Key) -> UnsafeRawBufferPointer { changes[key.item.index].id }
+    private func id(_ key: Key) -> UnsafeRawBufferPointer { changes.bytes(at: key.item.index).id }
 
     /// Eight bytes of an id as a number that orders as they do; zeros where it ends.
     @inline(__always)

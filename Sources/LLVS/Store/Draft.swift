@@ -21,13 +21,9 @@ struct Draft {
         for (change, body) in zip(changes, encoder.bodies) {
             switch change.kind {
             case .insert, .update:
-                var offset = 0
-                if body.size != RecordEncoder.Body.none {
-                    offset = bodyOffset
-                    bodyOffset += RecordTable.bodyHeaderSize + Int(body.size)
-                }
                 out.append(MapChange(key: change.id, entry: MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: UInt64(offset))))
+                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
+                bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal
                 out.append(MapChange(key: change.id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)))

@@ -67,7 +67,8 @@ extension Store {
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
         var kept: [(position: Int, bytes: [UInt8])] = []
-        try sorted.sorted.forEachRun(of: RecordTable.changesPerPage) { start, run in
+        let given = sorted.sorted
+        try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
                 let present = root?.lookup(change.id)
@@ -77,7 +78,7 @@ extension Store {
                 case .remove, .preserveRemoval:
                     if present != nil { items.append(RecordChanges.Item(index, change.kind)) }
                 case .preserve:
-                    guard let stored = change.storedVersion else {
+                    guard let stored = given.storedVersion(at: start + i) else {
                         throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version.", valueID: ValueID(unchecked: change.id))
                     }
                     let ordinal = try checkReference(change.id, stored)

@@ -125,8 +125,17 @@ func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: 
     // Many are checked now, and read again from where the caller has them as they are needed.
     if count <= 64 { return try body(BorrowedChanges((0..<count).map(read))) }
     for i in 0..<count { _ = try read(i) }
-    let none = BorrowedChange(kind: .remove, id: UnsafeRawBufferPointer(start: nil, count: 0))
-    return try body(BorrowedChanges(count: count) { (try? read($0)) ?? none })
+    return try body(BorrowedChanges(count: count, of: raw, stride: size, bytes: { checkedBytes(raw + $0 * size) }, storedVersion: { (try? read($0))?.storedVersion }))
+}
+
+/// Of a change that was checked before. A caller who changed it meanwhile gets some change, but no trap.
+private func checkedBytes(_ start: UnsafeRawPointer) -> BorrowedChange.Bytes {
+    let input = start.loadUnaligned(as: llvs_change.self)
+    func bytes(_ bytes: llvs_bytes) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : min(max(0, bytes.size), Limits.valueSize))
+    }
+    return BorrowedChange.Bytes(
+        kind: Value.Change.Kind(rawValue: UInt8(truncatingIfNeeded: input.kind)) ?? .remove, id: bytes(input.id), data: bytes(input.data))
 }
 
 /// The changes with bytes of their own.
