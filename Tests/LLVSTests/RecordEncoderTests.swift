@@ -74,31 +74,49 @@ import Testing
         #expect(made.pieces <= 2 + made.bytes.count / 8_000)
     }
 
-    /// What is changed by somebody else while it is stored is refused, and what was stored before and after stays.
-    @Test(arguments: [(200, 100), (100, 200), (100, 2_000), (100, 90_000)])
-    func whatChangesMeanwhileIsRefused(before: Int, after: Int) throws {
-        try withTemporaryDirectory { directory in
-            let store = try StoreOnDiskTests.open(0, directory)
-            let a = try store.set(["before": "1"], nil)
-            let data = [UInt8](repeating: 1, count: 100_000)
-            let ids = (0..<2_000).map { bytes("value \(10_000 + $0)") }
-            withExtendedLifetime((data, ids)) {
-                nonisolated(unsafe) var asked = 0
-                let changes = BorrowedChanges(count: ids.count, bytes: { i in
-                    asked += 1
-                    // Each is asked for when ids are checked, labels are found, and sizes are; and then, to be written.
-                    let count = asked > 3 * ids.count + ids.count / 2 ? after : before
-                    return BorrowedChange.Bytes(kind: .insert, id: ids[i].withUnsafeBytes { $0 }, data: UnsafeRawBufferPointer(rebasing: data.withUnsafeBytes { $0 }[..<count]))
-                }, storedVersion: { _ in nil })
-                #expect(errorCode { _ = try store.makeVersion(basedOn: a.id, borrowing: changes, metadata: Metadata(), id: nil) } == .invalidArgument)
+    /// Whoever changes what is handed in while it is stored gets an error, or what was there at first; never a trap.
+    @Test(arguments: [(10, 100, 20, 100), (10, 100, 9, 100), (10, 100, 10, 70_000), (10, 70_000, 10, 100), (10, 2_000, 10, 0), (10, 0, 10, 2_000), (10, 2_000, 4_000, 1_000)])
+    func whatChangesMeanwhileIsRefused(id: Int, data: Int, laterID: Int, laterData: Int) throws {
+        let memory = [UInt8](repeating: 0x61, count: 100_000)
+        try withExtendedLifetime(memory) {
+            func bytes(_ count: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.withUnsafeBytes { $0 }[..<count]) }
+            for threshold in [nil, 50_000] {
+                nonisolated(unsafe) var isLater = false
+                let changes = RecordChanges(BorrowedChanges(count: 500, bytes: { _ in
+                    BorrowedChange.Bytes(kind: .insert, id: bytes(isLater ? laterID : id), data: bytes(isLater ? laterData : data))
+                }, storedVersion: { _ in nil }))
+                var sizes = RecordEncoder.Sizes()
+                sizes.whole = 0; sizes.table = 0; sizes.deflated = 0; sizes.piece = 1_000
+                let encoder = RecordEncoder(sizes)
+                try encoder.encode(plainVersion("version"), changes, blobThreshold: threshold) { _ in BlobID(high: 1, low: 2) }
+                let whole = try encoder.bytes(changes)
+                isLater = true
+                var later: [UInt8]?
+                #expect(errorCode { later = try encoder.bytes(changes) } == (later == nil ? .invalidArgument : nil))
+                #expect(later == nil || later?.count == whole.count)
             }
-            let b = try store.set(["after": "2"], a)
-            try store.close()
-            let again = try StoreOnDiskTests.open(0, directory)
-            #expect(try again.allVersionIDs().count == 2)
-            #expect(try again.text("before", b) == "1")
-            #expect(try again.statistics().damaged == 0)
-            try again.close()
+        }
+    }
+
+    /// A record that does not come out as it was announced leaves nothing behind.
+    @Test(arguments: [900_000, 1_100_000, 0]) func aRecordThatIsNotWholeIsNotStored(made: Int) throws {
+        try withTemporaryDirectory { directory in
+            let storage = try FileStorage(path: directory + "/store")
+            let data = [UInt8](repeating: 7, count: 100_000)
+            try StorageConformance.append(storage, [bytes("before")])
+            try data.withUnsafeBytes { piece in
+                let record = RecordPieces(length: 1_000_000, checksum: 1) { sink in
+                    for _ in 0..<made / piece.count { try sink(piece) }
+                    if made == 0 { try sink(piece); throw StoreError(.busy, "It cannot go on.") }
+                }
+                #expect(errorCode { _ = try storage.append([record]) } == (made == 0 ? .busy : .invalidArgument))
+            }
+            try StorageConformance.append(storage, [bytes("after")])
+            try storage.close(discarding: false)
+            let again = try FileStorage(path: directory + "/store")
+            #expect(try Set(StorageConformance.scan(again)) == [bytes("before"), bytes("after")])
+            #expect(again.damages.isEmpty)
+            try again.close(discarding: false)
         }
     }
 }
