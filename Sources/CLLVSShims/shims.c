@@ -36,22 +36,41 @@ static int deflate_key_made;
 static void deflate_free(void *state) { deflateEnd(state); free(state); }
 static void deflate_make_key(void) { deflate_key_made = pthread_key_create(&deflate_key, deflate_free) == 0; }
 
-size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity) {
-    if (size > UINT32_MAX || capacity > UINT32_MAX) return 0;
+static z_stream *deflate_state(void) {
     pthread_once(&deflate_once, deflate_make_key);
-    if (!deflate_key_made) return 0;
+    if (!deflate_key_made) return NULL;
     z_stream *z = pthread_getspecific(deflate_key);
-    if (!z) {
-        z = calloc(1, sizeof *z);
-        if (!z) return 0;
-        if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return 0; }
-        if (pthread_setspecific(deflate_key, z) != 0) { deflateEnd(z); free(z); return 0; }
-    } else if (deflateReset(z) != Z_OK) {
-        return 0;
-    }
+    if (z) return z;
+    z = calloc(1, sizeof *z);
+    if (!z) return NULL;
+    if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return NULL; }
+    if (pthread_setspecific(deflate_key, z) != 0) { deflate_free(z); return NULL; }
+    return z;
+}
+
+int llvs_shim_deflate_begin(const void *data, size_t size) {
+    z_stream *z = size > UINT32_MAX ? NULL : deflate_state();
+    if (!z || deflateReset(z) != Z_OK) return 0;
     z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
+    return 1;
+}
+
+size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done) {
+    z_stream *z = deflate_state();
+    *done = 0;
+    if (!z) return 0;
+    if (capacity > UINT32_MAX) capacity = UINT32_MAX;
     z->next_out = out; z->avail_out = (uInt)capacity;
-    return deflate(z, Z_FINISH) == Z_STREAM_END ? (size_t)z->total_out : 0;
+    int status = deflate(z, Z_FINISH);
+    *done = status == Z_STREAM_END;
+    return status == Z_STREAM_END || status == Z_OK ? capacity - z->avail_out : 0;
+}
+
+size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity) {
+    int done = 0;
+    if (!llvs_shim_deflate_begin(data, size)) return 0;
+    size_t count = llvs_shim_deflate_more(out, capacity, &done);
+    return done ? count : 0;
 }
 
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size) {
