@@ -47,7 +47,7 @@ struct SnapshotReader {
     }
 
     private func version(_ file: [UInt8]) throws -> Version {
-        do { return try InterchangeDecoder.versionOfAnyName(file, file: "A version") } catch {
+        do { return try InterchangeDecoder.versionOfAnyName(.bytes(file), file: "A version") } catch {
             throw damaged(StoreError.of(error).message)
         }
     }

@@ -94,7 +94,8 @@ public struct Snapshots: Sendable {
         for (i, id) in ids.enumerated() {
             try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
             guard let version = try store.version(id) else { continue }
-            try writer.append(version, try store.changes(madeIn: id))
+            try writer.begin(version, changeCount: store.changeCount(of: id))
+            try store.forEachChange(madeIn: id) { try writer.append($0) }
             manifest.versionCount += 1
         }
         try writer.finish()
