@@ -17,34 +17,25 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "data.h"
 #include "ours.h"
 #include "process.h"
+#include "workload.h"
 
 static const double slack = 16.0 * 1024 * 1024;
 static const char *id = "large";
 
 /* ---- the value: the same bytes in every process, that no compression makes smaller ---- */
 
-typedef struct stream {
-    uint64_t state;
-} stream;
-
-static uint64_t next_word(stream *stream) {
-    stream->state ^= stream->state >> 12;
-    stream->state ^= stream->state << 25;
-    stream->state ^= stream->state >> 27;
-    return stream->state * 2685821657736338717u;
-}
+static const uint64_t seed = 88172645463325252u;
 
 static uint8_t *make_value(size_t size) {
-    stream stream = { 88172645463325252u };
+    uint64_t state = seed;
     uint8_t *value = allocate(size, 1);
     size_t at;
     for (at = 0; at + 8 <= size; at += 8) {
-        uint64_t word = next_word(&stream);
+        uint64_t word = draw(&state);
         memcpy(value + at, &word, 8);
     }
     for (; at < size; at++) value[at] = 7;
@@ -52,11 +43,11 @@ static uint8_t *make_value(size_t size) {
 }
 
 static void expect_value(const uint8_t *value, size_t found, size_t size) {
-    stream stream = { 88172645463325252u };
+    uint64_t state = seed;
     size_t at;
     if (!value || found != size) fail("%zu bytes instead of %zu", found, size);
     for (at = 0; at + 8 <= size; at += 8) {
-        uint64_t word = next_word(&stream);
+        uint64_t word = draw(&state);
         if (memcmp(value + at, &word, 8) != 0) fail("the bytes differ at %zu", at);
     }
 }

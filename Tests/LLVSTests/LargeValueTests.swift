@@ -24,8 +24,10 @@ private final class Trickle: PieceReader, @unchecked Sendable {
     private static let steps = [1, 2, 3, 7, 64, 1 << 20]
 
     private func random(_ size: Int, _ seed: UInt64 = 1) -> [UInt8] {
-        var random = SeededRandom(seed: seed)
-        return (0..<size).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        var random = SeededRandom(seed: seed), bytes: [UInt8] = []
+        bytes.reserveCapacity(size + 8)
+        while bytes.count < size { withUnsafeBytes(of: random.next()) { bytes.append(contentsOf: $0) } }
+        return Array(bytes.prefix(size))
     }
 
     // MARK: Reading
@@ -45,7 +47,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         for step in [1, 2, 3, 5] { #expect(accepts(whole, step)) }
         for end in 0..<whole.count { #expect(accepts(Array(whole[..<end]), 2) == accepts(Array(whole[..<end]), nil), "cut at \(end)") }
         var random = SeededRandom(seed: 1)
-        for _ in 0..<10_000 {
+        for _ in 0..<3_000 {
             var bytes = whole
             for _ in 0..<Int(random.next() % 3 + 1) { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
             #expect(accepts(bytes, 1) == accepts(bytes, nil), "\(String(decoding: bytes, as: UTF8.self))")
@@ -70,7 +72,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             #expect(error.code == .invalidJSON || error.code == .invalidBase64, "cut at \(end): \(error.message)")
         }
         var random = SeededRandom(seed: 2)
-        for _ in 0..<5_000 {
+        for _ in 0..<2_000 {
             var bytes = whole
             for _ in 0..<Int(random.next() % 3 + 1) { bytes[Int(random.next() % 600)] = UInt8(truncatingIfNeeded: random.next()) }
             let step = Int(random.next() % 9 + 1)
@@ -123,7 +125,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
 
     /// A window moves on over what was read, so that its size does not depend on how long the document is.
     @Test func theWindowStaysSmall() throws {
-        let document = Array("[".utf8) + (0..<100_000).flatMap { Array("{\"remove\":\"\($0)\"},".utf8) } + Array("{\"remove\":\"x\"}]".utf8)
+        let document = Array("[".utf8) + (0..<20_000).flatMap { Array("{\"remove\":\"\($0)\"},".utf8) } + Array("{\"remove\":\"x\"}]".utf8)
         let window = PieceWindow(Trickle(document, step: 4_096), pieceSize: 4_096)
         try withExtendedLifetime(window) {
             var reader = JSONReader(window), largest = 0
@@ -139,8 +141,8 @@ private final class Trickle: PieceReader, @unchecked Sendable {
     private func filled(_ store: Store) throws -> VersionID {
         let first = try store.makeVersion(basedOn: nil, changes: [insert("gone", "x"), insert("kept", "y")])
         let changes: [Value.Change] = try [
-            .insert(ValueID("a\n\"\u{1}"), data: random(3_000_001)), update("kept", "z"), .remove(ValueID("gone")), insert("empty", ""),
-            .insert(ValueID("big"), data: random(1_500_000, 2)), .insert(ValueID("even"), data: [UInt8](repeating: 7, count: 2_000_000)),
+            .insert(ValueID("a\n\"\u{1}"), data: random(2_000_001)), update("kept", "z"), .remove(ValueID("gone")), insert("empty", ""),
+            .insert(ValueID("big"), data: random(1_200_000, 2)), .insert(ValueID("even"), data: [UInt8](repeating: 7, count: 1_100_000)),
         ]
         return try store.makeVersion(basedOn: first.id, changes: changes).id
     }
@@ -187,7 +189,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         let temporary = TemporaryFolder(), store = try Store.inMemory(), second = try Store.inMemory(), id = try filled(store)
         _ = try Exchange(store: store, transport: FolderTransport(path: temporary.path + "/shared")).send()
         let whole = temporary.read("shared/changes/\(id)") ?? []
-        for (bad, code) in [(Array(whole.dropLast(3_000_000)), StoreError.Code.invalidJSON), (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64)] {
+        for (bad, code) in [(Array(whole.dropLast(1_000_000)), StoreError.Code.invalidJSON), (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64)] {
             try temporary.write("shared/changes/\(id)", bad)
             let exchange = Exchange(store: second, transport: try FolderTransport(path: temporary.path + "/shared"))
             let result = try exchange.retrieve()
@@ -256,12 +258,12 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             #expect(try temporary.names("shared/tmp") == [])
             calls += 1
         }
-        #expect(calls > 8)
+        #expect(calls > 5)
         #expect(try temporary.names("shared/versions").contains(id.description))
         let second = try Store.inMemory()
         calls = 0
         while code({ _ = try Exchange(store: second, transport: path()).retrieve(cancelling(after: calls)) }) == .cancelled { calls += 1 }
-        #expect(calls > 8)
+        #expect(calls > 5)
         #expect(try store.hasSameVersions(as: second))
     }
 }

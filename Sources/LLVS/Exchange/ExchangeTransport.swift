@@ -86,7 +86,7 @@ public struct ExchangeListing: Sendable {
 public enum FetchedFile: Sendable {
     case missing
     case data([UInt8])
-    /// There, and large: read when its turn comes, at most once, never after the call that fetched it is followed by another.
+    /// There, and large: read when its turn comes, once at most, before anything else is asked of the transport.
     case pieces(any PieceReader)
     /// There, but it cannot be read (a directory, no permission, too large). Becomes a problem of this one version.
     case unreadable(StoreError)
