@@ -180,8 +180,15 @@ extension Store {
         var ends: [Int] = []
         var large: [Int: RecordEncoder] = [:]
         var encoder = RecordEncoder()
+        var blobs: [BlobID] = []
         for (i, draft) in drafts.enumerated() {
-            try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            do {
+                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            } catch {
+                removeBlobs(blobs + encoder.blobs, after: error)
+                throw error
+            }
+            blobs += encoder.blobs
             checksums.append(encoder.checksum)
             if encoder.recordSize <= encoder.sizes.piece {
                 try encoder.pieces(draft.changes).forEach { gathered.append(contentsOf: $0) }
@@ -196,9 +203,14 @@ extension Store {
                 let records = drafts.indices.map { i in
                     large[i]?.pieces(drafts[i].changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
                 }
-                return try commitLock.withLock {
-                    try checkOpen()
-                    return (try storage.append(records), checksums)
+                do {
+                    return try commitLock.withLock {
+                        try checkOpen()
+                        return (try storage.append(records), checksums)
+                    }
+                } catch {
+                    removeBlobs(blobs, after: error)
+                    throw error
                 }
             }
         }
