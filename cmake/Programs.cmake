@@ -1,6 +1,7 @@
 # Programs in C and C++: tests, examples, benchmarks. A new one is a new file; nothing is listed here.
 #
 #   Tests/C/*.c, *.cpp      one cmocka program each; files in Tests/C/support are linked to all of them
+#   Tests/C/counting/*.c    replace calls in the programs that count them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -46,6 +47,8 @@ foreach(source IN LISTS tests)
     target_link_libraries(${name} PRIVATE ${CMOCKA_LIBRARY})
     llvs_register(${name} c-tests)
 endforeach()
+
+target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
 foreach(source IN LISTS examples)
