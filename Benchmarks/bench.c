@@ -6,8 +6,8 @@
  *           [--n 10000,100000] [--ids uuid|contact|both] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]
  *           [--quick] <folder>
  *
- * Without an option of the second line everything is run that docs/performance.md shows. With one or more of them, the
- * workloads (or --only some) on such data alone. Works in <folder>/bench. --keep leaves there what workloads start from
+ * Without an option of the second line everything is run that docs/performance.md shows. With one or more of them, what
+ * is run on such data (with --only as well, also what is not run on such data otherwise). Works in <folder>/bench. --keep leaves there what workloads start from
  * and takes what an earlier run left, so that a figure comes sooner: not across changes of the format. With --quick
  * the figures mean nothing.
  *
@@ -154,7 +154,7 @@ static size_t given_kinds(data_kind kinds[KINDS_MAX]) {
 
 static int is_wanted(const workload *workload, const data_kind *kind) {
     if (given.only && !is_listed(given.only, workload->name)) return 0;
-    if (given.is_given) return 1;
+    if (given.only && given.is_given) return 1;
     return !(kind->is_sqlite && !(workload->flags & SQLITE_TOO)) && !(kind->value_size > 100 && !(workload->flags & LARGE_TOO))
         && !(kind->budget && !(workload->flags & MEMORY)) && !(strcmp(kind->ids, "uuid") != 0 && workload->flags & UUIDS_ONLY)
         && !(workload->at_most && kind->count > workload->at_most && !given.quick);
