@@ -278,6 +278,8 @@ static void check_it(void *payload) {
     const struct check *check = payload;
     char *path = path_of(check->work->root, "store"), *versions = path_of(check->work->root, "folder/versions"), *snapshots = path_of(check->work->root, "folder/snapshots");
     if (faults) faults->on = 0;
+    /* What was acknowledged after the cut was not. */
+    for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
     check_contents(check, path);
     if (!book->failure[0] && is_there(versions)) check_folder(check, path);
     if (!book->failure[0] && is_there(snapshots)) check_snapshot(check);

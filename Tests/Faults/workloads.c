@@ -242,19 +242,21 @@ static void build_on_others_large(const struct work *work) {
     client_close(&theirs);
 }
 
+/*                                                   file  power kills
+                                                     SQLite  acknowledges  large           */
 const struct workload workloads[] = {
-    {"create", NULL, create, 1, 1, 1, 0, NULL},
-    {"commit", prepare_store, commit, 1, 1, 1, 0, NULL},
-    {"large values", prepare_store, large_values, 1, 1, 1, 0, NULL},
-    {"merge", prepare_branches, merge, 1, 1, 1, 0, NULL},
-    {"retrieve", prepare_folder, retrieve, 1, 1, 1, 0, NULL},
-    {"send", prepare_folder, send, 1, 1, 1, CALL_RENAME, "folder/versions/"},
-    {"fold", prepare_segments, fold, 1, 0, 1, CALL_RENAME, "store/segments/0000"},
-    {"delete folded", prepare_folded, delete_folded, 1, 0, 1, CALL_UNLINK, "store/segments/"},
-    {"restore", prepare_snapshot, restore, 1, 1, 1, CALL_RENAME, "store/cache/"},
-    {"open cached", prepare_cached, open_cached, 1, 1, 1, 0, NULL},
-    {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, CALL_RENAME, "folder/snapshots/manifest.json"},
-    {"build on others", prepare_store, build_on_others, 1, 1, 1, 0, NULL},
-    {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 0, NULL},
+    {"create", NULL, create,                           1, 1, 1, 1, 1, 0, 0, NULL},
+    {"commit", prepare_store, commit,                  1, 1, 1, 1, 1, 0, 0, NULL},
+    {"large values", prepare_store, large_values,      1, 1, 1, 1, 1, 1, 0, NULL},
+    {"merge", prepare_branches, merge,                 1, 1, 1, 1, 0, 0, 0, NULL},
+    {"retrieve", prepare_folder, retrieve,             1, 1, 1, 1, 0, 0, 0, NULL},
+    {"send", prepare_folder, send,                     1, 1, 1, 1, 0, 0, CALL_RENAME, "folder/versions/"},
+    {"fold", prepare_segments, fold,                   1, 0, 1, 1, 1, 0, CALL_RENAME, "store/segments/0000"},
+    {"delete folded", prepare_folded, delete_folded,   1, 0, 1, 0, 0, 0, CALL_UNLINK, "store/segments/"},
+    {"restore", prepare_snapshot, restore,             1, 1, 1, 1, 0, 0, CALL_RENAME, "store/cache/"},
+    {"open cached", prepare_cached, open_cached,       1, 1, 1, 1, 0, 0, 0, NULL},
+    {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/manifest.json"},
+    {"build on others", prepare_store, build_on_others, 1, 1, 1, 1, 1, 0, 0, NULL},
+    {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 0, 0, NULL},
 };
 const int workload_count = (int)(sizeof workloads / sizeof workloads[0]);

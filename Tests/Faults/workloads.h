@@ -11,8 +11,10 @@ struct workload {
     void (*run)(const struct work *work);
     /* Storages in which it makes sense. */
     int on_file, on_sqlite;
-    /* Its acknowledgements differ by durability, and a power cut tells something of it. */
-    int for_power_cuts;
+    /* Whether power cuts have something to say of it; whether it acknowledges versions of its own, so that a lie of the disk
+       must be noticed; whether another process goes on where it was killed, before the power is cut. */
+    int for_power_cuts, acknowledges, for_kills_and_cuts;
+    int has_large_values;
     /* In file storage: a call that there must be, lest the workload does something else than it says, and how its path
        begins; or 0 and NULL. */
     unsigned must_call;
