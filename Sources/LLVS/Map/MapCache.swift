@@ -76,6 +76,9 @@ final class MapCache: @unchecked Sendable {
         used.deallocate()
     }
 
+    /// Maps that are kept, for tests.
+    var count: Int { lock.withLock { kept.count } }
+
     // MARK: Reading
 
     /// A version's map for one who holds the store's lock for reading, for as long as that: `found` tells whether it is

@@ -75,7 +75,9 @@ final class BlockCache: @unchecked Sendable {
         missed = .allocate(capacity: misses + 1)
         missed.initialize(repeating: 0, count: misses + 1)
         let run = max(0, budget - slots * 8 - misses * 4)
-        stretchSize = max(BlockCache.blockSizeMax * 2, run / 64) & ~15
+        // A whole number of blocks, two of the largest at least: half of a stretch may be kept.
+        let whole = (max(16, blockSize) + 15) & ~15 + Header.size
+        stretchSize = max(2 * (BlockCache.blockSizeMax + Header.size), run / 64 / whole * whole) & ~15
         let stretches = run / stretchSize
         let pages = stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         memory = pages == MAP_FAILED ? nil : pages

@@ -23,11 +23,14 @@ extension Store {
     /// As `readBytes`, but by way of the blocks in memory.
     private func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment { return try readBytes(place, at: offset, into: buffer) }
-        try blocks.read(place, at: offset, into: buffer)
+        if try !blocks.read(place, at: offset, into: buffer) { follow(place.segment) }
     }
 
-    func reader(_ place: RecordPlace) -> RecordReader {
-        RecordReader(length: place.length) { [self] offset, buffer in try readBytes(place, at: offset, into: buffer) }
+    /// - Parameter anew: from the storage, whatever is in memory.
+    func reader(_ place: RecordPlace, anew: Bool = true) -> RecordReader {
+        RecordReader(length: place.length) { [self] offset, buffer in
+            if anew { try readBytes(place, at: offset, into: buffer) } else { try readBlocks(place, at: offset, into: buffer) }
+        }
     }
 
     func readHeader(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
@@ -94,9 +97,19 @@ extension Store {
         }
     }
 
+    typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
+
     /// What a record holds about one value id; nil when it does not name it. O(log changes) reads.
-    func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer) throws -> (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)? {
-        var reader = reader(place)
+    /// - Parameter anew: from the storage, whatever is in memory.
+    func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
+        guard !anew else { return try findChange(place, id, reader(place)) }
+        do { return try findChange(place, id, reader(place, anew: false)) } catch let error as StoreError where error.code == .damaged {
+            return try findChange(place, id, reader(place))
+        }
+    }
+
+    private func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, _ reader: RecordReader) throws -> FoundChange? {
+        var reader = reader
         let header = try readHeader(&reader, place)
         var low = 0, high = header.pageCount
         while low < high {
@@ -158,7 +171,7 @@ extension Store {
         _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
-            guard let found = try findChange(place, id), found.kind == .insert || found.kind == .update else {
+            guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
             }
             if let blob = found.body.blob { return try withBlob(blob, found.body.size, body) }

@@ -55,6 +55,8 @@ public final class Store: @unchecked Sendable {
     var checkpointVersions = 0
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
+    /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.
+    var followed: Set<UInt32> = []
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false

@@ -8,6 +8,7 @@ final class StoreBlocks: @unchecked Sendable {
     private let readers: ReadWriteLock
     /// Blocks have 2 to the power of this many bytes.
     private let shift: UInt64
+    private var blockSize: Int { 1 << Int(shift) }
     /// Whether blocks go across records.
     private let areOfSegments: Bool
     /// What is larger is read from the storage, once: it would push out much and gain little.
@@ -72,42 +73,55 @@ final class StoreBlocks: @unchecked Sendable {
 
     /// Fills the buffer with bytes of a record: from memory, or from the storage by whole blocks where they are worth it.
     /// The bytes are to be checked: when they do not match, see `forget`. The caller holds no lock.
-    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    /// - Returns: false when the segment is not what the storage reads by blocks any more.
+    @discardableResult
+    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard isOn, buffer.count <= StoreBlocks.largest, offset <= place.length, UInt64(buffer.count) <= place.length - offset else {
-            return try storage.read(place, at: offset, into: buffer)
+            try storage.read(place, at: offset, into: buffer)
+            return true
         }
-        if readers.withRead({ copy(place, from: offset, into: buffer) }) { return }
+        if readers.withRead({ copy(place, from: offset, into: buffer) }) { return true }
         var done = 0
         while done < buffer.count {
             let at = offset + UInt64(done)
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            guard let (key, start) = spot(place, at) else { return try storage.read(place, at: at, into: rest) }
-            let count = min(rest.count, 1 << Int(shift) - start)
-            let part = UnsafeMutableRawBufferPointer(rebasing: rest[..<count])
+            let wanted = spot(place, at).map { ($0.key, $0.offset, UnsafeMutableRawBufferPointer(rebasing: rest[..<min(rest.count, blockSize - $0.offset)])) }
+            guard let (key, start, part) = wanted else { try storage.read(place, at: at, into: rest); return true }
             if !readers.withRead({ copy(place, from: at, into: part) }) {
-                guard cache.shallTakeIn(key), try load(key, place, start, part) else { return try storage.read(place, at: at, into: rest) }
+                switch cache.shallTakeIn(key) ? try load(key, place, start, part) : .tooShort {
+                case .loaded: break
+                case .tooShort:
+                    try storage.read(place, at: at, into: rest)
+                    return true
+                case .gone:
+                    try storage.read(place, at: at, into: rest)
+                    return false
+                }
             }
-            done += count
+            done += part.count
         }
+        return true
     }
 
-    /// Reads a block and takes it in; copies what is wanted from `start` on. False when that is not there.
-    private func load(_ key: BlockKey, _ place: RecordPlace, _ start: Int, _ wanted: UnsafeMutableRawBufferPointer) throws -> Bool {
-        let size = 1 << Int(shift)
+    private enum Loading { case loaded, tooShort, gone }
+
+    /// Reads a block and takes it in; copies what is wanted from `start` on.
+    private func load(_ key: BlockKey, _ place: RecordPlace, _ start: Int, _ wanted: UnsafeMutableRawBufferPointer) throws -> Loading {
         let first = UInt64(key.part) << shift
-        let room = areOfSegments ? size : Int(min(UInt64(size), place.length - first))
+        let room = areOfSegments ? blockSize : Int(min(UInt64(blockSize), place.length - first))
         return try withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { block in
             let count: Int
             if areOfSegments {
                 count = try storage.readSegment(key.segment, at: key.position << shift, into: block)
+                guard count > 0 else { return .gone }
             } else {
                 try storage.read(place, at: first, into: block)
                 count = room
             }
-            guard count >= start + wanted.count else { return false }
+            guard count >= start + wanted.count else { return .tooShort }
             wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: block[start..<start + wanted.count]))
             cache.takeIn(key, UnsafeRawBufferPointer(rebasing: block[..<count]), room: room)
-            return true
+            return .loaded
         }
     }
 
@@ -117,7 +131,7 @@ final class StoreBlocks: @unchecked Sendable {
         var at = offset
         while at <= offset &+ UInt64(count), let (key, start) = spot(place, at) {
             cache.drop(key)
-            at = at &+ UInt64(1 << Int(shift) - start)
+            at = at &+ UInt64(blockSize - start)
         }
     }
 }
