@@ -56,6 +56,28 @@ static void stores() {
     EXPECT(code_of([&] { moved.heads(); }) == LLVS_ERROR_CLOSED);
 }
 
+static void compaction() {
+    const std::string path = "wrapper-compaction";
+    llvs_store_options options = llvs::Store::options();
+    options.compaction = LLVS_COMPACTION_ON_REQUEST;
+    for (int i = 0; i < 3; i++) {
+        llvs::Store store(path, options);
+        store.make_version("", {llvs::Change::insert("x", std::to_string(i))});
+        store.close();
+    }
+    std::FILE *marker = std::fopen((path + "/.stfolder").c_str(), "w");
+    EXPECT(marker);
+    std::fclose(marker);
+    llvs::CompactionReport refused = llvs::Store(path, options).compact();
+    EXPECT(refused.made == 0 && refused.sync_marker && refused.sync_marker->find("/.stfolder") != std::string::npos);
+    options.compaction = LLVS_COMPACTION_ALWAYS;
+    llvs::Store store(path, options);
+    llvs::CompactionReport report = store.compact();
+    EXPECT(report.made == 1 && report.folded == 3 && report.deleted == 0 && report.bytes_written > 0 && !report.sync_marker);
+    store.close();
+    EXPECT(code_of([&] { store.compact(); }) == LLVS_ERROR_CLOSED);
+}
+
 struct Thrown { int number; };
 
 static void merges() {
@@ -120,6 +142,7 @@ static void coordinators() {
 
 int main() {
     stores();
+    compaction();
     merges();
     exchanges();
     coordinators();

@@ -278,6 +278,13 @@ struct VersionOptions {
     std::map<std::string, std::string> metadata;
 };
 
+/// What a compaction did; see llvs_compaction_report.
+struct CompactionReport {
+    std::uint64_t folded = 0, made = 0, deleted = 0, bytes_written = 0, bytes_deleted = 0;
+    /// What shows that a folder-syncing program carries the store, for which nothing was done.
+    std::optional<std::string> sync_marker;
+};
+
 /// A store. Safe from all threads.
 class Store {
 public:
@@ -398,6 +405,16 @@ public:
     }
     Version revert(std::string_view version, std::string_view at) {
         return *one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
+    }
+    CompactionReport compact(const llvs_control *control = nullptr) {
+        llvs_compaction_report done = LLVS_COMPACTION_REPORT_INIT;
+        detail::run([&](llvs_error **error) { return llvs_store_compact(raw(), control, &done, error); });
+        CompactionReport report{done.folded, done.made, done.deleted, done.bytes_written, done.bytes_deleted, std::nullopt};
+        if (done.sync_marker.data) {
+            detail::Handle<llvs_buffer, llvs_buffer_dispose> marker(&done.sync_marker);
+            report.sync_marker.emplace(reinterpret_cast<const char *>(done.sync_marker.data), done.sync_marker.size);
+        }
+        return report;
     }
 
 private:

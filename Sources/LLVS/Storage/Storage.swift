@@ -80,6 +80,10 @@ public protocol Storage: AnyObject, Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]?
     func cachePut(_ name: String, _ data: [UInt8]) throws
     func cacheDelete(_ name: String) throws
+    /// As `cacheGet`, for large blobs that are read in many places: mapped where that is possible.
+    func cacheOpen(_ name: String) throws -> CacheBytes?
+    /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
+    func cacheWriter(_ name: String?) throws -> any CacheWriter
 
     /// Damaged places met by `scan` so far.
     var damages: [StorageDamage] { get }
@@ -100,6 +104,13 @@ extension Storage {
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
     public var blockShape: BlockShape { .none }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+        try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
+    }
+    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+        guard let name else { return MemoryCacheWriter() }
+        return MemoryCacheWriter { [self] in try cachePut(name, $0) }
+    }
 }
 
 /// How a storage's bytes are cut into the blocks that are kept in memory.

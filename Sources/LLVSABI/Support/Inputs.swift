@@ -57,10 +57,18 @@ func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString,
 /// A struct beyond this size is not one of ours, however zero its tail.
 private let structSizeLimit = 4096
 
-/// A struct that begins with its size, as the caller was compiled: nil for NULL.
-func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString) throws -> T? {
+/// A struct that begins with its size, as the caller was compiled: nil for NULL. What was appended since one of the
+/// `earlierSizes` is zero for a caller that does not know of it.
+func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T? {
     guard let start else { return nil }
     let size = Int(UnsafeRawPointer(start).loadUnaligned(as: UInt32.self))
+    if earlierSizes.contains(size) {
+        return withUnsafeTemporaryAllocation(byteCount: MemoryLayout<T>.size, alignment: MemoryLayout<T>.alignment) { whole in
+            whole.initializeMemory(as: UInt8.self, repeating: 0)
+            whole.copyMemory(from: UnsafeRawBufferPointer(start: start, count: min(size, whole.count)))
+            return whole.loadUnaligned(as: T.self)
+        }
+    }
     return try element(UnsafeRawPointer(start), size, T.self, name)
 }
 
@@ -83,9 +91,9 @@ func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type:
 }
 
 /// The `_init` functions: zero everywhere is the default everywhere.
-func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, _ name: StaticString) -> llvs_status {
+func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, earlierSizes: [Int] = []) -> llvs_status {
     guard let start else { return StoreError.Code.invalidArgument.rawValue }
-    guard size >= MemoryLayout<T>.size, size <= structSizeLimit else { return StoreError.Code.structSize.rawValue }
+    guard (size >= MemoryLayout<T>.size && size <= structSizeLimit) || earlierSizes.contains(size) else { return StoreError.Code.structSize.rawValue }
     let raw = UnsafeMutableRawBufferPointer(start: start, count: size)
     raw.initializeMemory(as: UInt8.self, repeating: 0)
     raw.storeBytes(of: UInt32(truncatingIfNeeded: size), as: UInt32.self)

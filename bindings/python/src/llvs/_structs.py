@@ -114,10 +114,11 @@ class llvs_store_options(ctypes.Structure):
         ("durability", c_uint32),
         ("read_only", c_uint32),
         ("must_exist", c_uint32),
-        ("reserved", c_uint32),
+        ("compaction", c_uint32),
         ("memory_budget", c_uint64),
         ("cache_directory", llvs_bytes),
         ("host_storage", c_void_p),
+        ("compaction_grace", c_double),
     ]
 
 
@@ -145,6 +146,19 @@ class llvs_damage(ctypes.Structure):
         ("offset", c_uint64),
         ("message", llvs_bytes),
         ("version", llvs_bytes),
+    ]
+
+
+class llvs_compaction_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("folded", c_uint64),
+        ("made", c_uint64),
+        ("deleted", c_uint64),
+        ("bytes_written", c_uint64),
+        ("bytes_deleted", c_uint64),
+        ("sync_marker", llvs_buffer),
     ]
 
 

@@ -69,6 +69,8 @@ class Coordinator(Handle):
         read_only: bool = False,
         create: bool = True,
         cache_directory: Optional[PathLike] = None,
+        compaction: str = "automatic",
+        compaction_grace: Optional[float] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
@@ -93,7 +95,7 @@ class Coordinator(Handle):
         entries = _metadata.Entries(metadata)
         url = encode(exchange) if isinstance(exchange, str) else b""
         pieces = Column([encode(name), url])
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:
