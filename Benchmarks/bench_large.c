@@ -3,9 +3,10 @@
  *
  *     bench_large [--quick] [--size <bytes>] [--storage file|sqlite] <folder>
  *
- * One GiB, or with --quick 96 MiB, is stored, fetched, sent to a folder, retrieved from there, put into a snapshot and
+ * One GiB, or with --quick 96 MiB, is stored, also in pieces, fetched, sent to a folder, retrieved from there, put into a snapshot and
  * restored from it, each step in a process of its own, with each storage. Fails when a step holds more than two copies
- * and 16 MiB above what a process takes that only opens the store. Works in <folder>/bench_large, which it removes
+ * (none, where the value comes in pieces and the storage is a file) and 16 MiB above what a process takes that only opens
+ * the store. Works in <folder>/bench_large, which it removes
  * before and after. Needs eight times the size on disk.
  */
 #define _DEFAULT_SOURCE
@@ -93,6 +94,55 @@ static void store_value(const place *place) {
     close_store(store);
 }
 
+typedef struct source {
+    uint64_t state;
+    size_t left;
+} source;
+
+static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **error) {
+    source *source = payload;
+    size_t at = 0;
+    (void)error;
+    while (at + 8 <= capacity && source->left >= 8) {
+        uint64_t word = draw(&source->state);
+        memcpy(buffer + at, &word, 8);
+        at += 8;
+        source->left -= 8;
+    }
+    while (at < capacity && source->left > 0 && source->left < 8) {
+        buffer[at++] = 7;
+        source->left--;
+    }
+    *size = at;
+    return LLVS_OK;
+}
+
+static void store_pieces(const place *place, int is_told) {
+    char path[4200];
+    llvs_store *store;
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_value_source value = LLVS_VALUE_SOURCE_INIT;
+    llvs_error *error;
+    source source;
+    snprintf(path, sizeof path, "%s-%s", place->first, is_told ? "told" : "untold");
+    store = open_store(place, path);
+    source.state = seed;
+    source.left = place->size;
+    value.id = llvs_str(id);
+    value.size = is_told ? place->size : 0;
+    value.read = next_piece;
+    value.payload = &source;
+    options.sources = &value;
+    options.source_count = 1;
+    options.source_size = sizeof value;
+    must(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error), error);
+    close_store(store);
+    remove_folder(path);
+    unlink(path);
+}
+static void store_told(const place *place) { store_pieces(place, 1); }
+static void store_untold(const place *place) { store_pieces(place, 0); }
+
 static void fetch_from(const place *place, const char *path) {
     llvs_store *store = open_store(place, path);
     llvs_version_list *head;
@@ -174,10 +224,12 @@ static int measure(const char *folder, const char *storage, size_t size) {
     static const struct {
         const char *name;
         void (*step)(const place *);
+        int has_no_copy; /* with file storage */
     } steps[] = {
-        { "store", store_value }, { "fetch", fetch_value }, { "send to a folder", send_value }, { "retrieve from it", retrieve_value },
-        { "fetch what was retrieved", fetch_retrieved }, { "write a snapshot", write_snapshot }, { "restore it", restore_snapshot },
-        { "fetch what was restored", fetch_restored },
+        { "store, in pieces, size told", store_told, 1 }, { "store, in pieces", store_untold, 1 },
+        { "store", store_value, 0 }, { "fetch", fetch_value, 0 }, { "send to a folder", send_value, 0 }, { "retrieve from it", retrieve_value, 0 },
+        { "fetch what was retrieved", fetch_retrieved, 0 }, { "write a snapshot", write_snapshot, 0 }, { "restore it", restore_snapshot, 0 },
+        { "fetch what was restored", fetch_restored, 0 },
     };
     int failures = 0;
     size_t i;
@@ -199,8 +251,9 @@ static int measure(const char *folder, const char *storage, size_t size) {
     for (i = 0; i < sizeof steps / sizeof *steps; i++) {
         cost cost = run(&place, steps[i].step);
         double above = cost.bytes > base ? cost.bytes - base : 0;
-        int is_good = above <= 2.0 * (double)size + slack;
-        printf("  %-26s %7.0f MiB  %5.2f copies  %6.2f s%s\n", steps[i].name, above / 1048576, above / (double)size, cost.seconds, is_good ? "" : "  MORE THAN TWO COPIES");
+        double copies = steps[i].has_no_copy && place.storage == LLVS_STORAGE_FILE ? 0 : 2;
+        int is_good = above <= copies * (double)size + slack;
+        printf("  %-28s %7.0f MiB  %5.2f copies  %6.2f s%s\n", steps[i].name, above / 1048576, above / (double)size, cost.seconds, is_good ? "" : "  TOO MUCH");
         failures += !is_good;
     }
     remove_folder(folder);
