@@ -54,9 +54,13 @@ const row rows[] = {
     { "ladder", "ms", "merge after 10,000 criss-crosses", "ms", -1, ABSOLUTE, 10, 0, { 0, 0 } },
     { "exchange", "memory_send_ms", "1,000 versions, in memory: send", "ms", -1, ABSOLUTE, 15, 0, { 0, 0 } },
     { "exchange", "memory_retrieve_ms", "  retrieve", "ms", -1, ABSOLUTE, 15, 0, { 0, 0 } },
+    { "exchange", "unsynced_send_ms", "1,000 versions, folder, no syncs: send", "ms", -1, ABSOLUTE, 300, 0, { 0, 0 } },
+    { "exchange", "unsynced_retrieve_ms", "  retrieve", "ms", -1, ABSOLUTE, 300, 0, { 0, 0 } },
     { "exchange", "folder_send_ms", "1,000 versions, folder, syncs: send", "ms", -1, ABSOLUTE, 1000, 0, { 0, 0 } },
     { "exchange", "folder_retrieve_ms", "  retrieve", "ms", -1, ABSOLUTE, 1000, 0, { 0, 0 } },
     { "exchange", "folder_idle_ms", "  retrieve again, nothing new", "ms", -1, NO_GOAL },
+    { "exchange-idle", "first_ms", "nothing new, 100,000 versions: first", "ms", -1, ABSOLUTE, 250, 0, { 0, 0 } },
+    { "exchange-idle", "again_ms", "  again", "ms", -1, ABSOLUTE, 20, 0, { 0, 0 } },
     { "startup", "ms", "dlopen to the end of a first call", "ms", -1, ABSOLUTE, 5, 0, { 0, 0 } },
 };
 const size_t row_count = sizeof rows / sizeof *rows;

@@ -31,6 +31,7 @@ const workload workloads[] = {
     { "merge-base", UPDATED, WRITES | UUIDS_ONLY, 0, run_merge_base },
     { "ladder", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_ladder },
     { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 100000, run_exchange },
+    { "exchange-idle", LONG, WRITES | OURS_ONLY | UUIDS_ONLY, 1000, run_exchange_idle },
     { "startup", EMPTY, OURS_ONLY | UUIDS_ONLY, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;

@@ -90,6 +90,7 @@ void run_differences(const setting *setting);
 void run_merge_base(const setting *setting);
 void run_ladder(const setting *setting);
 void run_exchange(const setting *setting);
+void run_exchange_idle(const setting *setting);
 void run_startup(const setting *setting);
 
 #endif

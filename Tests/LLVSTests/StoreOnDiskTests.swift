@@ -282,7 +282,7 @@ private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let states = try Self.fill(directory)
             let store = try StoreOnDiskTests.open(0, directory)
             let mark = try #require(store.storage.scanMark())
-            let index = try #require(HistoryIndex.encode(store.dag, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+            let index = try #require(HistoryIndex.encode(store.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
             try store.storage.cachePut("history", index)
             try store.close()
             try Self.check(directory, states, fromCache: false)

@@ -18,7 +18,7 @@ extension Store {
         }
         let x = try map(first), y = try map(second)
         // Replicas that settled one question differently are settled without asking again.
-        let sameState = (x?.count ?? 0) == (y?.count ?? 0) && (x?.digest ?? MapDigest()) == (y?.digest ?? MapDigest())
+        let sameState = MapNode.haveSameContents(x, y)
         if sameState || (!bases.isEmpty && lock.withRead({ dag.holdMergesOnly(a, b) })) {
             return .version(mergeVersion(first, second, Metadata(), []), first: first, second: second, changes: [])
         }

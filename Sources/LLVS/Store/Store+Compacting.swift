@@ -8,7 +8,7 @@ extension Store {
     /// Readers and other processes go on meanwhile. An error, a cancellation or a crash loses nothing; call it again.
     /// - Returns: what was done. With `syncMarker`, nothing was, because a folder-syncing program carries the store:
     ///   open it with `Compaction.always` to do it all the same.
-    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`.
+    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`; `.busy` from within the progress callback of a compaction.
     /// - Complexity: reads and writes what is in small files.
     @discardableResult
     public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {

@@ -16,7 +16,7 @@ extension Store {
                 at = row.first
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
-                if let checkpoint, checkpoint.ordinal == at { return at }
+                if let checkpoint, checkpoint.isOf(at) { return at }
             }
         }
         // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
@@ -26,6 +26,14 @@ extension Store {
         var i = chain.count - 1
         let stretch = max(MapCache.anchorSpacing, chain.count / 32)
         while i >= 0 {
+            let next = chain[i]
+            if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
+                let root = try flatten(next.ordinal, next.place, on: slot.root, changes: next.changes)
+                maps.store(next.ordinal, root, changes: max(next.changes, MapCache.anchorSpacing), replayBehind: 0)
+                slot = MapCache.Slot(root: root, replay: 0)
+                i -= 1
+                continue
+            }
             var arena = KeyArena()
             var used = 0
             let single = chain[i].changes >= stretch
@@ -47,20 +55,25 @@ extension Store {
     /// The effect of one version's record on the map of its first predecessor.
     private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
         if lock.withRead({ loadedDeltas.appendChanges(of: ordinal, to: &arena) }) { return }
+        try forEachMapChange(of: ordinal, place) { arena.append($0, $1) }
+    }
+
+    /// Calls with what each change of a version's record sets in its map, in order of the keys; nil removes.
+    func forEachMapChange(of ordinal: UInt32, _ place: RecordPlace, _ body: (UnsafeRawBufferPointer, MapEntry?) throws -> Void) throws {
         let checksum = lock.withRead { dag.rows[Int(ordinal)].checksum }
         try forEachChange(place) { entry, header in
             guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
             switch entry.kind {
             case .insert, .update:
-                arena.append(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))
+                try body(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))
             case .remove, .preserveRemoval:
-                arena.append(entry.id, nil)
+                try body(entry.id, nil)
             case .preserve:
                 let stored = header.dependencies[entry.dependency]
                 guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
                     throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
                 }
-                arena.append(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
+                try body(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
             }
         }
     }

@@ -46,11 +46,12 @@ public final class Store: @unchecked Sendable {
     var dag = History()
     var pending = PendingVersions()
     var loadedDeltas = LoadedDeltas()
-    /// The map that the caches hold, until it is asked for.
-    var checkpoint: (ordinal: UInt32, bytes: [UInt8])?
+    /// The map that the caches hold. Guarded by `lock`.
+    var checkpoint: MapCheckpoint?
+    /// The one that the history index on disk names.
+    var namedCheckpoint: MapCheckpoint?
     /// How many versions the caches know.
     var cachedVersions = 0
-    var checkpointVersions = 0
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
     private var isClosed = false
