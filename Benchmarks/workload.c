@@ -31,7 +31,7 @@ const workload workloads[] = {
     { "merge-base", UPDATED, WRITES | UUIDS_ONLY, 0, run_merge_base },
     { "ladder", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_ladder },
     { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 100000, run_exchange },
-    { "exchange-idle", LONG, WRITES | OURS_ONLY | UUIDS_ONLY, 1000, run_exchange_idle },
+    { "exchange-idle", EXCHANGED, OURS_ONLY | UUIDS_ONLY, 1000, run_exchange_idle },
     { "startup", EMPTY, OURS_ONLY | UUIDS_ONLY, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;
@@ -195,7 +195,7 @@ static version save_in_openings(const setting *setting, const char *ids, version
 }
 
 void make_fixture(const setting *setting, fixture which) {
-    size_t updates = which == LONG ? 100000 : which == UPDATED || which == OPENED ? 10000 : 0;
+    size_t updates = which == LONG || which == EXCHANGED ? 100000 : which == UPDATED || which == OPENED ? 10000 : 0;
     char *ids = data_ids(setting->count, setting->prefix);
     notes notes;
     void *database;
@@ -206,6 +206,7 @@ void make_fixture(const setting *setting, fixture which) {
     if (which != OPENED) notes.head = save_updates(setting, database, ids, notes.first, 1, updates);
     setting->side->close(database);
     if (which == OPENED) notes.head = save_in_openings(setting, ids, notes.head, updates);
+    if (which == EXCHANGED) fill_exchange_folder(setting);
     write_notes(setting, notes);
 }
 
