@@ -55,6 +55,13 @@ public protocol Storage: AnyObject, Sendable {
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
+    /// In which pieces the store keeps what it has read in memory, so as not to ask for it again.
+    var blockShape: BlockShape { get }
+    /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and answers how
+    /// many bytes were there; 0 when the segment cannot be read this way any more and its records must be asked for one
+    /// by one. What is read is to be checked by whoever asks.
+    func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+
     /// Values larger than this many bytes are kept as blobs, outside the record; nil when the storage
     /// keeps all within records.
     var blobThreshold: Int? { get }
@@ -95,6 +102,8 @@ extension Storage {
     public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
+    public var blockShape: BlockShape { .none }
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
     }
@@ -102,6 +111,16 @@ extension Storage {
         guard let name else { return MemoryCacheWriter() }
         return MemoryCacheWriter { [self] in try cachePut(name, $0) }
     }
+}
+
+/// How a storage's bytes are cut into the blocks that are kept in memory.
+public enum BlockShape: Sendable {
+    /// They are not: reading them costs no more than looking for them.
+    case none
+    /// Segments are runs of bytes in which records lie at their `offset`: blocks of this many bytes, a power of two.
+    case segments(Int)
+    /// Records are apart from each other: blocks of this many bytes of each, a power of two; at most 64 KiB.
+    case records(Int)
 }
 
 /// Sixteen random bytes that name a value kept outside its record.

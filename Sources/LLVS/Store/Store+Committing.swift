@@ -179,7 +179,7 @@ extension Store {
             }
             try makeDurable([draft])
             if let map { maps.store(ordinal, map.root, changes: draft.changes.count, replayBehind: map.replay) }
-            lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
+            if !lock.withWrite({ publish(ordinal, draft.version.id, place, checksum) }) { maps.drop(ordinal) }
         } catch {
             lock.withWrite { dag.drop(ordinal) }
             maps.drop(ordinal)
@@ -197,9 +197,12 @@ extension Store {
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
     }
 
-    /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
-    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+    /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the
+    /// lock for writing.
+    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) -> Bool {
+        guard dag.ordinal(of: id) == nil else { dag.drop(ordinal); return false }
+        dag.publish(ordinal, place: place, checksum: checksum)
+        return true
     }
 
     /// Waits for the disk, when the durability asks for it.
