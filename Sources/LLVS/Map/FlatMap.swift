@@ -131,7 +131,10 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    func node(_ offset: UInt32) -> Node { Node(at: nodes + Int(offset) * 4) }
+    func node(_ offset: UInt32) -> Node {
+        MapWork.read()
+        return Node(at: nodes + Int(offset) * 4)
+    }
 
     /// The number of the key's entry beneath a node; nil when it is not there.
     func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
