@@ -10,6 +10,13 @@
    Source: RFC 3720, appendix B.4; the SSE 4.2 instruction where the processor has it. */
 uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size);
 
+/* The checksum of bytes whose first part has checksum `a` and whose second, of `size` bytes, has `b`.
+   Source: Mark Adler, zlib's crc32_combine: multiplication by x^(8 size) modulo the polynomial. */
+uint32_t llvs_shim_crc32c_combine(uint32_t a, uint32_t b, uint64_t size);
+
+/* Asks for the memory at an address, without waiting for it. */
+static inline void llvs_shim_prefetch(const void *at) { __builtin_prefetch(at); }
+
 /* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, copied freely. */
 typedef struct { uint64_t opaque[16]; } llvs_shim_sha256;
 void llvs_shim_sha256_init(llvs_shim_sha256 *context);
@@ -19,6 +26,11 @@ void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
    the result would not fit or memory is short. Keeps one deflate state per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
+/* The same in pieces, which are the same bytes: begins (1, or 0 when memory is short), then fills `out` and returns
+   how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
+   nothing else meanwhile. */
+int llvs_shim_deflate_begin(const void *data, size_t size);
+size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
 /* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
 
@@ -47,6 +59,10 @@ int llvs_shim_random(void *out, size_t size);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* Makes durable the file system that holds `fd`. 0, or an errno; ENOSYS where there is no such call. */
+/* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
+   errno; ENOSYS where there is no call that does both. */
 int llvs_shim_syncfs(int fd);
+/* Whether the path is on a file system of this machine whose directories' times tell each change of their names at
+   once, and which nobody else writes; 0 when that is not known. */
+int llvs_shim_is_local(const char *path);
 #endif

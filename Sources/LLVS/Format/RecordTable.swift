@@ -40,9 +40,14 @@ enum RecordTable {
     }
 
     static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer) -> UInt32 {
+        version.withASCII { bodyChecksum(sizeField: sizeField, id: id, versionText: $0, stored: stored) }
+    }
+
+    @inline(__always)
+    static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) -> UInt32 {
         var crc = withUnsafeBytes(of: sizeField.littleEndian) { Bytes.crc32c($0) }
         crc = Bytes.crc32c(id, from: crc)
-        crc = version.withASCII { Bytes.crc32c($0, from: crc) }
+        crc = Bytes.crc32c(versionText, from: crc)
         return Bytes.crc32c(stored, from: crc)
     }
 
