@@ -134,6 +134,9 @@ final class BlockCache: @unchecked Sendable {
 
     // MARK: Taking in
 
+    /// Whether nothing has to go for what is taken in.
+    var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
+
     /// Whether a block that was missed shall be taken in. Remembers that it was missed.
     func shallTakeIn(_ key: BlockKey) -> Bool {
         guard memory != nil else { return false }

@@ -1,3 +1,4 @@
+
 /// Parts of records by way of the blocks in memory.
 ///
 /// Safe from all threads. What a storage keeps in one place in memory already has no blocks (`BlockShape.none`).
@@ -122,6 +123,33 @@ final class StoreBlocks: @unchecked Sendable {
             wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: block[start..<start + wanted.count]))
             cache.takeIn(key, UnsafeRawBufferPointer(rebasing: block[..<count]), room: room)
             return .loaded
+        }
+    }
+
+    /// Whether bytes of a segment can be read across its records.
+    var readsSegments: Bool { areOfSegments }
+
+    /// Calls with bytes of a segment, and where in it they begin: at least those from `first` to `end`, as far as they are
+    /// there. Whole blocks, which are taken in, as long as there is room that nothing else was put into: what is read like
+    /// this is read in passing, and pushes nothing out. The bytes are to be checked. The caller holds no lock.
+    /// - Returns: false, and nothing was called, when the segment is not what the storage reads this way any more.
+    func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws -> Bool {
+        guard segment != ProvisionalRecords.segment, first < end else { return false }
+        let takesIn = isOn && cache.hasRoom, mask: UInt64 = 1 << shift &- 1
+        let start = takesIn ? first & ~mask : first
+        guard let size = Int(exactly: (takesIn ? (end &+ mask) & ~mask : end) &- start) else { return false }
+        return try withScratch(size) { buffer in
+            let count = try storage.readSegment(segment, at: start, into: buffer)
+            guard count > 0 else { return false }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            if takesIn {
+                for at in stride(from: 0, to: count, by: blockSize) {
+                    let block = UnsafeRawBufferPointer(rebasing: bytes[at..<min(at + blockSize, count)])
+                    cache.takeIn(BlockKey(segment: segment, part: 0, position: (start + UInt64(at)) >> shift), block, room: blockSize)
+                }
+            }
+            try body(bytes, start)
+            return true
         }
     }
 
