@@ -132,7 +132,17 @@ struct BatchFilling {
     @inline(__always)
     private func takeFromMemory(_ one: Wanted) -> Bool {
         guard one.entry.bodyOffset != 0, let body = store.blocks.bytes(one.place, from: one.entry.bodyOffset) else { return false }
-        return accept(body, one)
+        return accept(body, one) || (body.count < one.bodySize && takeFromBlocks(one))
+    }
+
+    /// Of a body that lies across blocks.
+    @inline(never)
+    private func takeFromBlocks(_ one: Wanted) -> Bool {
+        let size = min(UInt64(one.bodySize), one.place.length &- one.entry.bodyOffset)
+        guard one.entry.bodyOffset < one.place.length, size <= UInt64(StoreBlocks.largest) else { return false }
+        return (try? withScratch(Int(size)) { buffer in
+            store.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer) && accept(UnsafeRawBufferPointer(buffer), one)
+        }) ?? false
     }
 
     /// Puts a value's bytes where they belong, if those that the buffer begins with are what their checksum says.

@@ -53,7 +53,7 @@ final class StoreBlocks: @unchecked Sendable {
     /// holds the store's lock for reading, for as long as that. They may reach beyond the record.
     @inline(__always)
     func bytes(_ place: RecordPlace, from offset: UInt64) -> UnsafeRawBufferPointer? {
-        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key), start < block.count else { return nil }
+        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key, from: start), start < block.count else { return nil }
         return UnsafeRawBufferPointer(rebasing: block[start...])
     }
 
@@ -102,6 +102,17 @@ final class StoreBlocks: @unchecked Sendable {
             done += part.count
         }
         return true
+    }
+
+    /// As `read`, for bytes within one block of a segment that were just found not to be in memory. True when the buffer was
+    /// filled.
+    func readMissed(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
+        guard readsSegments, let (key, start) = spot(place, offset), start + buffer.count <= blockSize else { return false }
+        if isOn, cache.shallTakeIn(key) {
+            if case .loaded = try load(key, place, start, buffer) { return true }
+            return false
+        }
+        return try storage.readSegment(place.segment, at: place.offset + offset, into: buffer) == buffer.count
     }
 
     private enum Loading { case loaded, tooShort, gone }
