@@ -24,7 +24,20 @@ final class History {
         var checksum: UInt32
         var changeCount: UInt32
         var state: State
-        var isText: Bool
+        var traits: Traits
+        var isText: Bool { traits.contains(.isText) }
+    }
+    /// What is known of a version beyond its record.
+    struct Traits: OptionSet {
+        let rawValue: UInt8
+        static let isText = Traits(rawValue: 1)
+        /// Its changes were checked against its first predecessor's state: each changes something, an insert what was
+        /// not there, an update or removal what was. Of records that come from elsewhere nobody knows.
+        static let labelsAreTrue = Traits(rawValue: 2)
+        /// It names bytes that other versions stored.
+        static let preserves = Traits(rawValue: 4)
+        /// Later, in canonical order, than each of its ancestors, and so is each of them.
+        static let isLaterThanAncestors = Traits(rawValue: 8)
     }
     enum State: UInt8 {
         /// Being stored: nobody finds it by its id.
@@ -100,7 +113,7 @@ final class History {
     /// Adds a version, hidden. Its predecessors are in already.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
-        place: RecordPlace, checksum: UInt32, changeCount: Int
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> UInt32 {
         var generation: UInt32 = 0
         if first != History.none { generation = rows[Int(first)].generation &+ 1 }
@@ -110,8 +123,10 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, isText: id.text != nil))
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: id.text == nil ? traits : traits.union(.isText)))
         if id.text != nil { texts[ordinal] = id }
+        let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
+        if isLatest { rows[Int(ordinal)].traits.insert(.isLaterThanAncestors) }
         table.insert(ordinal, hash: OrdinalTable.hash(id.folded)) { OrdinalTable.hash(self.id($0).folded) }
         return ordinal
     }

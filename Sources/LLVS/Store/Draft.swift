@@ -5,6 +5,14 @@ struct Draft {
     var second: UInt32
     /// Sorted by id bytes, each id once.
     var changes: [RecordChange]
+    /// Whether the changes were checked against the state at `first`.
+    var labelsAreTrue = false
+
+    var traits: History.Traits {
+        var traits: History.Traits = labelsAreTrue ? .labelsAreTrue : []
+        if changes.contains(where: { $0.kind == .preserve }) { traits.insert(.preserves) }
+        return traits
+    }
 
     /// How a draft's changes look as map changes of the version with this ordinal.
     func mapChanges(_ ordinal: UInt32, bodies: [RecordEncoder.Body], ordinalOf: (VersionID) -> UInt32?) -> [MapChange] {

@@ -157,12 +157,14 @@ extension Store {
         var records: [UInt8] = []
         var ends: [Int] = []
         var checksums: [UInt32] = []
+        var bodies: [[RecordEncoder.Body]] = []
         try encoders.with { encoder in
             for (_, draft) in drafts {
                 try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
                 encoder.withPieces(draft.changes) { for piece in $0.pieces { records.append(contentsOf: piece) } }
                 ends.append(records.count)
                 checksums.append(encoder.checksum)
+                bodies.append(draft.changes.count <= ChangeLists.longestList ? encoder.bodies : [])
             }
         }
         let places = try records.withUnsafeBytes { bytes in
@@ -179,9 +181,9 @@ extension Store {
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft))
         for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
+        // A scan may have met the same version meanwhile, made by another process: then theirs stands.
+        var replaced: [UInt32: UInt32] = [:]
         lock.withWrite {
-            // A scan may have met the same version meanwhile, made by another process: then theirs stands.
-            var replaced: [UInt32: UInt32] = [:]
             for (i, item) in drafts.enumerated() {
                 if let theirs = dag.ordinal(of: item.draft.version.id) {
                     replaced[item.ordinal] = theirs
@@ -191,6 +193,9 @@ extension Store {
                     dag.publish(item.ordinal, place: places[i], checksum: checksums[i])
                 }
             }
+        }
+        for (item, bodies) in zip(drafts, bodies) where replaced[item.ordinal] == nil && bodies.count == item.draft.changes.count {
+            keepChanges(item.ordinal, item.draft, item.draft.mapChanges(item.ordinal, bodies: bodies) { id in lock.withRead { dag.ordinal(of: id) } })
         }
     }
 

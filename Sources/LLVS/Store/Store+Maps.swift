@@ -6,13 +6,13 @@ extension Store {
     func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
         if let slot = maps.slot(ordinal) ?? takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
-        var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
+        var chain: [(ordinal: UInt32, changes: Int)] = []
         var base = MapCache.Slot(root: nil, replay: 0)
         let checkpointed = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
                 let row = dag.rows[Int(at)]
-                chain.append((at, row.place, Int(row.changeCount)))
+                chain.append((at, Int(row.changeCount)))
                 at = row.first
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
@@ -31,7 +31,7 @@ extension Store {
             let single = chain[i].changes >= stretch
             var last = i
             while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
-                try appendChanges(of: chain[i].ordinal, chain[i].place, to: &arena)
+                try forEachRecordedChange(chain[i].ordinal) { arena.append($0.key, $0.entry) }
                 used += max(1, chain[i].changes)
                 last = i
                 i -= 1
@@ -40,28 +40,6 @@ extension Store {
             maps.store(chain[last].ordinal, root, changes: used, replayBehind: slot.replay)
             slot = MapCache.Slot(root: root, replay: slot.replay + used)
         }
-        if chain.count > 64, lock.withRead({ !loadedDeltas.isEmpty }) { lock.withWrite { loadedDeltas.removeAll() } }
         return slot
-    }
-
-    /// The effect of one version's record on the map of its first predecessor.
-    private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
-        if lock.withRead({ loadedDeltas.appendChanges(of: ordinal, to: &arena) }) { return }
-        let checksum = lock.withRead { dag.rows[Int(ordinal)].checksum }
-        try forEachChange(place) { entry, header in
-            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
-            switch entry.kind {
-            case .insert, .update:
-                arena.append(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))
-            case .remove, .preserveRemoval:
-                arena.append(entry.id, nil)
-            case .preserve:
-                let stored = header.dependencies[entry.dependency]
-                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
-                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
-                }
-                arena.append(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
-            }
-        }
     }
 }

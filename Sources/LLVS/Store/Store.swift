@@ -41,11 +41,11 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending`, `loadedDeltas`, `damages` and `isClosed`.
+    /// Guards `dag`, `pending`, `damages` and `isClosed`.
     let lock = ReadWriteLock()
     var dag = History()
     var pending = PendingVersions()
-    var loadedDeltas = LoadedDeltas()
+    let changeLists: ChangeLists
     /// The map that the caches hold, until it is asked for.
     var checkpoint: (ordinal: UInt32, bytes: [UInt8])?
     /// How many versions the caches know.
@@ -87,6 +87,7 @@ public final class Store: @unchecked Sendable {
         self.storage = storage
         durability = options.durability
         maps = MapCache(budget: options.memoryBudget)
+        changeLists = ChangeLists(capacity: min(8 << 20, options.memoryBudget / 8))
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error
