@@ -66,7 +66,7 @@
  * Where an argument is optional, LLVS_NONE (empty) means "not given".
  *
  * Structs. Options begin with `struct_size`, which is sizeof the struct as the caller was compiled; fields
- * are only ever appended. They have an `_INIT` macro and an `_init` function; both make all other fields
+ * are only ever appended, and the sizes that earlier headers had stay valid. They have an `_INIT` macro and an `_init` function; both make all other fields
  * zero, and zero always means the default. Arrays of input structs travel with their element size.
  * Elements of lists that the library makes begin with a `struct_size` that is also the distance to
  * the next: `_at(list, 0)` is the array, and `_at` steps through it. llvs_bytes, llvs_buffer, llvs_version_id,
@@ -562,6 +562,20 @@ enum {
     LLVS_DURABILITY_NORMAL = 1
 };
 
+/**
+ * When a file store puts together what many handles wrote in many small files, so that opening costs by what is in the store and not
+ * by how often it was opened. Readers and other processes go on meanwhile. Since 0.1.
+ */
+typedef uint32_t llvs_compaction;
+enum {
+    /** The default: by itself when it pays (at close, seldom at open), and on request; neither in a folder that a syncing program carries. */
+    LLVS_COMPACTION_AUTOMATIC = 0,
+    /** By llvs_store_compact only, and not in a folder that a syncing program carries. */
+    LLVS_COMPACTION_ON_REQUEST = 1,
+    /** By itself when it pays, and on request, wherever the store is. */
+    LLVS_COMPACTION_ALWAYS = 2
+};
+
 /** How to open a store. Since 0.1. */
 typedef struct llvs_store_options {
     uint32_t struct_size;
@@ -571,15 +585,21 @@ typedef struct llvs_store_options {
     uint32_t read_only;
     /** 1: a store that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
     uint32_t must_exist;
-    uint32_t reserved;
+    /** For file storage. */
+    llvs_compaction compaction;
     /** Bytes of caches in memory; 0: 64 MiB. */
     uint64_t memory_budget;
     /** For file storage, a directory for caches outside the store (outside a synced folder, say); empty: inside. UTF-8, without NUL. */
     llvs_bytes cache_directory;
     /** With LLVS_STORAGE_HOST: the storage, which the store keeps alive; else NULL. */
     llvs_storage *host_storage;
+    /**
+     * For file storage, the seconds for which files that were put together are kept, so that whoever is copying the store misses
+     * nothing; 0: 900. Finite, not negative.
+     */
+    double compaction_grace;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_STORE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_store_options_init(LLVS_BORROWED llvs_store_options *options, size_t struct_size);
 
@@ -674,6 +694,43 @@ LLVS_API size_t llvs_verify_report_damage_count(LLVS_BORROWED const llvs_verify_
 LLVS_API const llvs_damage *llvs_verify_report_damage_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_verify_report_free(LLVS_OWNED llvs_verify_report *report);
+
+/** What a compaction did. Set struct_size before the call; no more than that is written. Since 0.1. */
+typedef struct llvs_compaction_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Files whose records were put into others. They are still there, for the time of grace. */
+    uint64_t folded;
+    /** Files that were made of them. */
+    uint64_t made;
+    /** Files that had been folded long enough ago, and are gone now. */
+    uint64_t deleted;
+    /** Of the files made. */
+    uint64_t bytes_written;
+    /** Of the files deleted. */
+    uint64_t bytes_deleted;
+    /**
+     * The file that shows that a folder-syncing program carries the store, for which nothing was done: a path; its data is NULL when
+     * there is none. Owned by the caller: llvs_buffer_dispose(&report.sync_marker).
+     */
+    llvs_buffer sync_marker;
+} llvs_compaction_report;
+#define LLVS_COMPACTION_REPORT_INIT { (uint32_t)sizeof(llvs_compaction_report), 0, 0, 0, 0, 0, 0, { 0, 0 } }
+/** Makes the first `struct_size` bytes what LLVS_COMPACTION_REPORT_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
+LLVS_API llvs_status llvs_compaction_report_init(LLVS_BORROWED llvs_compaction_report *report, size_t struct_size);
+/**
+ * Puts small files of the store together into large ones, and deletes those that were put together longer ago than
+ * `compaction_grace`. Happens by itself as well, as `compaction` of the options says; storages other than the file storage have
+ * nothing to do. Readers and other processes go on meanwhile; when one of those compacts right now, nothing is done. A failure, a
+ * cancellation or a crash loses nothing: call it again.
+ * @param control  progress (stage LLVS_STAGE_WRITING, in bytes written) and cancellation; may be NULL
+ * @param report   what was done; may be NULL
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), LLVS_ERROR_BUSY (from within the progress callback of a
+ * compaction), storage errors. Cost: reads and writes what is in small files.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+                                        LLVS_OWNED llvs_compaction_report *report, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Making versions
@@ -1076,7 +1133,9 @@ typedef struct llvs_transport llvs_transport;
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
-    uint32_t reserved;
+    /** Of what a file: exchange writes. LLVS_DURABILITY_FULL: on disk before anybody sees it. LLVS_DURABILITY_NORMAL: faster; a power
+        cut may leave files without their bytes, which others report as problems and which whoever has the version writes anew. */
+    llvs_durability durability;
     /** What llvs_exchange_restoration_state gave in an earlier process; empty: none. */
     llvs_bytes restoration_state;
 } llvs_exchange_options;
@@ -1250,8 +1309,11 @@ typedef struct llvs_coordinator_options {
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Of exchanges that are attached by URL; see llvs_exchange_options. */
+    llvs_durability exchange_durability;
+    uint32_t reserved;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_COORDINATOR_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinator_options *options, size_t struct_size);
 
@@ -1507,9 +1569,10 @@ LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 104);
 LLVS_LAYOUT(llvs_value_info, 56);
 LLVS_LAYOUT(llvs_change_info, 64);
-LLVS_LAYOUT(llvs_store_options, 56);
+LLVS_LAYOUT(llvs_store_options, 64);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 64);
+LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_version_options, 56);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
@@ -1517,7 +1580,7 @@ LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_snapshot_info, 80);
-LLVS_LAYOUT(llvs_coordinator_options, 72);
+LLVS_LAYOUT(llvs_coordinator_options, 80);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 80);

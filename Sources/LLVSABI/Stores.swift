@@ -5,7 +5,9 @@ import LLVS
 
 final class StoreHandle: Handle, @unchecked Sendable {
     let store: Store
-    init(_ store: Store) { self.store = store }
+    /// The same, for calls that need not keep it alive.
+    let reference: Unmanaged<Store>
+    init(_ store: Store) { self.store = store; reference = .passUnretained(store) }
     override func checkReentry() throws { try store.checkReentry() }
 }
 
@@ -21,21 +23,33 @@ extension Store {
     func requireOpen() throws { _ = try contains(EmptyRoot.id) }
 }
 
+func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durability {
+    switch Int(input) {
+    case LLVS_DURABILITY_FULL: .full
+    case LLVS_DURABILITY_NORMAL: .normal
+    default: throw InputError.constant(name, input)
+    }
+}
+
+/// Before `compaction_grace` was appended.
+let earlierSizesOfStoreOptions = [56]
+
 /// The options as the engine takes them, and the host's storage they claim.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
     var options = Store.Options()
-    guard let input = try optionalStruct(input, "llvs_store_options") else { return options }
-    guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
+    guard let input = try optionalStruct(input, "llvs_store_options", earlierSizes: earlierSizesOfStoreOptions) else { return options }
     options.readOnly = try flag(input.read_only, "read_only")
     options.create = try !flag(input.must_exist, "must_exist") && !options.readOnly
-    switch Int(input.durability) {
-    case LLVS_DURABILITY_FULL: options.durability = .full
-    case LLVS_DURABILITY_NORMAL: options.durability = .normal
-    default: throw InputError.constant("durability", input.durability)
-    }
+    options.durability = try durability(input.durability, "durability")
     if input.memory_budget > 0 { options.memoryBudget = Int(clamping: input.memory_budget) }
     let cache = try path(input.cache_directory, "cache_directory", mayBeEmpty: true)
     if !cache.isEmpty { options.cacheDirectory = cache }
+    guard let compaction = Compaction(rawValue: input.compaction) else { throw InputError.constant("compaction", input.compaction) }
+    options.compaction = compaction
+    guard input.compaction_grace >= 0, input.compaction_grace.isFinite else {
+        throw StoreError(.invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
+    }
+    if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
     guard input.host_storage == nil || Int(input.storage) == LLVS_STORAGE_HOST else {
         throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST.")
     }
@@ -140,3 +154,25 @@ public func llvs_verify_report_damage_at(_ report: OpaquePointer!, _ index: Int)
 
 @_cdecl("llvs_verify_report_free") @implementation
 public func llvs_verify_report_free(_ report: OpaquePointer!) { free(report, VerifyReportHandle.self, leadsToStore: false) }
+
+// MARK: Compacting
+
+@_cdecl("llvs_store_compact") @implementation
+public func llvs_store_compact(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: UnsafeMutablePointer<llvs_compaction_report>!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        let size = try optionalStruct(UnsafePointer(report), "llvs_compaction_report")?.struct_size
+        if let size { write(CompactionReport(), noBuffer, to: report, size) }
+        let store = try handle(store, StoreHandle.self, "store").store
+        let done = try store.compact(LLVSABI.control(control))
+        guard let size else { return }
+        var marker = done.syncMarker ?? ""
+        let path = try done.syncMarker == nil ? noBuffer : marker.withUTF8 { try ownedBuffer(UnsafeRawBufferPointer($0)) }
+        write(done, path, to: report, size)
+    }
+}
+
+private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>, _ size: UInt32) {
+    report.pointee = llvs_compaction_report(
+        struct_size: size, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
+        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker)
+}

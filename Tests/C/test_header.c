@@ -18,6 +18,7 @@ static void initialisers_agree(void **state) {
     CHECK_INIT(llvs_control, LLVS_CONTROL_INIT, llvs_control_init);
     CHECK_INIT(llvs_store_options, LLVS_STORE_OPTIONS_INIT, llvs_store_options_init);
     CHECK_INIT(llvs_statistics, LLVS_STATISTICS_INIT, llvs_statistics_init);
+    CHECK_INIT(llvs_compaction_report, LLVS_COMPACTION_REPORT_INIT, llvs_compaction_report_init);
     CHECK_INIT(llvs_version_options, LLVS_VERSION_OPTIONS_INIT, llvs_version_options_init);
     CHECK_INIT(llvs_range, LLVS_RANGE_INIT, llvs_range_init);
     CHECK_INIT(llvs_merge_options, LLVS_MERGE_OPTIONS_INIT, llvs_merge_options_init);

@@ -54,6 +54,8 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_verify_report_damage_count(NULL);
     (void)llvs_verify_report_damage_at(NULL, 0);
     llvs_verify_report_free(NULL);
+    REFUSES(llvs_compaction_report_init(NULL, 0));
+    REFUSES(llvs_store_compact(NULL, NULL, NULL, NULL));
     REFUSES(llvs_version_options_init(NULL, 0));
     REFUSES(llvs_store_make_version(NULL, LLVS_NONE, NULL, 0, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_version(NULL, LLVS_NONE, NULL, NULL));

@@ -56,6 +56,28 @@ static void stores() {
     EXPECT(code_of([&] { moved.heads(); }) == LLVS_ERROR_CLOSED);
 }
 
+static void compaction() {
+    const std::string path = "wrapper-compaction";
+    llvs_store_options options = llvs::Store::options();
+    options.compaction = LLVS_COMPACTION_ON_REQUEST;
+    for (int i = 0; i < 3; i++) {
+        llvs::Store store(path, options);
+        store.make_version("", {llvs::Change::insert("x", std::to_string(i))});
+        store.close();
+    }
+    std::FILE *marker = std::fopen((path + "/.stfolder").c_str(), "w");
+    EXPECT(marker);
+    std::fclose(marker);
+    llvs::CompactionReport refused = llvs::Store(path, options).compact();
+    EXPECT(refused.made == 0 && refused.sync_marker && refused.sync_marker->find("/.stfolder") != std::string::npos);
+    options.compaction = LLVS_COMPACTION_ALWAYS;
+    llvs::Store store(path, options);
+    llvs::CompactionReport report = store.compact();
+    EXPECT(report.made == 1 && report.folded == 3 && report.deleted == 0 && report.bytes_written > 0 && !report.sync_marker);
+    store.close();
+    EXPECT(code_of([&] { store.compact(); }) == LLVS_ERROR_CLOSED);
+}
+
 struct Thrown { int number; };
 
 static void merges() {
@@ -95,6 +117,11 @@ static void exchanges() {
     EXPECT(result.retrieved == std::vector<llvs::VersionID>{id} && result.problems.empty());
     EXPECT(two.value("x", id)->data == "1");
     EXPECT(code_of([&] { llvs::Exchange(one, "nothing"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    llvs_exchange_options options = llvs::Exchange::options();
+    options.durability = LLVS_DURABILITY_NORMAL;
+    EXPECT(llvs::Exchange(two, "memory:wrapper", options).send().sent.empty());
+    options.durability = 2;
+    EXPECT(code_of([&] { llvs::Exchange(two, "memory:wrapper", options); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
 static void coordinators() {
@@ -120,6 +147,7 @@ static void coordinators() {
 
 int main() {
     stores();
+    compaction();
     merges();
     exchanges();
     coordinators();

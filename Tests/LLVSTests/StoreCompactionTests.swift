@@ -188,6 +188,14 @@ import Darwin
         #expect(try again.verify().isWhole)
     }
 
+    @Test func aProgressCallbackDoesNotWaitForItsOwnCompaction() throws {
+        try openAndSave(6)
+        let store = try open()
+        #expect { try store.compact(OperationControl(progress: { _ in try store.compact(); return true })) } throws: { ($0 as? StoreError)?.code == .busy }
+        _ = try? store.compact(OperationControl(progress: { _ in try store.close(); return true }))
+        #expect(try contents(open()).count == 7)
+    }
+
     @Test func whoMayNotDoesNot() throws {
         try openAndSave(3)
         var options = Store.Options()

@@ -173,7 +173,7 @@ def test_a_directory_that_cannot_be_made() -> None:
         llvs.Store("/proc/no-such-place/store")
 
 
-@pytest.mark.parametrize("options", [{"storage": "cloud"}, {"durability": "some"}, {"storage": "file"}, {"storage": "sqlite"}])
+@pytest.mark.parametrize("options", [{"storage": "cloud"}, {"durability": "some"}, {"storage": "memory", "compaction": "never"}, {"storage": "file"}, {"storage": "sqlite"}])
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Store(**options)
@@ -266,9 +266,9 @@ def test_struct_sizes(pointer: int) -> None:
     longer[150] = b"\1"
     assert status("llvs_store_open", b"", ctypes.byref(longer), ctypes.byref(out)).code == llvs.ErrorCode.STRUCT_SIZE
     longer[150] = b"\0"
-    made.reserved = 1
+    made.compaction = 99
     assert status("llvs_store_open", b"", ctypes.byref(longer), ctypes.byref(out)).code == llvs.ErrorCode.INVALID_ARGUMENT
-    made.reserved, made.storage = 0, 99
+    made.compaction, made.storage = 0, 99
     assert status("llvs_store_open", b"", ctypes.byref(longer), ctypes.byref(out)).code == llvs.ErrorCode.INVALID_ARGUMENT
 
 

@@ -52,6 +52,7 @@ STORE_CALLS: list[Callable[[llvs.Store, llvs.Version], Any]] = [
     lambda s, v: s.reload(),
     lambda s, v: s.statistics(),
     lambda s, v: s.verify(),
+    lambda s, v: s.compact(),
     lambda s, v: s.write_snapshot("x"),
     lambda s, v: llvs.Exchange(s, "memory:x"),
 ]

@@ -98,8 +98,8 @@ def test_struct(name: str) -> None:
             assert ctype is SCALARS[c_type], field
         elif c_type.endswith("*") or c_type == "function" or c_type in HEADER.callbacks:
             assert ctype is ctypes.c_void_p, field
-        elif c_type == "llvs_bytes":
-            assert ctype is _structs.llvs_bytes, field
+        elif c_type in ("llvs_bytes", "llvs_buffer"):
+            assert ctype is getattr(_structs, c_type), field
         else:
             assert c_type in ("char[132]", "llvs_bytes[2]"), c_type
     assert ctypes.sizeof(struct) == offset == HEADER.sizes[name]

@@ -278,6 +278,13 @@ struct VersionOptions {
     std::map<std::string, std::string> metadata;
 };
 
+/// What a compaction did; see llvs_compaction_report.
+struct CompactionReport {
+    std::uint64_t folded = 0, made = 0, deleted = 0, bytes_written = 0, bytes_deleted = 0;
+    /// What shows that a folder-syncing program carries the store, for which nothing was done.
+    std::optional<std::string> sync_marker;
+};
+
 /// A store. Safe from all threads.
 class Store {
 public:
@@ -399,6 +406,16 @@ public:
     Version revert(std::string_view version, std::string_view at) {
         return *one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
     }
+    CompactionReport compact(const llvs_control *control = nullptr) {
+        llvs_compaction_report done = LLVS_COMPACTION_REPORT_INIT;
+        detail::run([&](llvs_error **error) { return llvs_store_compact(raw(), control, &done, error); });
+        CompactionReport report{done.folded, done.made, done.deleted, done.bytes_written, done.bytes_deleted, std::nullopt};
+        if (done.sync_marker.data) {
+            detail::Handle<llvs_buffer, llvs_buffer_dispose> marker(&done.sync_marker);
+            report.sync_marker.emplace(reinterpret_cast<const char *>(done.sync_marker.data), done.sync_marker.size);
+        }
+        return report;
+    }
 
 private:
     template <typename Call>
@@ -457,9 +474,11 @@ struct ExchangeResult {
 /// Moves versions between a store and a place that others reach.
 class Exchange {
 public:
-    Exchange(const Store &store, std::string_view url) {
+    static llvs_exchange_options options() { return LLVS_EXCHANGE_OPTIONS_INIT; }
+
+    Exchange(const Store &store, std::string_view url, const llvs_exchange_options &options = Exchange::options()) {
         llvs_exchange *raw = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), nullptr, &raw, error); });
+        detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
     ExchangeResult retrieve(const llvs_control *control = nullptr) {

@@ -15,6 +15,10 @@ struct ByteReader {
         return T(littleEndian: value)
     }
 
+    /// The next byte, which stays.
+    @inline(__always)
+    func peek() -> UInt8? { position < bytes.count ? bytes[position] : nil }
+
     /// LEB128, unsigned, at most ten bytes; overlong forms of more than ten bytes and overflow are refused.
     @inline(__always)
     mutating func varint() -> UInt64? {

@@ -102,12 +102,17 @@ final class History {
 
     /// Replaces the segment numbers of all places by those of this process; false when one has none.
     func renumberSegments(_ numbers: [UInt32]) -> Bool {
-        for i in rows.indices {
+        for i in rows.indices where rows[i].state == .live {
             let old = Int(rows[i].place.segment)
             guard old < numbers.count, numbers[old] != History.none else { return false }
             rows[i].place.segment = numbers[old]
         }
         return true
+    }
+
+    /// Writes down where the records of a segment are by now.
+    func moveRecords(of segment: UInt32, _ place: (RecordPlace) -> RecordPlace) {
+        for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
     }
 
     /// Adds a version, hidden. Its predecessors are in already.
@@ -131,6 +136,40 @@ final class History {
         return ordinal
     }
 
+    /// Adds a version of a history that is being taken up, live at once; false when its id is there already, or a
+    /// predecessor is none that is live. `findHeads` must follow the last one.
+    func appendLive(
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
+    ) -> Bool {
+        guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else { return false }
+        let ordinal = append(
+            id: id, timestamp: timestamp, valueDataSize: valueDataSize, first: first, second: second, branch: branch, place: place,
+            checksum: checksum, changeCount: changeCount, traits: traits)
+        rows[Int(ordinal)].state = .live
+        liveCount += 1
+        link(ordinal)
+        return true
+    }
+
+    /// Keeps the ordinal of a version that was given up from being another's.
+    func appendHole() {
+        rows.append(Row(
+            high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none, second: History.none,
+            generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: 0,
+            changeCount: 0, state: .dead, traits: []))
+    }
+
+    func isLive(_ ordinal: Int) -> Bool { ordinal >= 0 && ordinal < rows.count && rows[ordinal].state == .live }
+
+    func findHeads() {
+        headOrdinals = []
+        for i in rows.indices where rows[i].state == .live && rows[i].firstEdge == History.none {
+            let ordinal = UInt32(truncatingIfNeeded: i)
+            if id(ordinal) != EmptyRoot.id { headOrdinals.insert(ordinal) }
+        }
+    }
+
     /// Makes a version live: it becomes a head, and its predecessors no longer are.
     func publish(_ ordinal: UInt32, place: RecordPlace, checksum: UInt32) {
         let i = Int(ordinal)
@@ -140,14 +179,20 @@ final class History {
         liveCount += 1
         // The empty root is virtual while nothing builds on it.
         if id(ordinal) != EmptyRoot.id { headOrdinals.insert(ordinal) }
+        if rows[i].first != History.none { headOrdinals.remove(rows[i].first) }
+        if rows[i].second != History.none { headOrdinals.remove(rows[i].second) }
+        link(ordinal)
+    }
+
+    /// Makes a version one of the successors of its predecessors.
+    private func link(_ ordinal: UInt32) {
+        let i = Int(ordinal)
         let (first, second) = (rows[i].first, rows[i].second)
         if first != History.none {
-            headOrdinals.remove(first)
             rows[i].nextEdgeOfFirst = rows[Int(first)].firstEdge
             rows[Int(first)].firstEdge = ordinal &* 2
         }
         if second != History.none {
-            headOrdinals.remove(second)
             rows[i].nextEdgeOfSecond = rows[Int(second)].firstEdge
             rows[Int(second)].firstEdge = ordinal &* 2 &+ 1
         }

@@ -1,18 +1,25 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX2" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
-///             · rows varint · row ...
-///     row     = version id · timestamp f64 · checksum u32 · value data size varint · changes × 4 + traits varint (1: labels are true, 2: preserves)
+///     index   = magic "LLVSHIX3" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///             · rows varint · row ... · checkpoint
+///     row     = 255 u8, where a version was given up; else version id · timestamp f64 · checksum u32 · value data size varint
+///             · changes × 4 + traits varint (1: labels are true, 2: preserves)
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
 ///
-/// Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
+///     checkpoint = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
+///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
+///
+/// The number of a row is the ordinal of its version in the process that takes it up, and in all that go on from there:
+/// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3258_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3358_4948_5356_4C4C
 
-    /// Nil when the history cannot be written down so.
-    static func encode(_ history: History, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 }) -> [UInt8]? {
+    private static let hole: UInt8 = 255
+
+    /// The caller holds the store's lock for reading, at least.
+    static func encode(_ history: History, _ checkpoint: MapCheckpoint?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 }) -> [UInt8] {
         var out = ByteWriter()
         out.bytes.reserveCapacity(64 + mark.count + history.liveCount * 48)
         out.integer(magic)
@@ -23,38 +30,42 @@ enum HistoryIndex {
             out.varint(UInt64(name.utf8.count))
             out.raw(Array(name.utf8))
         }
-        out.varint(UInt64(history.liveCount))
-        var numbers = [UInt32](repeating: History.none, count: history.rows.count)
-        var number: UInt32 = 0
+        out.varint(UInt64(history.rows.count))
         var end: UInt64 = 0
-        for i in history.rows.indices where history.rows[i].state == .live {
-            let row = history.rows[i], at = place(row.place)
+        for i in history.rows.indices {
+            let row = history.rows[i]
+            guard row.state == .live else { out.bytes.append(hole); continue }
+            let at = place(row.place)
             out.versionID(history.id(UInt32(truncatingIfNeeded: i)))
             out.integer(row.timestamp.bitPattern)
             out.integer(row.checksum)
             out.varint(row.valueDataSize)
             out.varint(UInt64(row.changeCount) << 2 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0))
-            for predecessor in [row.first, row.second] {
-                if predecessor == History.none { out.varint(0); continue }
-                let known = numbers[Int(predecessor)]
-                guard known != History.none else { return nil }
-                out.varint(UInt64(number - known))
-            }
+            for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
             out.varint(UInt64(at.segment))
             let distance = Int64(bitPattern: at.offset &- end)
             out.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
             out.varint(at.length)
             end = at.offset &+ at.length
-            numbers[i] = number
-            number += 1
+        }
+        if let checkpoint {
+            out.bytes.append(1)
+            out.integer(checkpoint.id.high.byteSwapped)
+            out.integer(checkpoint.id.low.byteSwapped)
+            out.varint(UInt64(checkpoint.base))
+            out.varint(checkpoint.patch.map { UInt64($0.ordinal) + 1 } ?? 0)
+            out.varint(UInt64(checkpoint.patch?.bytes.count ?? 0))
+            out.raw(checkpoint.patch?.bytes ?? [])
+        } else {
+            out.bytes.append(0)
         }
         return out.bytes
     }
 
     /// Calls `resume` with the storage's mark, which answers this process's numbers for its segments, and fills a
     /// new history. Nil when the index is void.
-    static func decode(_ bytes: [UInt8], resume: ([UInt8]) -> [UInt32]?) -> History? {
+    static func decode(_ bytes: [UInt8], resume: ([UInt8]) -> [UInt32]?) -> (history: History, checkpoint: MapCheckpoint?)? {
         bytes.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining), let mark = reader.take(markSize),
@@ -70,26 +81,39 @@ enum HistoryIndex {
             history.reserve(count)
             var end: UInt64 = 0
             for number in 0..<count {
+                if reader.peek() == hole {
+                    _ = reader.integer(UInt8.self)
+                    history.appendHole()
+                    continue
+                }
                 guard let id = reader.versionID(), let timestamp = reader.integer(UInt64.self), Double(bitPattern: timestamp).isFinite,
                       let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
                       let changes = reader.count(atMost: Limits.changesPerVersion << 2 | 3), let first = reader.count(atMost: number),
                       let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
                       let segment = reader.count(atMost: Int(UInt32.max - 1)), let zigzag = reader.varint(), let length = reader.varint(),
-                      length < UInt64(Int64.max), history.ordinal(of: id) == nil
+                      length < UInt64(Int64.max)
                 else { return nil }
                 let offset = end &+ (zigzag >> 1 ^ (0 &- (zigzag & 1)))
                 guard offset < UInt64(Int64.max) else { return nil }
                 end = offset + length
-                let ordinal = history.append(
+                guard history.appendLive(
                     id: id, timestamp: Double(bitPattern: timestamp), valueDataSize: valueDataSize,
                     first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
                     branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
                     checksum: checksum, changeCount: changes >> 2,
-                    traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : []))
-                history.publish(ordinal, place: RecordPlace(segment: UInt32(segment), offset: offset, length: length), checksum: checksum)
+                    traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : [])) else { return nil }
+            }
+            history.findHeads()
+            guard let hasCheckpoint = reader.integer(UInt8.self), hasCheckpoint <= 1 else { return nil }
+            var checkpoint: MapCheckpoint?
+            if hasCheckpoint == 1 {
+                guard let id = reader.blobID(), let base = reader.count(atMost: count - 1), let patched = reader.count(atMost: count),
+                      let size = reader.count(atMost: reader.remaining), let patch = reader.take(size), history.isLive(base), patched == 0 || history.isLive(patched - 1)
+                else { return nil }
+                checkpoint = MapCheckpoint(id: RandomName(id), base: UInt32(base), patch: patched == 0 ? nil : (UInt32(patched - 1), Array(patch)), versionLimit: count)
             }
             guard reader.remaining == 0, let segments = resume(Array(mark)), history.renumberSegments(segments) else { return nil }
-            return history
+            return (history, checkpoint)
         }
     }
 }

@@ -5,14 +5,15 @@ extension MapNode {
     /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
     /// O(changes × (key length + log n)); what is not touched is shared.
     static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) -> MapNode? {
-        guard let node else { return build(insertions(in: changes)[...]) }
-        guard let first = changes.first else { return node }
+        guard let closed = node else { return build(insertions(in: changes)[...]) }
+        guard let first = changes.first else { return closed }
+        let node = closed.opened
         if node.leaf != nil {
             if changes.count == 1, let entry = first.entry {
                 let (index, found) = node.search(first.key)
                 if found || node.count < leafCapacity { return node.leafSetting(first.key, entry, at: index, found: found) }
             }
-            return build(node.merging(changes)[...])
+            return withExtendedLifetime(node) { build(node.merging(changes)[...]) }
         }
         return node.applyingToInner(changes)
     }
@@ -38,10 +39,8 @@ extension MapNode {
     private func applyingToInner(_ changes: ArraySlice<MapChange>) -> MapNode? {
         // How much of this node's prefix the new keys share.
         var depth = prefix.count
-        prefix.withUnsafeBytes { prefix in
-            for change in changes where change.entry != nil {
-                depth = min(depth, MapNode.commonPrefix(prefix, change.key))
-            }
+        for change in changes where change.entry != nil {
+            depth = min(depth, MapNode.commonPrefix(prefix, change.key))
         }
         var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
         if depth < prefix.count {
@@ -64,7 +63,7 @@ extension MapNode {
                 }
             }
             if !placed { place() }
-            return MapNode.assemble(Array(prefix[0..<depth]), symbols, children)
+            return MapNode.assemble(UnsafeRawBufferPointer(rebasing: prefix[0..<depth]), symbols, children)
         }
         if changes.count == 1, let change = changes.first {
             // The common case: one path, no regrouping.
@@ -103,20 +102,15 @@ extension MapNode {
     }
 
     private func sharesPrefix(_ key: UnsafeRawBufferPointer) -> Bool {
-        prefix.withUnsafeBytes { key.count >= $0.count && MapNode.commonPrefix($0, key) == $0.count }
+        key.count >= prefix.count && MapNode.commonPrefix(prefix, key) == prefix.count
     }
 
     /// Calls once per symbol at `depth`, with the changes that have it; drops removals of keys that this
     /// node cannot hold.
     private func forEachGroup(_ changes: ArraySlice<MapChange>, at depth: Int, _ body: (UInt16, ArraySlice<MapChange>) -> Void) {
         let relevant: ArraySlice<MapChange>
-        let foreign = prefix.withUnsafeBytes { prefix in
-            changes.contains { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }
-        }
-        if foreign {
-            relevant = prefix.withUnsafeBytes { prefix in
-                changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }
-            }[...]
+        if changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) {
+            relevant = changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
         } else {
             relevant = changes
         }
@@ -131,14 +125,16 @@ extension MapNode {
     }
 
     /// An inner node, or what the rules of the shape want instead.
-    private static func assemble(_ prefix: [UInt8], _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
+    private static func assemble(_ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
         guard children.count > 1 else { return children.first }
         let count = children.reduce(0) { $0 + $1.count }
         guard count <= leafCapacity else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []
         pairs.reserveCapacity(count)
-        for child in children { child.forEach { key, entry in pairs.append((key, entry)); return true } }
-        return withExtendedLifetime(children) { MapNode(leaf: pairs) }
+        // Few keys: children that lie in a checkpoint are leaves, and opening them keeps their keys in place.
+        let leaves = children.map(\.opened)
+        for leaf in leaves { leaf.forEach { key, entry in pairs.append((key, entry)); return true } }
+        return withExtendedLifetime(leaves) { MapNode(leaf: pairs) }
     }
 
     /// The tree of sorted pairs; nil when there are none.
@@ -156,6 +152,6 @@ extension MapNode {
             if let child = build(pairs[start..<end]) { symbols.append(symbol); children.append(child) }
             start = end
         }
-        return MapNode(prefix: Array(first.key[0..<depth]), symbols: symbols, children: children)
+        return MapNode(prefix: UnsafeRawBufferPointer(rebasing: first.key[0..<depth]), symbols: symbols, children: children)
     }
 }

@@ -1,19 +1,55 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Comparing two maps.
 extension MapNode {
     /// Calls for each key whose reference differs, with both entries, in byte order, until `body` throws.
-    /// Costs O(differences × (key length + log n)): subtrees with equal digests are skipped.
+    /// Costs O(differences × (key length + log n)) where one was made from the other, or both from a third: what they
+    /// share is skipped. Where they were made apart, O(entries that were changed since).
     static func forEachDifference(_ a: MapNode?, _ b: MapNode?, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
         switch (a, b) {
         case (nil, nil): return
         case (let a?, nil): try a.forEachThrowing { try body($0, $1, nil) }
         case (nil, let b?): try b.forEachThrowing { try body($0, nil, $1) }
         case (let a?, let b?):
-            if a === b || (a.count == b.count && a.digest == b.digest) { return }
-            if a.leaf == nil, b.leaf == nil { try differencesOfInner(a, b, body) } else { try differencesByKey(a, b, body) }
+            if isSame(a, b) { return }
+            if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) { return try differencesOfSlots(a, x, y, body) }
+            let x = a.opened, y = b.opened
+            try withExtendedLifetime((x, y)) {
+                if x.leaf == nil, y.leaf == nil { try differencesOfInner(x, y, body) } else { try differencesByKey(x, y, body) }
+            }
+        }
+    }
+
+    /// Whether two maps have the same contents. As `forEachDifference`, up to the first one.
+    static func haveSameContents(_ a: MapNode?, _ b: MapNode?) -> Bool {
+        struct Found: Error {}
+        guard (a?.count ?? 0) == (b?.count ?? 0) else { return false }
+        do { try forEachDifference(a, b) { _, _, _ in throw Found() } } catch { return false }
+        return true
+    }
+
+    /// The same nodes of a checkpoint with other entries: a look over the entries finds those that differ.
+    private static func differencesOfSlots(_ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+        _ = try x.forEach(beneath: node.offset, where: { first, count in
+            memcmp(x.slots + first, y.slots + first, count * MemoryLayout<MapEntry>.stride) != 0
+        }) { number, key in
+            let (p, q) = (x.slots[number], y.slots[number])
+            if !p.isSameReference(as: q) { try body(key, p, q) }
+            return true
         }
     }
 
     private func forEachThrowing(_ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
+        if let flat {
+            _ = try flat.forEach(beneath: offset) { try body($1, flat.slots[$0]); return true }
+            return
+        }
         if leaf != nil {
             for i in 0..<count { try body(key(i), entry(i)) }
         } else {
@@ -22,7 +58,7 @@ extension MapNode {
     }
 
     private static func differencesOfInner(_ a: MapNode, _ b: MapNode, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
-        let shared = a.prefix.withUnsafeBytes { p in b.prefix.withUnsafeBytes { commonPrefix(p, $0) } }
+        let shared = commonPrefix(a.prefix, b.prefix)
         if shared == a.prefix.count, shared == b.prefix.count {
             var i = 0, j = 0
             while i < a.symbols.count || j < b.symbols.count {

@@ -27,6 +27,7 @@ extension MapNode {
     /// Keys are good during the call.
     @discardableResult
     func forEach(_ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+        if let flat { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }
         if leaf != nil {
             for i in 0..<count where !body(key(i), entry(i)) { return false }
             return true
@@ -39,6 +40,7 @@ extension MapNode {
     /// O(key length + log n + keys visited).
     @discardableResult
     func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+        if let flat { return flat.forEach(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) } }
         if leaf != nil {
             var i = search(low).index
             while i < count {
@@ -50,7 +52,7 @@ extension MapNode {
             return true
         }
         for i in children.indices {
-            switch position(ofChild: i, from: low, to: high) {
+            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
             case .before: continue
             case .behind: return false
             case .within: if !children[i].forEach(body) { return false }
@@ -62,6 +64,7 @@ extension MapNode {
 
     /// How many keys are in the range. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
+        if let flat { return flat.count(beneath: offset, from: low, to: high) }
         if leaf != nil {
             let first = search(low).index
             let last = high.map { search($0).index } ?? count
@@ -69,7 +72,7 @@ extension MapNode {
         }
         var total = 0
         for i in children.indices {
-            switch position(ofChild: i, from: low, to: high) {
+            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
             case .before: continue
             case .behind: return total
             case .within: total += children[i].count
@@ -79,14 +82,16 @@ extension MapNode {
         return total
     }
 
-    private enum Position { case before, within, across, behind }
+    enum Position { case before, within, across, behind }
 
-    /// Where the keys of a child, which all begin with prefix and symbol, lie to the range.
-    private func position(ofChild i: Int, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Position {
-        let atLow = order(ofChild: i, to: low)
+    /// Where the keys that begin with a node's prefix and the symbol of a child lie to the range.
+    static func position(
+        ofChildAt symbol: UInt16, of prefix: UnsafeRawBufferPointer, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?
+    ) -> Position {
+        let atLow = order(ofChildAt: symbol, of: prefix, to: low)
         if atLow < 0 { return .before }
         if let high {
-            let atHigh = order(ofChild: i, to: high)
+            let atHigh = order(ofChildAt: symbol, of: prefix, to: high)
             if atHigh > 0 { return .behind }
             if atHigh == 0 { return .across }
         }
@@ -94,13 +99,13 @@ extension MapNode {
     }
 
     /// -1: all keys of the child are below `bound`; 1: all are at or above; 0: it may go through them.
-    private func order(ofChild i: Int, to bound: UnsafeRawBufferPointer) -> Int {
-        let shared = prefix.withUnsafeBytes { MapNode.commonPrefix($0, bound) }
+    private static func order(ofChildAt symbol: UInt16, of prefix: UnsafeRawBufferPointer, to bound: UnsafeRawBufferPointer) -> Int {
+        let shared = commonPrefix(prefix, bound)
         if shared < prefix.count {
             if shared == bound.count { return 1 }
             return prefix[shared] < bound[shared] ? -1 : 1
         }
-        let symbol = symbols[i], other = MapNode.symbol(of: bound, at: prefix.count)
+        let other = MapNode.symbol(of: bound, at: prefix.count)
         if symbol < other { return -1 }
         if symbol > other { return 1 }
         return symbol == 0 ? 1 : 0

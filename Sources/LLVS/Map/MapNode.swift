@@ -15,25 +15,34 @@ import Darwin
 ///                                    one child per next byte (or "ends here"), in order
 ///     a common prefix of 512 bytes   one leaf, however many keys, which bounds the depth
 ///
-/// Nodes never change once made and are shared between versions; equal contents have equal digests, so
-/// comparing two versions skips what they share. Lookup, insertion, removal and counting cost
-/// O(key length + log n); no prefix is a hot spot, since common prefixes are skipped as a whole.
+/// Nodes never change once made and are shared between versions: comparing two versions skips what they share.
+/// Lookup, insertion, removal and counting cost O(key length + log n); no prefix is a hot spot, since common prefixes
+/// are skipped as a whole. What lies in a checkpoint is one node that stands for all beneath it (`flat`), and is taken
+/// apart only along the paths that are changed.
 ///
-///     leaf memory:  [MapEntry × count][end of key, UInt32 × count][key bytes]
+///     leaf memory:   [MapEntry × count][end of key, UInt32 × count][key bytes]
+///     inner memory:  [symbol UInt16 × symbols][prefix]
 final class MapNode: @unchecked Sendable {
     static let leafCapacity = 64
     static let deepestPrefix = 512
 
     /// Values beneath.
     let count: Int
-    let digest: MapDigest
-    /// The leaf's memory; nil for inner nodes.
+    /// The leaf's memory; nil for others.
     let leaf: UnsafeMutableRawPointer?
-    /// Inner nodes: the common prefix of all keys beneath, from their first byte.
-    let prefix: [UInt8]
     /// Inner nodes: 0 where a key ends at the prefix, else 1 + the byte behind it; ascending.
-    let symbols: ContiguousArray<UInt16>
+    let symbols: UnsafeBufferPointer<UInt16>
+    /// Inner nodes: the common prefix of all keys beneath, from their first byte.
+    let prefix: UnsafeRawBufferPointer
     let children: ContiguousArray<MapNode>
+    /// The checkpoint that this node lies in, and where.
+    var flat: FlatMap? { flatReference?.takeUnretainedValue() }
+    /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
+    private let flatReference: Unmanaged<FlatMap>?
+    let offset: UInt32
+
+    private static var noSymbols: UnsafeBufferPointer<UInt16> { UnsafeBufferPointer(start: nil, count: 0) }
+    private static var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
     /// A leaf of the given entries, sorted by key.
     init(leaf entries: some RandomAccessCollection<(key: UnsafeRawBufferPointer, entry: MapEntry)>) {
@@ -45,49 +54,108 @@ final class MapNode: @unchecked Sendable {
         let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: max(1, n))
         let keys = memory + n * 20
         var at = 0, i = 0
-        var sum = MapDigest()
         for (key, entry) in entries {
             slots[i] = entry
             if let source = key.baseAddress { memcpy(keys + at, source, key.count) }
             at += key.count
             ends[i] = UInt32(truncatingIfNeeded: at)
-            sum = sum + MapDigest(key: key, version: entry.version)
             i += 1
         }
         count = n
-        digest = sum
         leaf = memory
-        prefix = []
-        symbols = []
+        prefix = MapNode.noBytes
+        symbols = MapNode.noSymbols
         children = []
+        flatReference = nil
+        offset = 0
     }
 
-    init(prefix: [UInt8], symbols: ContiguousArray<UInt16>, children: ContiguousArray<MapNode>) {
+    init(prefix: UnsafeRawBufferPointer, symbols: some Collection<UInt16>, children: ContiguousArray<MapNode>) {
         var n = 0
-        var sum = MapDigest()
-        for child in children { n += child.count; sum = sum + child.digest }
+        for child in children { n += child.count }
         count = n
-        digest = sum
         leaf = nil
-        self.prefix = prefix
-        self.symbols = symbols
+        let symbolBytes = symbols.count * 2
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: symbolBytes + prefix.count + 1, alignment: 8)
+        let list = UnsafeMutableBufferPointer(start: memory.bindMemory(to: UInt16.self, capacity: symbols.count), count: symbols.count)
+        _ = list.initialize(fromContentsOf: symbols)
+        if let source = prefix.baseAddress { memcpy(memory + symbolBytes, source, prefix.count) }
+        self.symbols = UnsafeBufferPointer(list)
+        self.prefix = UnsafeRawBufferPointer(start: memory + symbolBytes, count: prefix.count)
         self.children = children
+        flatReference = nil
+        offset = 0
     }
 
-    /// A leaf that differs from `other` by the entry of one key: replaced, inserted, or removed.
-    fileprivate init(_ other: MapNode, memory: UnsafeMutableRawPointer, count: Int, digest: MapDigest) {
-        self.count = count
-        self.digest = digest
-        leaf = memory
-        prefix = []
-        symbols = []
+    /// What lies in a checkpoint at `offset`.
+    init(_ flat: FlatMap, at offset: UInt32) {
+        count = flat.node(offset).count
+        leaf = nil
+        prefix = MapNode.noBytes
+        symbols = MapNode.noSymbols
         children = []
+        flatReference = .passRetained(flat)
+        self.offset = offset
     }
 
-    deinit { leaf?.deallocate() }
+    /// The map that a checkpoint is of.
+    convenience init(_ flat: FlatMap) { self.init(flat, at: flat.root) }
+
+    /// A leaf that differs from another by the entry of one key: replaced, inserted, or removed.
+    fileprivate init(memory: UnsafeMutableRawPointer, count: Int) {
+        self.count = count
+        leaf = memory
+        prefix = MapNode.noBytes
+        symbols = MapNode.noSymbols
+        children = []
+        flatReference = nil
+        offset = 0
+    }
+
+    deinit {
+        leaf?.deallocate()
+        symbols.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).deallocate() }
+        flatReference?.release()
+    }
+
+    /// The node itself, or one like it that is not in a checkpoint: its keys copied, its children in the checkpoint still.
+    var opened: MapNode {
+        guard let flat else { return self }
+        let node = flat.node(offset)
+        guard node.isLeaf else {
+            var children = ContiguousArray<MapNode>()
+            children.reserveCapacity(node.symbolCount)
+            for i in 0..<node.symbolCount { children.append(MapNode(flat, at: node.child(i))) }
+            return MapNode(prefix: node.prefix, symbols: node.symbols, children: children)
+        }
+        var keyBytes = node.count * node.prefixCount
+        for i in 0..<node.count { keyBytes += node.rest(i).count }
+        let n = node.count
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: n * 20 + keyBytes, alignment: 8)
+        memory.bindMemory(to: MapEntry.self, capacity: n).initialize(from: flat.slots + node.first, count: n)
+        let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: n)
+        var at = memory + n * 20
+        for i in 0..<n {
+            let rest = node.rest(i)
+            if let source = node.prefix.baseAddress { memcpy(at, source, node.prefixCount) }
+            if let source = rest.baseAddress { memcpy(at + node.prefixCount, source, rest.count) }
+            at += node.prefixCount + rest.count
+            ends[i] = UInt32(truncatingIfNeeded: at - (memory + n * 20))
+        }
+        return MapNode(memory: memory, count: n)
+    }
+
+    /// Whether both are known to have the same contents, without looking further.
+    static func isSame(_ a: MapNode, _ b: MapNode) -> Bool {
+        if a === b { return true }
+        guard a.count == b.count, let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) else { return false }
+        let first = x.node(a.offset).first
+        return x.slots == y.slots || memcmp(x.slots + first, y.slots + first, a.count * MemoryLayout<MapEntry>.stride) == 0
+    }
 
     /// About how much memory the node itself takes.
     var ownSize: Int {
+        if flat != nil { return 112 }
         guard leaf != nil else { return 160 + prefix.count + 10 * symbols.count }
         return 112 + 20 * count + (count > 0 ? Int(end(count - 1)) : 0)
     }
@@ -122,21 +190,29 @@ final class MapNode: @unchecked Sendable {
     /// A copy of a leaf with one entry replaced (`found`) or inserted at `index`.
     func leafSetting(_ key: UnsafeRawBufferPointer, _ entry: MapEntry, at index: Int, found: Bool) -> MapNode {
         guard let leaf else { return self }
+        let keyBytes = count > 0 ? Int(end(count - 1)) : 0
         if found {
-            let size = count * 20 + Int(end(count - 1))
+            let size = count * 20 + keyBytes
             let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
             memcpy(memory, leaf, size)
-            let old = self.entry(index)
             memory.storeBytes(of: entry, toByteOffset: index * 16, as: MapEntry.self)
-            let was = MapDigest(key: key, version: old.version), now = MapDigest(key: key, version: entry.version)
-            return MapNode(self, memory: memory, count: count, digest: MapDigest(a: digest.a &- was.a &+ now.a, b: digest.b &- was.b &+ now.b))
+            return MapNode(memory: memory, count: count)
         }
-        var entries: [(key: UnsafeRawBufferPointer, entry: MapEntry)] = []
-        entries.reserveCapacity(count + 1)
-        for i in 0..<index { entries.append((self.key(i), self.entry(i))) }
-        entries.append((key, entry))
-        for i in index..<count { entries.append((self.key(i), self.entry(i))) }
-        return MapNode(leaf: entries)
+        let n = count + 1
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: n * 20 + keyBytes + key.count, alignment: 8)
+        memcpy(memory, leaf, index * 16)
+        memory.storeBytes(of: entry, toByteOffset: index * 16, as: MapEntry.self)
+        memcpy(memory + (index + 1) * 16, leaf + index * 16, (count - index) * 16)
+        let before = index == 0 ? 0 : Int(end(index - 1))
+        let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: n)
+        memcpy(ends, leaf + count * 16, index * 4)
+        ends[index] = UInt32(truncatingIfNeeded: before + key.count)
+        for i in index..<count { ends[i + 1] = end(i) &+ UInt32(truncatingIfNeeded: key.count) }
+        let keys = memory + n * 20, source = leaf + count * 20
+        memcpy(keys, source, before)
+        if let bytes = key.baseAddress { memcpy(keys + before, bytes, key.count) }
+        memcpy(keys + before + key.count, source + before, keyBytes - before)
+        return MapNode(memory: memory, count: n)
     }
 
     // MARK: Inner nodes
@@ -147,14 +223,12 @@ final class MapNode: @unchecked Sendable {
     }
 
     @inline(__always) func childIndex(_ symbol: UInt16) -> Int? {
-        symbols.withUnsafeBufferPointer { symbols in
-            var low = 0, high = symbols.count
-            while low < high {
-                let middle = (low + high) >> 1
-                if symbols[middle] < symbol { low = middle + 1 } else { high = middle }
-            }
-            return low < symbols.count && symbols[low] == symbol ? low : nil
+        var low = 0, high = symbols.count
+        while low < high {
+            let middle = (low + high) >> 1
+            if symbols[middle] < symbol { low = middle + 1 } else { high = middle }
         }
+        return low < symbols.count && symbols[low] == symbol ? low : nil
     }
 
     // MARK: Reading
@@ -164,12 +238,15 @@ final class MapNode: @unchecked Sendable {
         var node = Unmanaged.passUnretained(self)
         while true {
             let next: Unmanaged<MapNode>? = node._withUnsafeGuaranteedRef { node in
-                guard node.leaf == nil, key.count >= node.prefix.count,
+                guard !node.children.isEmpty, key.count >= node.prefix.count,
                       let i = node.childIndex(MapNode.symbol(of: key, at: node.prefix.count)) else { return nil }
                 return node.children.withUnsafeBufferPointer { Unmanaged.passUnretained($0[i]) }
             }
             if let next { node = next; continue }
             return node._withUnsafeGuaranteedRef { node in
+                if let flat = node.flatReference {
+                    return flat._withUnsafeGuaranteedRef { flat in flat.find(key, beneath: node.offset).map { flat.slots[$0] } }
+                }
                 guard node.leaf != nil else { return nil }
                 let (i, found) = node.search(key)
                 return found ? node.entry(i) : nil
@@ -179,6 +256,7 @@ final class MapNode: @unchecked Sendable {
 
     /// Checks every rule of the shape; for tests and debug builds. Returns what is wrong.
     func checkInvariants(isRoot: Bool = true) -> String? {
+        if flat != nil { return opened.checkInvariants(isRoot: isRoot) }
         if leaf != nil {
             if count == 0 { return "an empty leaf" }
             for i in 1..<max(1, count) where Bytes.compare(key(i - 1), key(i)) >= 0 { return "keys out of order" }
@@ -191,7 +269,7 @@ final class MapNode: @unchecked Sendable {
         for (symbol, child) in zip(symbols, children) {
             var wrong: String?
             child.forEach { key, _ in
-                let good = key.count >= prefix.count && Bytes.equal(UnsafeRawBufferPointer(rebasing: key[0..<prefix.count]), prefix.withUnsafeBytes { $0 })
+                let good = key.count >= prefix.count && Bytes.equal(UnsafeRawBufferPointer(rebasing: key[0..<prefix.count]), prefix)
                     && MapNode.symbol(of: key, at: prefix.count) == symbol
                 if !good { wrong = "a key under a prefix that is not its own" }
                 return good

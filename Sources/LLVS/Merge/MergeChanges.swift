@@ -4,6 +4,8 @@ struct MergeChanges {
     /// Holds keys and bytes.
     private var owners: [Any] = []
 
+    var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.labelsAreTrue, .preserves] : .labelsAreTrue }
+
     /// Keeps what the changes borrow from.
     mutating func keep(_ owner: Any) { owners.append(owner) }
 

@@ -13,8 +13,8 @@ struct Difference {
 final class RecordedSides {
     private let store: Store
     let meeting: Meeting
-    let left: RecordedChanges
-    let right: RecordedChanges
+    let left: ChainChanges
+    let right: ChainChanges
     /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
     private let leftMap: MapCache.Slot?
     private let rightMap: MapCache.Slot?
@@ -29,15 +29,15 @@ final class RecordedSides {
         guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
         self.store = store
         self.meeting = meeting
-        left = try RecordedChanges(meeting.left, in: store)
-        right = try RecordedChanges(meeting.right, in: store)
+        left = try ChainChanges(meeting.left, in: store)
+        right = try ChainChanges(meeting.right, in: store)
         leftMap = store.maps.slot(a)
         rightMap = store.maps.slot(b)
         metMap = store.maps.slot(meeting.at)
     }
 
     /// Calls with the items of both sides in byte order: two of the same key, or one.
-    private func forEachPair(_ body: (RecordedChanges.Item?, RecordedChanges.Item?) throws -> Void) rethrows {
+    private func forEachPair(_ body: (ChainChanges.Item?, ChainChanges.Item?) throws -> Void) rethrows {
         let left = left.items, right = right.items
         var i = 0, j = 0
         while i < left.count || j < right.count {

@@ -36,7 +36,7 @@ extension Store {
             guard let oldest = try ages.oldest(ordinal, in: self) else { continue }
             if !lock.withRead({ dag.isNewer(oldest, base) }) { return nil }
         }
-        let changed = try RecordedChanges(meeting.right, in: self)
+        let changed = try ChainChanges(meeting.right, in: self)
         let onFirst = try map(first)
         var baseMap: MapCache.Slot?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {

@@ -22,7 +22,7 @@ extension Store {
             return try withExtendedLifetime(changes) {
                 if let existing = try existingVersion(version, changes.changes, comparingTimestamp: true) { return existing }
                 try checkUnconfirmed(version, changes.changes)
-                try commit(Draft(version: version, first: first, second: second, changes: changes.changes, labelsAreTrue: true))
+                try commit(Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits))
                 return version
             }
         }
@@ -65,7 +65,7 @@ extension Store {
             if bases.contains(result) { result = next; continue }
             guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, ages: ages) else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
-            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, labelsAreTrue: true)
+            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
             places.append(place)
             steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
@@ -118,24 +118,26 @@ extension Store {
 
     /// Makes a merge that is not stored yet readable by those who know its id.
     private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
-        let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
-            try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
-            return (provisional.add(encoder.bytes(draft.changes)), encoder.checksum)
-        }
-        let ordinal = lock.withWrite {
-            let ordinal = appendHidden(draft)
-            dag.stage(ordinal, place, checksum)
-            return ordinal
-        }
-        if !draft.changes.contains(where: \.hasData) {
-            // What it names lies elsewhere, and stays what it is when it is stored.
-            let mapped = draft.mapChanges(ordinal, bodies: []) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-            keepChanges(ordinal, draft, mapped)
-            if let behind = maps.slot(draft.first) {
-                maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, replayBehind: behind.replay)
+        let ordinal = lock.withWrite { appendHidden(draft) }
+        do {
+            let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
+                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+                let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
+            lock.withWrite { dag.stage(ordinal, place, checksum) }
+            if !draft.changes.contains(where: \.hasData) {
+                // What it names lies elsewhere, and stays what it is when the merge is stored.
+                keepChanges(ordinal, draft, mapped)
+                if let behind = maps.slot(draft.first) {
+                    maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, replayBehind: behind.replay)
+                }
+            }
+            return (ordinal, place)
+        } catch {
+            lock.withWrite { dag.drop(ordinal) }
+            throw error
         }
-        return (ordinal, place)
     }
 
     /// The live version of a step's id.

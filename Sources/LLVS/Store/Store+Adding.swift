@@ -90,8 +90,7 @@ extension Store {
             throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
         }
         let sorted = received.changes.withBorrowed { borrowed in
-            borrowed.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) }
-                .sorted { Bytes.compare($0.id, $1.id) < 0 }
+            borrowed.sorted { Bytes.compare($0.id, $1.id) < 0 }
         }
         for i in sorted.indices {
             try ValueID.check(sorted[i].id)
@@ -123,7 +122,8 @@ extension Store {
         }
         var recorded = version
         recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
-        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
+        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted,
+            traits: sorted.contains { $0.kind == .preserve } ? .preserves : [])
     }
 
     /// What a batch holds so far, and where by id.
@@ -154,30 +154,7 @@ extension Store {
         guard !drafts.isEmpty else { return }
         unpublished.begin()
         defer { unpublished.end() }
-        var records: [UInt8] = []
-        var ends: [Int] = []
-        var checksums: [UInt32] = []
-        var bodies: [[RecordEncoder.Body]] = []
-        try encoders.with { encoder in
-            for (_, draft) in drafts {
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                encoder.withPieces(draft.changes) { for piece in $0.pieces { records.append(contentsOf: piece) } }
-                ends.append(records.count)
-                checksums.append(encoder.checksum)
-                bodies.append(draft.changes.count <= ChangeLists.longestList ? encoder.bodies : [])
-            }
-        }
-        let places = try records.withUnsafeBytes { bytes in
-            var start = 0
-            let pieces = ends.map { end in
-                defer { start = end }
-                return RecordPieces([UnsafeRawBufferPointer(rebasing: bytes[start..<end])])
-            }
-            return try commitLock.withLock { () -> [RecordPlace] in
-                try checkOpen()
-                return try storage.append(pieces)
-            }
-        }
+        let (places, checksums, mapped) = try append(drafts)
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft))
         for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
@@ -194,8 +171,48 @@ extension Store {
                 }
             }
         }
-        for (item, bodies) in zip(drafts, bodies) where replaced[item.ordinal] == nil && bodies.count == item.draft.changes.count {
-            keepChanges(item.ordinal, item.draft, item.draft.mapChanges(item.ordinal, bodies: bodies) { id in lock.withRead { dag.ordinal(of: id) } })
+        // The lists name versions of the batch by their ordinals.
+        if replaced.isEmpty { for (item, mapped) in zip(drafts, mapped) { keepChanges(item.ordinal, item.draft, mapped) } }
+    }
+
+    /// Appends the records of drafts as one batch; answers their places, the checksums of their headers, and what those
+    /// that are not large do to the map.
+    private func append(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws -> ([RecordPlace], [UInt32], [[MapChange]]) {
+        var checksums: [UInt32] = []
+        var mapped: [[MapChange]] = []
+        var own: [VersionID: UInt32] = [:]
+        if drafts.contains(where: { $0.draft.traits.contains(.preserves) }) {
+            for (ordinal, draft) in drafts { own[draft.version.id] = ordinal }
+        }
+        // Small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
+        var gathered: [UInt8] = []
+        var ends: [Int] = []
+        var large: [Int: RecordEncoder] = [:]
+        var encoder = RecordEncoder()
+        for (i, (ordinal, draft)) in drafts.enumerated() {
+            try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            checksums.append(encoder.checksum)
+            mapped.append(draft.changes.count > ChangeLists.longestList ? [] : draft.mapChanges(ordinal, in: encoder) { id in
+                own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) }
+            })
+            if encoder.recordSize <= encoder.sizes.piece {
+                try encoder.pieces(draft.changes).forEach { gathered.append(contentsOf: $0) }
+            } else {
+                large[i] = encoder
+                encoder = RecordEncoder()
+            }
+            ends.append(gathered.count)
+        }
+        return try withExtendedLifetime(large) {
+            try gathered.withUnsafeBytes { bytes in
+                let records = drafts.indices.map { i in
+                    large[i]?.pieces(drafts[i].draft.changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
+                }
+                return try commitLock.withLock {
+                    try checkOpen()
+                    return (try storage.append(records), checksums, mapped)
+                }
+            }
         }
     }
 

@@ -8,12 +8,23 @@ extension Store {
     /// - Throws: `.damaged`, when some of the changes may have been told already.
     func forEachRecordedChange(_ ordinal: UInt32, _ body: (ChangeLists.Change) -> Void) throws {
         if changeLists.forEach(ordinal, body) { return }
-        let (place, checksum, count) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum, Int(dag.rows[Int(ordinal)].changeCount)) }
+        let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         // A provisional record is not the one that will be stored.
-        let isKept = count <= ChangeLists.longestList && place.segment != ProvisionalRecords.segment
+        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else { return try readChanges(of: ordinal, body) }
         let arena = ByteArena()
         var kept: [ChangeLists.Change] = []
-        if isKept { kept.reserveCapacity(count) }
+        kept.reserveCapacity(count)
+        try readChanges(of: ordinal) { change in
+            body(change)
+            kept.append(change)
+            kept[kept.count - 1].key = arena.copy(change.key)
+        }
+        withExtendedLifetime(arena) { changeLists.insert(ordinal, kept) }
+    }
+
+    /// Calls with each change that a version recorded, in order of the ids, from its record.
+    func readChanges(of ordinal: UInt32, _ body: (ChangeLists.Change) throws -> Void) throws {
+        let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         try forEachChange(place) { entry, header in
             guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
             var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
@@ -28,21 +39,20 @@ extension Store {
                 change.entry = MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
             case .remove, .preserveRemoval: break
             }
-            body(change)
-            guard isKept else { return }
-            change.key = arena.copy(change.key)
-            kept.append(change)
+            try body(change)
         }
-        if isKept { changeLists.insert(ordinal, kept) }
     }
 
     /// Keeps the changes of a version that is being stored; `mapped` is what they do to the map.
     func keepChanges(_ ordinal: UInt32, _ draft: Draft, _ mapped: [MapChange]) {
-        guard draft.changes.count <= ChangeLists.longestList else { return }
+        guard draft.changes.count <= ChangeLists.longestList, mapped.count == draft.changes.count else { return }
         var kept: [ChangeLists.Change] = []
-        kept.reserveCapacity(draft.changes.count)
+        kept.reserveCapacity(mapped.count)
         for (change, mapped) in zip(draft.changes, mapped) {
-            kept.append(ChangeLists.Change(kind: change.kind, key: change.id, entry: mapped.entry, fingerprint: change.hasData ? ChangeLists.fingerprint(change.data) : nil))
+            // Larger values have digests in their records.
+            let hasFingerprint = change.hasData && change.data.count <= RecordTable.digestThreshold
+            kept.append(ChangeLists.Change(
+                kind: change.kind, key: change.id, entry: mapped.entry, fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
         }
         changeLists.insert(ordinal, kept)
     }

@@ -8,7 +8,7 @@ extension Store {
     /// Readers and other processes go on meanwhile. An error, a cancellation or a crash loses nothing; call it again.
     /// - Returns: what was done. With `syncMarker`, nothing was, because a folder-syncing program carries the store:
     ///   open it with `Compaction.always` to do it all the same.
-    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`.
+    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`; `.busy` from within the progress callback of a compaction.
     /// - Complexity: reads and writes what is in small files.
     @discardableResult
     public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {
@@ -22,6 +22,16 @@ extension Store {
         let report = try storage.compact(trigger, control)
         if report.made > 0 || report.deleted > 0 { lock.withWrite { cachesAreOutdated = true } }
         return report
+    }
+
+    /// A segment is gone: its records are looked for in the segment that they were put into, from now on, where they can be
+    /// kept in memory by blocks again. Once for each segment.
+    func follow(_ segment: UInt32) {
+        guard !lock.withRead({ followed.contains(segment) }) else { return }
+        lock.withWrite {
+            followed.insert(segment)
+            dag.moveRecords(of: segment, storage.currentPlace)
+        }
     }
 
     /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.

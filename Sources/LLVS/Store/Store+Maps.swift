@@ -16,7 +16,7 @@ extension Store {
                 at = row.first
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
-                if let checkpoint, checkpoint.ordinal == at { return at }
+                if let checkpoint, checkpoint.isOf(at) { return at }
             }
         }
         // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
@@ -26,6 +26,14 @@ extension Store {
         var i = chain.count - 1
         let stretch = max(MapCache.anchorSpacing, chain.count / 32)
         while i >= 0 {
+            let next = chain[i]
+            if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
+                let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
+                maps.store(next.ordinal, root, changes: max(next.changes, MapCache.anchorSpacing), replayBehind: 0)
+                slot = MapCache.Slot(root: root, replay: 0)
+                i -= 1
+                continue
+            }
             var arena = KeyArena()
             var used = 0
             let single = chain[i].changes >= stretch

@@ -57,10 +57,18 @@ func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString,
 /// A struct beyond this size is not one of ours, however zero its tail.
 private let structSizeLimit = 4096
 
-/// A struct that begins with its size, as the caller was compiled: nil for NULL.
-func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString) throws -> T? {
+/// A struct that begins with its size, as the caller was compiled: nil for NULL. What was appended since one of the
+/// `earlierSizes` is zero for a caller that does not know of it.
+func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T? {
     guard let start else { return nil }
     let size = Int(UnsafeRawPointer(start).loadUnaligned(as: UInt32.self))
+    if earlierSizes.contains(size) {
+        return withUnsafeTemporaryAllocation(byteCount: MemoryLayout<T>.size, alignment: MemoryLayout<T>.alignment) { whole in
+            whole.initializeMemory(as: UInt8.self, repeating: 0)
+            whole.copyMemory(from: UnsafeRawBufferPointer(start: start, count: min(size, whole.count)))
+            return whole.loadUnaligned(as: T.self)
+        }
+    }
     return try element(UnsafeRawPointer(start), size, T.self, name)
 }
 
@@ -83,9 +91,9 @@ func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type:
 }
 
 /// The `_init` functions: zero everywhere is the default everywhere.
-func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, _ name: StaticString) -> llvs_status {
+func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, earlierSizes: [Int] = []) -> llvs_status {
     guard let start else { return StoreError.Code.invalidArgument.rawValue }
-    guard size >= MemoryLayout<T>.size, size <= structSizeLimit else { return StoreError.Code.structSize.rawValue }
+    guard (size >= MemoryLayout<T>.size && size <= structSizeLimit) || earlierSizes.contains(size) else { return StoreError.Code.structSize.rawValue }
     let raw = UnsafeMutableRawBufferPointer(start: start, count: size)
     raw.initializeMemory(as: UInt8.self, repeating: 0)
     raw.storeBytes(of: UInt32(truncatingIfNeeded: size), as: UInt32.self)
@@ -115,23 +123,27 @@ private func change(_ input: llvs_change) throws -> BorrowedChange {
 }
 
 /// Calls with the changes, whose bytes stay the caller's.
-func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int,
-                    _ body: (UnsafeBufferPointer<BorrowedChange>) throws -> R) throws -> R {
+func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int, _ body: (BorrowedChanges) throws -> R) throws -> R {
     guard count >= 0, count <= Limits.changesPerVersion else { throw InputError.tooLarge("change_count", count, Limits.changesPerVersion) }
-    guard count > 0 else { return try body(UnsafeBufferPointer(start: nil, count: 0)) }
+    guard count > 0 else { return try body(BorrowedChanges([])) }
     guard let start else { throw InputError.nullWithSize("changes", count) }
     let raw = UnsafeRawPointer(start)
-    return try withUnsafeTemporaryAllocation(of: BorrowedChange.self, capacity: count) { changes in
-        var made = 0
-        defer { changes[..<made].deinitialize() }
-        while made < count {
-            // The size is checked with the first element, before it can carry the pointer anywhere.
-            let input = try element(raw + made * size, size, llvs_change.self, "llvs_change")
-            changes.initializeElement(at: made, to: try change(input))
-            made += 1
-        }
-        return try body(UnsafeBufferPointer(changes))
+    // The size is checked with the first element, before it can carry the pointer anywhere.
+    func read(_ i: Int) throws -> BorrowedChange { try change(element(raw + i * size, size, llvs_change.self, "llvs_change")) }
+    // Many are checked now, and read again from where the caller has them as they are needed.
+    if count <= 64 { return try body(BorrowedChanges((0..<count).map(read))) }
+    for i in 0..<count { _ = try read(i) }
+    return try body(BorrowedChanges(count: count, of: raw, stride: size, bytes: { checkedBytes(raw + $0 * size) }, storedVersion: { (try? read($0))?.storedVersion }))
+}
+
+/// Of a change that was checked before. A caller who changed it meanwhile gets some change, but no trap.
+private func checkedBytes(_ start: UnsafeRawPointer) -> BorrowedChange.Bytes {
+    let input = start.loadUnaligned(as: llvs_change.self)
+    func bytes(_ bytes: llvs_bytes) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : min(max(0, bytes.size), Limits.valueSize))
     }
+    return BorrowedChange.Bytes(
+        kind: Value.Change.Kind(rawValue: UInt8(truncatingIfNeeded: input.kind)) ?? .remove, id: bytes(input.id), data: bytes(input.data))
 }
 
 /// The changes with bytes of their own.

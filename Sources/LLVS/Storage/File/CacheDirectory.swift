@@ -24,7 +24,7 @@ final class CacheDirectory: @unchecked Sendable {
     let path: String
     private let writable: Bool
     private let store: StoreDirectory
-    private let system: FileSystem
+    let system: FileSystem
     private let lock = Lock()
     /// What could not be written; nil: deleted.
     private var memory: [String: [UInt8]?] = [:]
@@ -37,7 +37,7 @@ final class CacheDirectory: @unchecked Sendable {
         self.path = System.absolute(path); self.writable = writable; self.store = store; self.system = system
     }
 
-    private func file(_ name: String) -> String { path + "/" + name + ".cache" }
+    func file(_ name: String) -> String { path + "/" + name + ".cache" }
 
     func get(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
@@ -46,24 +46,44 @@ final class CacheDirectory: @unchecked Sendable {
         guard let file = try? OpenFile(file(name), O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile,
               status.size >= UInt64(CacheDirectory.envelopeSize), let count = Int(exactly: status.size) else { return nil }
         var envelope = [UInt8](repeating: 0, count: CacheDirectory.envelopeSize)
-        let length: Int? = envelope.withUnsafeMutableBytes { b in
-            guard let got = try? System.pread(file.descriptor, b, at: 0), got == b.count else { return nil }
-            let b = UnsafeRawBufferPointer(b)
-            guard FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
-                  FrameFormat.load(b, 0, UInt64.self) == CacheDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
-                  FrameFormat.load(b, 12, UInt32.self) == CacheDirectory.checksum(name),
-                  FrameFormat.load(b, 16, UInt64.self) == UInt64(count - CacheDirectory.envelopeSize) else { return nil }
-            return count - CacheDirectory.envelopeSize
-        }
-        guard let length else { return nil }
+        guard let got = try? envelope.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }), got == envelope.count,
+              let expected = envelope.withUnsafeBytes({ CacheDirectory.dataChecksum(envelope: $0, name, size: count) }) else { return nil }
+        let length = count - CacheDirectory.envelopeSize
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: length)
             initialized = (try? System.pread(file.descriptor, raw, at: UInt64(CacheDirectory.envelopeSize))) ?? 0
         }
-        let expected = envelope.withUnsafeBytes { FrameFormat.load($0, 24, UInt32.self) }
         guard data.count == length, data.withUnsafeBytes({ Bytes.crc32c($0) }) == expected else { return nil }
         return data
     }
+
+    /// The checksum that the data of a file of `size` bytes must have; nil when the envelope is none of this cache.
+    static func dataChecksum(envelope b: UnsafeRawBufferPointer, _ name: String, size: Int) -> UInt32? {
+        guard b.count == envelopeSize, size >= envelopeSize,
+              FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
+              FrameFormat.load(b, 0, UInt64.self) == magic, FrameFormat.load(b, 8, UInt32.self) == 1,
+              FrameFormat.load(b, 12, UInt32.self) == checksum(name), FrameFormat.load(b, 16, UInt64.self) == UInt64(size - envelopeSize) else { return nil }
+        return FrameFormat.load(b, 24, UInt32.self)
+    }
+
+    static func envelope(_ name: String, size: UInt64, checksum: UInt32) -> [UInt8] {
+        var envelope = [UInt8](repeating: 0, count: envelopeSize)
+        envelope.withUnsafeMutableBytes { b in
+            b.storeBytes(of: magic.littleEndian, toByteOffset: 0, as: UInt64.self)
+            b.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 8, as: UInt32.self)
+            b.storeBytes(of: self.checksum(name).littleEndian, toByteOffset: 12, as: UInt32.self)
+            b.storeBytes(of: size.littleEndian, toByteOffset: 16, as: UInt64.self)
+            b.storeBytes(of: checksum.littleEndian, toByteOffset: 24, as: UInt32.self)
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28]))
+            b.storeBytes(of: crc.littleEndian, toByteOffset: 28, as: UInt32.self)
+        }
+        return envelope
+    }
+
+    var isWritable: Bool { writable }
+    /// What is kept in memory under a name: nil nothing, and a nil within: it was deleted.
+    func keptInMemory(_ name: String) -> [UInt8]?? { lock.withLock { memory[name] } }
+    func keepInMemory(_ name: String, _ data: [UInt8]) { lock.withLock { memory[name] = .some(data) } }
 
     func put(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
@@ -93,20 +113,8 @@ final class CacheDirectory: @unchecked Sendable {
 
     /// Not synced: after a power cut the old, the new, or nothing is there, and all three are fine.
     private func write(_ name: String, _ data: [UInt8]) throws {
-        var envelope = [UInt8](repeating: 0, count: CacheDirectory.envelopeSize)
-        envelope.withUnsafeMutableBytes { b in
-            b.storeBytes(of: CacheDirectory.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
-            b.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 8, as: UInt32.self)
-            b.storeBytes(of: CacheDirectory.checksum(name).littleEndian, toByteOffset: 12, as: UInt32.self)
-            b.storeBytes(of: UInt64(data.count).littleEndian, toByteOffset: 16, as: UInt64.self)
-            b.storeBytes(of: data.withUnsafeBytes { Bytes.crc32c($0) }.littleEndian, toByteOffset: 24, as: UInt32.self)
-            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28]))
-            b.storeBytes(of: crc.littleEndian, toByteOffset: 28, as: UInt32.self)
-        }
-        let suffix = try posix("Writing the cache", file(name)) { () throws(Errno) in try RandomName.random().hex }
-        let aside = path + "/" + suffix + ".tmp"
-        let out = try make(aside)
-        tidyOnce()
+        let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
+        let (aside, out) = try makeAside()
         do throws(Errno) {
             try envelope.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: 0) }
             try data.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
@@ -117,21 +125,32 @@ final class CacheDirectory: @unchecked Sendable {
         }
     }
 
-    private func make(_ aside: String) throws -> OpenFile {
+    /// A new file under a name that nobody asks for.
+    func makeAside() throws -> (path: String, file: OpenFile) {
+        let suffix = try posix("Writing a cache", path) { () throws(Errno) in try RandomName.random().hex }
+        let aside = path + "/" + suffix + ".tmp"
+        let flags = O_RDWR | O_CREAT | O_EXCL
         do throws(Errno) {
-            return try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL)
+            let file = try OpenFile(aside, flags)
+            tidyOnce()
+            return (aside, file)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the cache", path: aside) }
         }
         try store.makeDirectories(path, system)
-        return try posix("Making the cache", aside) { () throws(Errno) in try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL) }
+        return (aside, try posix("Making the cache", aside) { () throws(Errno) in try OpenFile(aside, flags) })
     }
 
-    /// Removes what writers that were killed left behind, once it is a day old.
+    /// Removes what writers that were killed left behind.
     private func tidyOnce() {
         guard lock.withLock({ let first = !tidied; tidied = true; return first }) else { return }
+        removeOld { $0.hasSuffix(".tmp") && RandomName(hex: $0.dropLast(4)) != nil }
+    }
+
+    /// Removes files that are more than a day old.
+    func removeOld(where matches: (String) -> Bool) {
         let yesterday = System.now &- 86_400 * 1_000_000_000
-        for name in (try? System.names(in: path)) ?? [] where name.hasSuffix(".tmp") && RandomName(hex: name.dropLast(4)) != nil {
+        for name in (try? System.names(in: path)) ?? [] where matches(name) {
             let old = path + "/" + name
             if let status = try? System.status(old), status.modified < yesterday { try? System.unlink(old) }
         }

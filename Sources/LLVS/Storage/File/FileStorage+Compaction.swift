@@ -29,7 +29,11 @@ extension FileStorage {
         }
         try state.withLock { try checkOpen() }
         if trigger != .request, options.compaction == .onRequest { return report }
-        compacting.lock()
+        // Its progress callback belongs to the host, which may compact or close the store there.
+        guard compacting.lock() else {
+            guard trigger != .request else { throw StoreError(.busy, "Compacting \(description) was asked for from within the progress callback of a compaction of it. Do it after that has returned.") }
+            return report
+        }
         defer { compacting.unlock() }
         switch trigger {
         case .opened: if !mayPay(trigger) { return report }

@@ -48,6 +48,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = 1 << 20
+    public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
     let options: Options
@@ -79,7 +80,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// Segments opened so far, for tests of what opening a store costs.
     var filesOpened = 0
     /// Held while folding segments; taken before the others.
-    let compacting = Lock()
+    let compacting = OwnedLock()
     /// Syncs, under a lock of its own.
     let syncGroup = SyncGroup()
 
@@ -203,6 +204,14 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public func cacheDelete(_ name: String) throws {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
+    }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+        try state.withLock { try checkOpen() }
+        return try caches.open(name)
+    }
+    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+        try state.withLock { try checkOpen() }
+        return try caches.writer(name)
     }
 }
 

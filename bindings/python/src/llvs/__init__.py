@@ -53,7 +53,7 @@ from .model import Change, ChangeKind, Fork, ForkKind, Reference, Side, Value, V
 from .snapshot import Snapshot
 from .state import State
 from .storage import DictStorage, Storage
-from .store import Damage, Statistics, Store, VerifyReport
+from .store import CompactionReport, Damage, Statistics, Store, VerifyReport
 from .transport import Transport, VersionFiles
 
 #: The version of this package.
@@ -75,6 +75,7 @@ __all__ = [
     "Change",
     "ChangeKind",
     "ClosedError",
+    "CompactionReport",
     "Coordinator",
     "Damage",
     "DictStorage",

@@ -105,6 +105,11 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_verify_report_damage_count": (SIZE, [borrowed("llvs_verify_report*")]),
     "llvs_verify_report_damage_at": (POINTER, [borrowed("llvs_verify_report*"), SIZE]),
     "llvs_verify_report_free": (None, [owned("llvs_verify_report*")]),
+    "llvs_compaction_report_init": (STATUS, [borrowed("llvs_compaction_report*"), SIZE]),
+    "llvs_store_compact": (
+        STATUS,
+        [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_compaction_report*"), ERROR],
+    ),
     "llvs_version_options_init": (STATUS, [borrowed("llvs_version_options*"), SIZE]),
     "llvs_store_make_version": (
         STATUS,

@@ -5,6 +5,7 @@ A list is one array of structs, which is copied and unpacked as a whole; what th
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from typing import Any, Iterator, Sequence
 
@@ -28,6 +29,16 @@ BYTES = struct.Struct("=QQ")
 NEAR = 4096
 #: How many bytes are copied together at most.
 LONGEST_RUN = 1 << 20
+
+
+def take_buffer(buffer: Any) -> bytes | None:
+    """The bytes of an `llvs_buffer`, which is disposed of; None when there is nothing."""
+    if not buffer.data:
+        return None
+    try:
+        return copy(buffer.data, buffer.size)
+    finally:
+        lib.llvs_buffer_dispose(ctypes.byref(buffer))
 
 
 def elements(layout: struct.Struct, first: int | None, count: int) -> Iterator[tuple[Any, ...]]:

@@ -114,10 +114,11 @@ class llvs_store_options(ctypes.Structure):
         ("durability", c_uint32),
         ("read_only", c_uint32),
         ("must_exist", c_uint32),
-        ("reserved", c_uint32),
+        ("compaction", c_uint32),
         ("memory_budget", c_uint64),
         ("cache_directory", llvs_bytes),
         ("host_storage", c_void_p),
+        ("compaction_grace", c_double),
     ]
 
 
@@ -145,6 +146,19 @@ class llvs_damage(ctypes.Structure):
         ("offset", c_uint64),
         ("message", llvs_bytes),
         ("version", llvs_bytes),
+    ]
+
+
+class llvs_compaction_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("folded", c_uint64),
+        ("made", c_uint64),
+        ("deleted", c_uint64),
+        ("bytes_written", c_uint64),
+        ("bytes_deleted", c_uint64),
+        ("sync_marker", llvs_buffer),
     ]
 
 
@@ -202,7 +216,7 @@ class llvs_merge_options(ctypes.Structure):
 class llvs_exchange_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("durability", c_uint32),
         ("restoration_state", llvs_bytes),
     ]
 
@@ -239,6 +253,8 @@ class llvs_coordinator_options(ctypes.Structure):
         ("arbiter", c_void_p),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("exchange_durability", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from array import array
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -32,6 +33,14 @@ AnyVersion = Union[Version, str]
 
 _STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
 _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
+_COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_ON_REQUEST, "always": c.COMPACTION_ALWAYS}
+
+
+def durability_number(durability: str) -> int:
+    """The constant for "full" or "normal"."""
+    if durability not in _DURABILITIES:
+        raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
+    return _DURABILITIES[durability]
 
 
 class Statistics(NamedTuple):
@@ -83,6 +92,23 @@ class VerifyReport(NamedTuple):
     damages: tuple[Damage, ...]
 
 
+class CompactionReport(NamedTuple):
+    """What `Store.compact` did."""
+
+    #: Files whose records were put into others. They are still there, for the time of grace.
+    folded: int
+    #: Files that were made of them.
+    made: int
+    #: Files that had been folded long enough ago, and are gone now.
+    deleted: int
+    #: Bytes of the files made.
+    bytes_written: int
+    #: Bytes of the files deleted.
+    bytes_deleted: int
+    #: The file that shows that a folder-syncing program carries the store, for which nothing was done; else None.
+    sync_marker: Optional[str]
+
+
 class StoreOptions:
     """An `llvs_store_options`, and all that it points to."""
 
@@ -94,20 +120,26 @@ class StoreOptions:
         read_only: bool,
         create: bool,
         cache_directory: Optional[PathLike],
+        compaction: str,
+        compaction_grace: Optional[float],
     ) -> None:
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
-        if durability not in _DURABILITIES:
-            raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
+        number = durability_number(durability)
+        if compaction not in _COMPACTIONS:
+            raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
         self.handle = None if isinstance(storage, str) else StorageHandle(storage)
         self.struct = _structs.llvs_store_options(
             struct_size=ctypes.sizeof(_structs.llvs_store_options),
             storage=_STORAGES[storage] if isinstance(storage, str) else c.STORAGE_HOST,
-            durability=_DURABILITIES[durability],
+            durability=number,
             read_only=int(read_only),
             must_exist=int(not create),
+            compaction=_COMPACTIONS[compaction],
             memory_budget=memory_budget,
             host_storage=self.handle._pointer if self.handle is not None else None,
+            # 0 means the default to the library.
+            compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
         )
         self._cache = path_bytes(cache_directory) if cache_directory is not None else b""
         if self._cache:
@@ -195,6 +227,8 @@ class Store(Handle):
         read_only: bool = False,
         create: bool = True,
         cache_directory: Optional[PathLike] = None,
+        compaction: str = "automatic",
+        compaction_grace: Optional[float] = None,
     ) -> None:
         """Opens a store, or makes it.
 
@@ -203,12 +237,15 @@ class Store(Handle):
         memory_budget: bytes of caches in memory; 0: 64 MiB.
         create: False: a store that is not there is an error.
         cache_directory: for "file", a directory for caches outside the store.
+        compaction: for "file", when what many handles wrote in many small files is put together: "automatic" (by itself when it pays, and
+        on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder), "always".
+        compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError.
         Cost: the size of the history's index, not of the values.
         """
         self._path = os.fsdecode(path) if path is not None else ""
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
@@ -560,6 +597,23 @@ class Store(Handle):
             )
         finally:
             lib.llvs_verify_report_free(report)
+
+    def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
+        """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of grace.
+
+        Happens by itself as well, as `compaction` of the constructor says; only the file storage has anything to do. Readers and other
+        processes go on meanwhile; when one of those compacts right now, nothing is done. Progress is in bytes written.
+
+        Raises CancelledError, PermissionDeniedError (a store that is open for reading only), BusyError (from within the progress
+        callback of a compaction), StorageError; nothing is lost then. Cost: reads and writes what is in small files.
+        """
+        done = _structs.llvs_compaction_report(struct_size=ctypes.sizeof(_structs.llvs_compaction_report))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_compact(pointer, control, byref(done))
+        marker = _pages.take_buffer(done.sync_marker)
+        return CompactionReport(
+            done.folded, done.made, done.deleted, done.bytes_written, done.bytes_deleted, None if marker is None else decode(marker)
+        )
 
     def write_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None

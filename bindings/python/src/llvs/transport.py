@@ -113,12 +113,7 @@ def take_buffer(function: Callable[..., Any], *arguments: Any) -> Optional[bytes
     """What a function put into an `llvs_buffer`, its last parameter before the error; None for nothing."""
     buffer = _structs.llvs_buffer()
     function(*arguments, ctypes.byref(buffer))
-    if not buffer.data:
-        return None
-    try:
-        return copy(buffer.data, buffer.size)
-    finally:
-        lib.llvs_buffer_dispose(ctypes.byref(buffer))
+    return _pages.take_buffer(buffer)
 
 
 def _list(transport: Transport, reply: int) -> None:

@@ -1,5 +1,5 @@
 /// What a chain of versions, each on the one before, changed together: once per id, in byte order.
-struct RecordedChanges {
+struct ChainChanges {
     /// What the state before the first of the versions held under an id, as far as their records tell.
     enum Before: UInt8 { case absent, present, unknown }
 

@@ -1,0 +1,285 @@
+/// The map of one version as one run of bytes, read where it lies: a checkpoint. As a file it is mapped, so that
+/// a map of any size costs no memory of the process, and opening it costs one look over its bytes.
+///
+///     flat map = node ... · padding to 16 · slot × entries · footer
+///     slot     = storing version u32 · size u32 · offset of the body u64          (a `MapEntry`), in order of the keys
+///     node     = kind u8 (0 inner, 1 leaf, 2 leaf with wide ends) · 0 u8 · symbols u16 · entries beneath u32
+///              · number of the first of them u32 · size of the prefix u32 · body · padding to 4
+///     inner    = symbol u16 × symbols · padding to 4 · offset of the child / 4 u32 × symbols · prefix
+///     leaf     = end of the key's rest (u16, or u32 when wide) × entries · prefix · rest of each key
+///     footer   = magic · id (16 bytes) · size of the nodes u64 · entries u64 · offset of the root / 4 u32 · 0 u32
+///
+/// The shape is that of `MapNode`. The prefix is what all keys beneath share; a leaf's keys are that and their rests.
+/// Children come before their parents. Integers are as this machine has them, and versions are the numbers of the
+/// history index that names the map by its id: it means nothing without that. All bytes are covered by a checksum
+/// outside; `init` also checks that no node reaches outside of its bounds, so reading never does.
+///
+/// Never changes; safe from all threads.
+final class FlatMap: @unchecked Sendable {
+    static let magic: UInt64 = 0x3254_414C_4653_564C
+    static let namePrefix = "map-"
+    static let headerSize = 16
+    static let footerSize = 48
+
+    let id: RandomName
+    let count: Int
+    let root: UInt32
+    private let memory: CacheBytes
+    private let nodes: UnsafeRawPointer
+    let slots: UnsafePointer<MapEntry>
+    /// Owns `slots` where they are not the file's.
+    private let ownSlots: UnsafeMutablePointer<MapEntry>?
+    /// The map whose nodes these are, when the slots are others.
+    let original: FlatMap?
+
+    /// Nil when the bytes are no flat map. `versionLimit`: storing versions are below it. O(size).
+    init?(_ memory: CacheBytes, versionLimit: Int) {
+        let bytes = memory.bytes
+        guard bytes.count >= FlatMap.footerSize, let base = bytes.baseAddress else { return nil }
+        let footer = base + (bytes.count - FlatMap.footerSize)
+        guard footer.loadUnaligned(as: UInt64.self) == FlatMap.magic,
+              let nodesSize = Int(exactly: footer.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
+              let count = Int(exactly: footer.loadUnaligned(fromByteOffset: 32, as: UInt64.self)),
+              count > 0, count <= Int(UInt32.max), nodesSize > 0, nodesSize & 15 == 0, nodesSize <= bytes.count - FlatMap.footerSize,
+              bytes.count - FlatMap.footerSize - nodesSize == count * MemoryLayout<MapEntry>.stride,
+              Int(bitPattern: base) & 7 == 0 else { return nil }
+        id = RandomName(loading: bytes, at: bytes.count - FlatMap.footerSize + 8)
+        self.memory = memory
+        self.count = count
+        root = footer.loadUnaligned(fromByteOffset: 40, as: UInt32.self)
+        nodes = base
+        slots = (base + nodesSize).assumingMemoryBound(to: MapEntry.self)
+        ownSlots = nil
+        original = nil
+        guard FlatMap.isSound(UnsafeRawBufferPointer(start: base, count: nodesSize), root: root, count: count) else { return nil }
+        for i in 0..<count where slots[i].version >= versionLimit { return nil }
+    }
+
+    /// The same keys with other entries. `changes` gives the numbers of entries, all below `count`.
+    init(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)]) {
+        let copy = UnsafeMutablePointer<MapEntry>.allocate(capacity: other.count)
+        copy.initialize(from: other.slots, count: other.count)
+        for (number, entry) in changes where number < other.count { copy[number] = entry }
+        id = other.id
+        count = other.count
+        root = other.root
+        memory = other.memory
+        nodes = other.nodes
+        slots = UnsafePointer(copy)
+        ownSlots = copy
+        original = other.original ?? other
+    }
+
+    deinit { ownSlots?.deallocate() }
+
+    /// Bytes of memory of its own.
+    var ownSize: Int { ownSlots == nil ? 0 : count * MemoryLayout<MapEntry>.stride }
+
+    /// Whether both have the same nodes, so that entries can be compared by their numbers.
+    func hasNodes(of other: FlatMap) -> Bool { nodes == other.nodes }
+
+    // MARK: Nodes
+
+    /// A node, by where it begins. Good as long as the map is.
+    struct Node {
+        fileprivate let at: UnsafeRawPointer
+        var isLeaf: Bool { at.load(as: UInt8.self) != 0 }
+        var symbolCount: Int { Int(at.load(fromByteOffset: 2, as: UInt16.self)) }
+        var count: Int { Int(at.load(fromByteOffset: 4, as: UInt32.self)) }
+        /// The number of its first entry.
+        var first: Int { Int(at.load(fromByteOffset: 8, as: UInt32.self)) }
+        var prefixCount: Int { Int(at.load(fromByteOffset: 12, as: UInt32.self)) }
+
+        // Inner nodes.
+        var symbols: UnsafeBufferPointer<UInt16> {
+            UnsafeBufferPointer(start: (at + headerSize).assumingMemoryBound(to: UInt16.self), count: symbolCount)
+        }
+        fileprivate var childrenOffset: Int { headerSize + (symbolCount * 2 + 3) & ~3 }
+        func child(_ i: Int) -> UInt32 { at.load(fromByteOffset: childrenOffset + i * 4, as: UInt32.self) }
+
+        // Leaves.
+        fileprivate var isWide: Bool { at.load(as: UInt8.self) == 2 }
+        fileprivate var endSize: Int { isWide ? 4 : 2 }
+        @inline(__always) fileprivate func end(_ i: Int) -> Int {
+            isWide ? Int(at.load(fromByteOffset: headerSize + i * 4, as: UInt32.self)) : Int(at.load(fromByteOffset: headerSize + i * 2, as: UInt16.self))
+        }
+        fileprivate var prefixOffset: Int { isLeaf ? headerSize + (count * endSize + 1) & ~1 : childrenOffset + symbolCount * 4 }
+
+        var prefix: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: at + prefixOffset, count: prefixCount) }
+        /// What follows the prefix in the i-th key.
+        @inline(__always) func rest(_ i: Int) -> UnsafeRawBufferPointer {
+            let start = i == 0 ? 0 : end(i - 1)
+            return UnsafeRawBufferPointer(start: at + prefixOffset + prefixCount + start, count: end(i) - start)
+        }
+
+        /// The first index in a leaf whose key is not below `key`, and whether it is that key.
+        @inline(__always) func search(_ key: UnsafeRawBufferPointer) -> (index: Int, found: Bool) {
+            let prefix = prefix
+            let head = UnsafeRawBufferPointer(rebasing: key.prefix(prefix.count))
+            let order = Bytes.compare(prefix, head)
+            // A key that ends within the prefix comes before all of them.
+            guard order == 0 else { return (order > 0 ? 0 : count, false) }
+            let rest = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
+            var low = 0, high = count
+            while low < high {
+                let middle = (low + high) >> 1
+                let order = Bytes.compare(self.rest(middle), rest)
+                if order == 0 { return (middle, true) }
+                if order < 0 { low = middle + 1 } else { high = middle }
+            }
+            return (low, false)
+        }
+    }
+
+    func node(_ offset: UInt32) -> Node { Node(at: nodes + Int(offset) * 4) }
+
+    /// The number of the key's entry beneath a node; nil when it is not there.
+    func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
+        var node = node(offset)
+        while !node.isLeaf {
+            let depth = node.prefixCount
+            guard key.count >= depth else { return nil }
+            let symbol = MapNode.symbol(of: key, at: depth), symbols = node.symbols
+            var low = 0, high = symbols.count
+            while low < high {
+                let middle = (low + high) >> 1
+                if symbols[middle] < symbol { low = middle + 1 } else { high = middle }
+            }
+            guard low < symbols.count, symbols[low] == symbol else { return nil }
+            node = self.node(node.child(low))
+        }
+        let (index, found) = node.search(key)
+        return found ? node.first + index : nil
+    }
+
+    /// Calls with each number and key beneath a node in order, until `body` answers false. Keys are good during the call.
+    @discardableResult
+    /// `wanted`: whether to look at entries by their first number and count; asked of whole nodes.
+    func forEach(
+        beneath offset: UInt32, where wanted: (Int, Int) -> Bool = { _, _ in true }, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool
+    ) rethrows -> Bool {
+        let node = node(offset)
+        guard wanted(node.first, node.count) else { return true }
+        guard node.isLeaf else {
+            for i in 0..<node.symbolCount { guard try forEach(beneath: node.child(i), where: wanted, body) else { return false } }
+            return true
+        }
+        return try forEachKey(of: node, 0..<node.count, body)
+    }
+
+    /// The keys of some of a leaf's entries, put together from prefix and rest.
+    func forEachKey(of leaf: Node, _ range: Range<Int>, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool) rethrows -> Bool {
+        guard !range.isEmpty else { return true }
+        let prefix = leaf.prefix
+        var longest = 0
+        for i in range { longest = max(longest, leaf.rest(i).count) }
+        return try withUnsafeTemporaryAllocation(byteCount: prefix.count + longest + 1, alignment: 8) { key in
+            key.copyMemory(from: prefix)
+            for i in range {
+                let rest = leaf.rest(i)
+                UnsafeMutableRawBufferPointer(rebasing: key[prefix.count...]).copyMemory(from: rest)
+                guard try body(leaf.first + i, UnsafeRawBufferPointer(rebasing: key[0..<prefix.count + rest.count])) else { return false }
+            }
+            return true
+        }
+    }
+
+    /// As above, from the first key that is not below `low` to the last below `high`.
+    func forEach(
+        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+    ) -> Bool {
+        let node = node(offset)
+        guard node.isLeaf else {
+            for i in 0..<node.symbolCount {
+                switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                case .before: continue
+                case .behind: return false
+                case .within: if !forEach(beneath: node.child(i), body) { return false }
+                case .across: if !forEach(beneath: node.child(i), from: low, to: high, body) { return false }
+                }
+            }
+            return true
+        }
+        let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
+        guard forEachKey(of: node, first..<max(first, end), body) else { return false }
+        return end == node.count
+    }
+
+    /// How many keys beneath a node are in the range.
+    func count(beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
+        let node = node(offset)
+        guard node.isLeaf else {
+            var total = 0
+            for i in 0..<node.symbolCount {
+                switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                case .before: continue
+                case .behind: return total
+                case .within: total += self.node(node.child(i)).count
+                case .across: total += count(beneath: node.child(i), from: low, to: high)
+                }
+            }
+            return total
+        }
+        return max(0, (high.map { node.search($0).index } ?? node.count) - node.search(low).index)
+    }
+
+    /// Calls with the key of an entry, which is below `count`. Good during the call.
+    func withKey(_ number: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
+        var node = node(root)
+        while !node.isLeaf {
+            var low = 0, high = node.symbolCount
+            while high - low > 1 {
+                let middle = (low + high) >> 1
+                if self.node(node.child(middle)).first <= number { low = middle } else { high = middle }
+            }
+            node = self.node(node.child(low))
+        }
+        let i = number - node.first
+        guard i >= 0, i < node.count else { return }
+        _ = forEachKey(of: node, i..<i + 1) { body($1); return true }
+    }
+
+    // MARK: Checking
+
+    /// Whether no node, key or child reaches out of bounds, and every walk ends.
+    private static func isSound(_ nodes: UnsafeRawBufferPointer, root: UInt32, count: Int) -> Bool {
+        guard let base = nodes.baseAddress else { return false }
+        // Where nodes begin: the parent of each is met later, exactly once.
+        var waiting: [UInt32: (first: UInt32, count: UInt32, prefix: UInt32, isLeaf: Bool)] = [:]
+        var at = 0
+        while at + headerSize <= nodes.count {
+            let node = Node(at: base + at)
+            let kind = nodes[at], size = nodes.count - at
+            if kind == 0, node.count == 0 { break }  // padding
+            var used: Int
+            if kind == 0 {
+                let n = node.symbolCount
+                used = node.childrenOffset + n * 4 + node.prefixCount
+                guard n >= 2, used <= size, node.prefixCount < MapNode.deepestPrefix else { return false }
+                var entries = 0
+                for i in 0..<n {
+                    if i > 0, node.symbols[i - 1] >= node.symbols[i] { return false }
+                    guard let child = waiting.removeValue(forKey: node.child(i)), Int(child.first) == node.first + entries,
+                          Int(child.prefix) >= node.prefixCount + (child.isLeaf ? 0 : 1) else { return false }
+                    entries += Int(child.count)
+                }
+                guard entries == node.count else { return false }
+            } else {
+                guard kind <= 2, node.count > 0, node.count * node.endSize <= size, node.prefixOffset + node.prefixCount <= size else { return false }
+                var last = 0
+                for i in 0..<node.count {
+                    let end = node.end(i)
+                    guard end >= last, node.prefixCount + end - last <= Limits.valueIDSize else { return false }
+                    last = end
+                }
+                used = node.prefixOffset + node.prefixCount + last
+                guard used <= size, node.first <= count, node.count <= count - node.first else { return false }
+            }
+            waiting[UInt32(truncatingIfNeeded: at / 4)] = (UInt32(node.first), UInt32(node.count), UInt32(node.prefixCount), kind != 0)
+            used = (used + 3) & ~3
+            at += used
+        }
+        guard nodes.count - at < 16, waiting.count == 1, let top = waiting[root], top.first == 0, Int(top.count) == count else { return false }
+        return true
+    }
+}

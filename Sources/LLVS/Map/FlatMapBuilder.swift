@@ -1,0 +1,191 @@
+/// Writes a flat map from keys that come in order, one after another: what is held in memory are the slots (16 bytes
+/// per entry) and the keys of leaves that are not complete yet.
+///
+/// The shape needs to be known before a node is written: whether more than 64 keys share a prefix. Source of the
+/// method: the bottom-up traversal of longest-common-prefix intervals, M. Abouelhoda, S. Kurtz, E. Ohlebusch,
+/// "Replacing suffix trees with enhanced suffix arrays" (2004), where an interval with few keys is not written but
+/// left to the one around it.
+struct FlatMapBuilder {
+    /// Keys that share a prefix of `depth` bytes, the last of which is the last that came.
+    private struct Interval {
+        var depth: Int
+        /// Where its keys begin among those that wait.
+        var start: Int
+        /// Subtrees that are written, and how many of the waiting keys came before each.
+        var built: [(before: Int, subtree: Subtree)] = []
+    }
+    /// A node that is written.
+    private struct Subtree {
+        var offset: UInt32
+        var first: Int
+        var count: Int
+        var prefix: [UInt8]
+    }
+    /// A key that waits for its leaf to be complete.
+    private struct Waiting {
+        var start: Int
+        var size: Int
+        var number: Int
+    }
+
+    private let writer: any CacheWriter
+    private var slots: [MapEntry] = []
+    private var stack: [Interval] = []
+    private var waiting: [Waiting] = []
+    private var bytes: [UInt8] = []
+    private var nodesSize = 0
+    private var node: [UInt8] = []
+    /// The outermost subtree, when all intervals are closed.
+    private var top: Subtree?
+
+    /// `expected`: how many entries there will be, about.
+    init(_ writer: any CacheWriter, expected: Int) {
+        self.writer = writer
+        slots.reserveCapacity(expected)
+    }
+
+    var count: Int { slots.count }
+
+    /// Adds an entry whose key comes after all before.
+    /// - Throws: `.internal` when it does not, what the writer throws.
+    mutating func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry) throws {
+        if let last = waiting.last {
+            let depth = try bytes.withUnsafeBytes { bytes in
+                let last = UnsafeRawBufferPointer(rebasing: bytes[last.start..<last.start + last.size])
+                let shared = MapNode.commonPrefix(last, key)
+                guard shared < key.count, shared == last.count || last[shared] < key[shared] else {
+                    throw StoreError(.internal, "The entries of a map came out of order.")
+                }
+                return shared
+            }
+            try close(to: depth)
+        }
+        waiting.append(Waiting(start: bytes.count, size: key.count, number: slots.count))
+        bytes.append(contentsOf: key)
+        slots.append(entry)
+    }
+
+    /// Ends the intervals that are deeper than `depth`, and makes sure that there is one of just that depth.
+    private mutating func close(to depth: Int) throws {
+        var start = waiting.count - 1
+        var carried: Subtree?
+        while let top = stack.last, top.depth > depth {
+            stack.removeLast()
+            start = top.start
+            carried = try finish(top)
+            if let subtree = carried, let outer = stack.last, outer.depth >= depth {
+                stack[stack.count - 1].built.append((start, subtree))
+                carried = nil
+            }
+        }
+        if depth < 0 { top = carried }
+        guard depth >= 0, (stack.last?.depth ?? -1) < depth else { return }
+        stack.append(Interval(depth: depth, start: start, built: carried.map { [(start, $0)] } ?? []))
+    }
+
+    /// Writes an interval that has more keys than go into a leaf; its keys wait no longer then.
+    private mutating func finish(_ interval: Interval) throws -> Subtree? {
+        let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
+        guard count > MapNode.leafCapacity, interval.depth < MapNode.deepestPrefix else { return nil }
+        var symbols: [UInt16] = [], children: [Subtree] = []
+        var at = interval.start, next = 0
+        while at < waiting.count || next < interval.built.count {
+            if next < interval.built.count, interval.built[next].before == at {
+                let subtree = interval.built[next].subtree
+                symbols.append(UInt16(subtree.prefix[interval.depth]) + 1)
+                children.append(subtree)
+                next += 1
+                continue
+            }
+            let limit = next < interval.built.count ? interval.built[next].before : waiting.count
+            let symbol = self.symbol(of: waiting[at], at: interval.depth)
+            var end = at + 1
+            while end < limit, self.symbol(of: waiting[end], at: interval.depth) == symbol { end += 1 }
+            symbols.append(symbol)
+            children.append(try writeLeaf(at..<end))
+            at = end
+        }
+        let prefix: [UInt8]
+        if let first = children.first { prefix = Array(first.prefix.prefix(interval.depth)) } else { prefix = [] }
+        node.removeAll(keepingCapacity: true)
+        let first = children.first?.first ?? 0
+        beginNode(kind: 0, symbols: symbols.count, count: count, first: first, prefix: prefix.count)
+        for symbol in symbols { put(symbol) }
+        pad()
+        for child in children { put(child.offset) }
+        node.append(contentsOf: prefix)
+        let offset = try writeNode()
+        if let start = interval.start < waiting.count ? waiting[interval.start].start : nil {
+            waiting.removeLast(waiting.count - interval.start)
+            bytes.removeLast(bytes.count - start)
+        }
+        return Subtree(offset: offset, first: first, count: count, prefix: prefix)
+    }
+
+    private func symbol(of key: Waiting, at depth: Int) -> UInt16 { key.size > depth ? UInt16(bytes[key.start + depth]) + 1 : 0 }
+
+    private mutating func writeLeaf(_ range: Range<Int>) throws -> Subtree {
+        let a = waiting[range.lowerBound], b = waiting[range.upperBound - 1]
+        let shared = range.count == 1 ? a.size : bytes.withUnsafeBytes {
+            MapNode.commonPrefix(UnsafeRawBufferPointer(rebasing: $0[a.start..<a.start + a.size]), UnsafeRawBufferPointer(rebasing: $0[b.start..<b.start + b.size]))
+        }
+        let size = range.reduce(0) { $0 + waiting[$1].size - shared }
+        let isWide = size > Int(UInt16.max)
+        node.removeAll(keepingCapacity: true)
+        beginNode(kind: isWide ? 2 : 1, symbols: 0, count: range.count, first: a.number, prefix: shared)
+        var end = 0
+        for i in range {
+            end += waiting[i].size - shared
+            if isWide { put(UInt32(truncatingIfNeeded: end)) } else { put(UInt16(truncatingIfNeeded: end)) }
+        }
+        node.append(contentsOf: bytes[a.start..<a.start + shared])
+        for i in range { node.append(contentsOf: bytes[waiting[i].start + shared..<waiting[i].start + waiting[i].size]) }
+        return Subtree(offset: try writeNode(), first: a.number, count: range.count, prefix: Array(bytes[a.start..<a.start + shared]))
+    }
+
+    private mutating func beginNode(kind: UInt8, symbols: Int, count: Int, first: Int, prefix: Int) {
+        node.append(kind)
+        node.append(0)
+        put(UInt16(truncatingIfNeeded: symbols))
+        put(UInt32(truncatingIfNeeded: count))
+        put(UInt32(truncatingIfNeeded: first))
+        put(UInt32(truncatingIfNeeded: prefix))
+    }
+
+    private mutating func put<T: FixedWidthInteger>(_ value: T) { withUnsafeBytes(of: value) { node.append(contentsOf: $0) } }
+    private mutating func pad() { while node.count & 3 != 0 { node.append(0) } }
+
+    private mutating func writeNode() throws -> UInt32 {
+        pad()
+        guard let offset = UInt32(exactly: nodesSize / 4) else {
+            throw StoreError(.tooLarge, "A map has more nodes than a checkpoint can hold (16 GiB).")
+        }
+        try node.withUnsafeBytes { try writer.append($0) }
+        nodesSize += node.count
+        return offset
+    }
+
+    /// Writes what is left. Answers the bytes; nil when there were no entries.
+    mutating func finish(_ id: RandomName) throws -> CacheBytes? {
+        guard !waiting.isEmpty || !stack.isEmpty else { return nil }
+        try close(to: -1)
+        // What was carried out of the last interval is the root; keys that still wait make one leaf.
+        let root: UInt32
+        if let top { root = top.offset } else { root = try writeLeaf(0..<waiting.count).offset }
+        let padding = [UInt8](repeating: 0, count: (16 - nodesSize & 15) & 15)
+        try padding.withUnsafeBytes { try writer.append($0) }
+        nodesSize += padding.count
+        try slots.withUnsafeBytes { try writer.append($0) }
+        node.removeAll(keepingCapacity: true)
+        put(FlatMap.magic)
+        node.append(contentsOf: [UInt8](repeating: 0, count: 16))
+        node.withUnsafeMutableBytes { id.store(in: $0, at: 8) }
+        put(UInt64(nodesSize))
+        put(UInt64(slots.count))
+        put(root)
+        put(UInt32(0))
+        try node.withUnsafeBytes { try writer.append($0) }
+        slots = []
+        return try writer.finish()
+    }
+}

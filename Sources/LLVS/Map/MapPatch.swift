@@ -1,0 +1,88 @@
+/// What one map has other than a checkpoint: written down instead of another checkpoint when it is little.
+///
+///     patch   = entries varint · (number: distance from the one before varint · entry) ...
+///             · keys varint · (size varint · key · 0 u8 when it is not there, else 1 u8 · entry) ...
+///     entry   = storing version varint · size + 1 (0: not told) varint · offset of the body varint
+///
+/// The numbers are those of the checkpoint's entries, and ascend; so do the keys, which are those that were removed and
+/// added. Versions are the numbers of the history index that holds the patch.
+enum MapPatch {
+    /// Nil when more than `limit` keys differ.
+    static func encode(_ flat: FlatMap, to map: MapNode?, limit: Int) -> [UInt8]? {
+        struct TooMuch: Error {}
+        var updates = ByteWriter(), keys = ByteWriter()
+        var updateCount = 0, keyCount = 0, last = 0
+        func put(_ entry: MapEntry, in out: inout ByteWriter) {
+            out.varint(UInt64(entry.version))
+            out.varint(entry.size == MapEntry.unknownSize ? 0 : UInt64(entry.size) + 1)
+            out.varint(entry.bodyOffset)
+        }
+        do {
+            try MapNode.forEachDifference(MapNode(flat), map) { key, old, new in
+                guard updateCount + keyCount < limit else { throw TooMuch() }
+                if old != nil, let new, let number = flat.find(key, beneath: flat.root) {
+                    updates.varint(UInt64(number - last))
+                    last = number
+                    put(new, in: &updates)
+                    updateCount += 1
+                } else {
+                    keys.varint(UInt64(key.count))
+                    keys.raw(key)
+                    keys.bytes.append(new == nil ? 0 : 1)
+                    if let new { put(new, in: &keys) }
+                    keyCount += 1
+                }
+            }
+        } catch { return nil }
+        var out = ByteWriter()
+        out.varint(UInt64(updateCount))
+        out.raw(updates.bytes)
+        out.varint(UInt64(keyCount))
+        out.raw(keys.bytes)
+        return out.bytes
+    }
+
+    /// The patched map; nil when the patch is void. `versionLimit`: storing versions are below it.
+    static func apply(_ bytes: [UInt8], to flat: FlatMap, versionLimit: Int) -> MapNode? {
+        bytes.withUnsafeBytes { raw in
+            var reader = ByteReader(raw)
+            func entry() -> MapEntry? {
+                guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let offset = reader.varint() else { return nil }
+                return MapEntry(version: UInt32(version), size: size == 0 ? MapEntry.unknownSize : UInt32(size - 1), bodyOffset: offset)
+            }
+            guard let updateCount = reader.count(atMost: min(flat.count, reader.remaining)) else { return nil }
+            var updates: [(number: Int, entry: MapEntry)] = []
+            updates.reserveCapacity(updateCount)
+            var last = 0
+            for i in 0..<updateCount {
+                guard let distance = reader.count(atMost: flat.count - 1 - last), distance > 0 || i == 0, let entry = entry() else { return nil }
+                last += distance
+                updates.append((last, entry))
+            }
+            guard let keyCount = reader.count(atMost: reader.remaining) else { return nil }
+            var keys = KeyArena()
+            var before: UnsafeRawBufferPointer?
+            for _ in 0..<keyCount {
+                guard let size = reader.count(atMost: Limits.valueIDSize), size > 0, let key = reader.take(size), let isThere = reader.integer(UInt8.self), isThere <= 1
+                else { return nil }
+                if let before, Bytes.compare(before, key) >= 0 { return nil }
+                before = key
+                if isThere == 0 {
+                    keys.append(key, nil)
+                } else {
+                    guard let entry = entry() else { return nil }
+                    keys.append(key, entry)
+                }
+            }
+            guard reader.remaining == 0 else { return nil }
+            // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
+            guard updates.count < flat.count / 512 else {
+                return keys.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
+            }
+            var changes = KeyArena()
+            for (number, entry) in updates { flat.withKey(number) { changes.append($0, entry) } }
+            let updated = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
+            return keys.withChanges(isSorted: true) { MapNode.applying($0, to: updated) }
+        }
+    }
+}

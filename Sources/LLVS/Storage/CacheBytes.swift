@@ -1,0 +1,47 @@
+/// Bytes of a cache that stay where they are for as long as this object lives: mapped where the storage keeps
+/// files, in memory elsewhere. Safe from all threads.
+public final class CacheBytes: @unchecked Sendable {
+    /// The bytes, at an address that is a multiple of 16.
+    public let bytes: UnsafeRawBufferPointer
+    private let release: () -> Void
+
+    /// Bytes that somebody else owns, and how to let go of them.
+    public init(_ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void) {
+        self.bytes = bytes
+        self.release = release
+    }
+
+    /// A copy in memory.
+    public convenience init(copying bytes: UnsafeRawBufferPointer) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
+        memory.copyMemory(from: bytes)
+        self.init(UnsafeRawBufferPointer(start: memory.baseAddress, count: bytes.count)) { memory.deallocate() }
+    }
+
+    deinit { release() }
+}
+
+/// Takes the bytes of a cache as they are made. One thread at a time. What is let go of before `finish` leaves nothing.
+public protocol CacheWriter: AnyObject {
+    /// Adds bytes at the end.
+    func append(_ bytes: UnsafeRawBufferPointer) throws
+    /// Puts the cache in place and answers its bytes. Nothing may be appended behind it.
+    func finish() throws -> CacheBytes
+}
+
+/// Gathers a cache in memory, for storages that keep no files and for caches that nobody will ask for by name.
+final class MemoryCacheWriter: CacheWriter {
+    private var bytes: [UInt8] = []
+    private let put: ([UInt8]) throws -> Void
+
+    /// `put` is called once, with all of it.
+    init(put: @escaping ([UInt8]) throws -> Void = { _ in }) { self.put = put }
+
+    func append(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+
+    func finish() throws -> CacheBytes {
+        try put(bytes)
+        defer { bytes = [] }
+        return bytes.withUnsafeBytes { CacheBytes(copying: $0) }
+    }
+}

@@ -1,0 +1,140 @@
+/// The checkpoint: a large map that lies in the caches rather than in memory.
+extension Store {
+    /// A version with at least so many changes has its map written to a checkpoint from its record, without ever
+    /// being in memory as nodes; a smaller one is faster made there.
+    static let flatChanges = 4_096
+
+    /// The map of a version, when the checkpoint has it: opened when it is first needed.
+    func takeCheckpoint(of ordinal: UInt32) -> MapCache.Slot? {
+        guard let found = lock.withRead({ checkpoint }), found.isOf(ordinal) else { return nil }
+        guard let flat = found.flat ?? openCheckpoint(found) else { return nil }
+        let root: MapNode?
+        if found.base == ordinal {
+            root = MapNode(flat)
+        } else {
+            guard let patch = found.patch, let patched = MapPatch.apply(patch.bytes, to: flat, versionLimit: found.versionLimit) else {
+                forgetCheckpoint(found)
+                return nil
+            }
+            root = patched
+        }
+        maps.store(ordinal, root, changes: MapCache.anchorSpacing, replayBehind: 0)
+        return MapCache.Slot(root: root, replay: 0)
+    }
+
+    private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
+        guard let bytes = try? storage.cacheOpen(wanted.name), let flat = FlatMap(bytes, versionLimit: wanted.versionLimit), flat.id == wanted.id else {
+            forgetCheckpoint(wanted)
+            return nil
+        }
+        return lock.withWrite {
+            guard checkpoint?.id == wanted.id else { return flat }
+            if let other = checkpoint?.flat { return other }
+            checkpoint?.flat = flat
+            return flat
+        }
+    }
+
+    /// A checkpoint that is void is as good as none.
+    private func forgetCheckpoint(_ void: MapCheckpoint) {
+        lock.withWrite { if checkpoint?.id == void.id { checkpoint = nil } }
+    }
+
+    /// The map of a version that changes much, written as a checkpoint straight from its record. The first one is kept
+    /// for later processes; others are gone when nobody uses them any more.
+    func flatten(_ ordinal: UInt32, on first: MapNode?, changes: Int) throws -> MapNode? {
+        let isKept = lock.withRead { checkpoint == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
+        return try flatten(ordinal, isKept: isKept, expected: (first?.count ?? 0) + changes) { append in
+            // What the version before has between the last change and the next.
+            var from: [UInt8] = []
+            func copy(upTo key: UnsafeRawBufferPointer?) throws {
+                var failure: (any Error)?
+                _ = from.withUnsafeBytes { from in
+                    first?.forEach(from: from, to: key) { key, entry in
+                        do { try append(key, entry); return true } catch { failure = error; return false }
+                    }
+                }
+                if let failure { throw failure }
+            }
+            try readChanges(of: ordinal) { change in
+                let key = change.key
+                if first != nil {
+                    try copy(upTo: key)
+                    // The least key behind this one.
+                    from.removeAll(keepingCapacity: true)
+                    from.append(contentsOf: key)
+                    from.append(0)
+                }
+                if let entry = change.entry { try append(key, entry) }
+            }
+            try copy(upTo: nil)
+        }
+    }
+
+    /// Writes a map in order of its keys. Falls back on memory where no file can be written.
+    private func flatten(
+        _ ordinal: UInt32, isKept: Bool, expected: Int, _ fill: ((UnsafeRawBufferPointer, MapEntry) throws -> Void) throws -> Void
+    ) throws -> MapNode? {
+        let id = try posix("Naming a map", storage.description) { () throws(Errno) in try RandomName.random() }
+        func write(_ writer: any CacheWriter) throws -> CacheBytes? {
+            var builder = FlatMapBuilder(writer, expected: expected)
+            try fill { try builder.append($0, $1) }
+            return try builder.finish(id)
+        }
+        let limit = lock.withRead { dag.rows.count }
+        var wanted = MapCheckpoint(id: id, base: ordinal, versionLimit: limit)
+        var written = isKept
+        let bytes: CacheBytes?
+        do {
+            bytes = try write(storage.cacheWriter(isKept ? wanted.name : nil))
+        } catch let error as StoreError where error.code != .damaged && error.code != .internal {
+            written = false
+            bytes = try write(MemoryCacheWriter())
+        }
+        guard let bytes else { return nil }
+        guard let flat = FlatMap(bytes, versionLimit: limit) else { throw StoreError(.internal, "A map that was just written cannot be read.") }
+        if written {
+            wanted.flat = flat
+            let isFirst = lock.withWrite { () -> Bool in
+                guard checkpoint == nil else { return false }
+                checkpoint = wanted
+                return true
+            }
+            // Another thread was faster; the bytes stay as long as they are used.
+            if !isFirst { try? storage.cacheDelete(wanted.name) }
+        }
+        return MapNode(flat)
+    }
+
+    /// Brings the checkpoint to the newest head, if that is worth its bytes. The store is closing.
+    func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
+        // A large version that nobody has read yet is written now, while its record is likely in memory.
+        let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(Store.flatChanges) && checkpoint == nil }
+        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge ? try? mapSlot(head) : nil)
+        guard let root = slot?.root else { return }
+        let found = lock.withRead { checkpoint }
+        if let found, let flat = found.flat {
+            if found.isOf(head) { return }
+            guard isMuch else { return }
+            if let patch = MapPatch.encode(flat, to: root, limit: root.count / 2) {
+                let limit = lock.withRead { dag.rows.count }
+                lock.withWrite {
+                    checkpoint?.patch = (head, patch)
+                    checkpoint?.versionLimit = limit
+                }
+                return
+            }
+        } else if found != nil || !(isMuch || isLarge) {
+            return
+        }
+        // There is none, or most of it is out of date.
+        lock.withWrite { checkpoint = nil }
+        _ = try? flatten(head, isKept: true, expected: root.count) { append in
+            var failure: (any Error)?
+            root.forEach { key, entry in
+                do { try append(key, entry); return true } catch { failure = error; return false }
+            }
+            if let failure { throw failure }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Maps that lie in a checkpoint, beside those in memory.
+@Suite struct FlatMapTests {
+    /// The map written as a checkpoint and opened; nil for the empty one.
+    static func flatten(_ node: MapNode?, versionLimit: Int = 1 << 20) throws -> FlatMap? {
+        guard let bytes = try bytes(of: node) else { return nil }
+        return FlatMap(CacheBytes(copying: bytes.bytes), versionLimit: versionLimit)
+    }
+
+    static func bytes(of node: MapNode?) throws -> CacheBytes? {
+        var builder = FlatMapBuilder(MemoryCacheWriter(), expected: node?.count ?? 0)
+        var failure: (any Error)?
+        node?.forEach { key, entry in
+            do { try builder.append(key, entry); return true } catch { failure = error; return false }
+        }
+        if let failure { throw failure }
+        return try builder.finish(RandomName(high: 1, low: 2))
+    }
+
+    static func map(_ count: Int, _ random: inout SeededRandom, alphabet: Int) -> MapNode? {
+        var model: [[UInt8]: UInt32?] = [:]
+        for _ in 0..<count { model[MapTests.alphabets[alphabet].key(&random)] = .some(UInt32.random(in: 0..<1000, using: &random)) }
+        return MapTests.apply(model, to: nil)
+    }
+
+    @Test(arguments: 0..<5) func aCheckpointReadsAsTheMapItWasMadeFrom(alphabet: Int) throws {
+        let makeKey = MapTests.alphabets[alphabet].key
+        for (seed, size) in [1, 2, 63, 64, 65, 66, 200, 1_000, 5_000].enumerated() {
+            var random = SeededRandom(seed: UInt64(seed))
+            let node = Self.map(size, &random, alphabet: alphabet)
+            let flat = try #require(try Self.flatten(node)), root = MapNode(flat)
+            #expect(root.count == node?.count && MapTests.contents(root) == MapTests.contents(node))
+            #expect(MapTests.shape(root) == MapTests.shape(node), "\(alphabet), \(size)")
+            #expect(root.checkInvariants() == nil)
+            #expect(MapNode.haveSameContents(root, node) && MapNode.haveSameContents(node, root))
+            let keys = Array(MapTests.contents(node).keys)
+            for _ in 0..<50 {
+                let low = Bool.random(using: &random) ? makeKey(&random) : keys.randomElement(using: &random) ?? [], high = makeKey(&random)
+                low.withUnsafeBytes { l in high.withUnsafeBytes { h in
+                    #expect(root.lookup(l)?.version == node?.lookup(l)?.version)
+                    #expect(root.count(from: l, to: h) == node?.count(from: l, to: h))
+                    #expect(root.count(from: l, to: nil) == node?.count(from: l, to: nil))
+                    var a: [[UInt8]] = [], b: [[UInt8]] = []
+                    root.forEach(from: l, to: h) { key, _ in a.append(Array(key)); return a.count < 20 }
+                    node?.forEach(from: l, to: h) { key, _ in b.append(Array(key)); return b.count < 20 }
+                    #expect(a == b)
+                } }
+            }
+            var number = 0
+            root.forEach { key, _ in
+                flat.withKey(number) { #expect(Bytes.equal($0, key)) }
+                number += 1
+                return true
+            }
+        }
+    }
+
+    @Test(arguments: 0..<5) func aPatchBringsACheckpointToALaterMap(alphabet: Int) throws {
+        let makeKey = MapTests.alphabets[alphabet].key
+        for seed in UInt64(0)..<12 {
+            var random = SeededRandom(seed: seed)
+            let size = seed % 3 == 0 ? 2_000 : 100
+            let flat = try #require(try Self.flatten(Self.map(size, &random, alphabet: alphabet)))
+            var later: MapNode? = MapNode(flat)
+            for round in 0..<3 {
+                var changes: [[UInt8]: UInt32?] = [:]
+                for key in MapTests.contents(later).keys where Int.random(in: 0..<(round == 0 ? 900 : 5), using: &random) == 0 {
+                    changes[key] = .some(Int.random(in: 0..<4, using: &random) == 0 ? nil : UInt32.random(in: 1000..<2000, using: &random))
+                }
+                for _ in 0..<3 { changes[makeKey(&random)] = .some(7) }
+                later = MapTests.apply(changes, to: later)
+                let patch = try #require(MapPatch.encode(flat, to: later, limit: 10_000))
+                let patched = MapPatch.apply(patch, to: flat, versionLimit: 2_000)
+                #expect(MapNode.haveSameContents(patched, later) && MapTests.contents(patched) == MapTests.contents(later), "\(alphabet), \(seed), \(round)")
+                #expect(MapPatch.apply(patch, to: flat, versionLimit: 5) == nil)
+                // A map that goes on from the patched one differs from the checkpoint as one that came by itself does.
+                #expect(MapPatch.encode(flat, to: patched, limit: 10_000) == patch)
+                // Every cut and changed byte is a map or none; nothing is read out of bounds.
+                for _ in 0..<60 {
+                    var broken = patch
+                    let at = Int.random(in: 0..<broken.count, using: &random)
+                    if Bool.random(using: &random) { broken.removeLast(broken.count - at) } else { broken[at] ^= UInt8.random(in: 1...255, using: &random) }
+                    _ = MapPatch.apply(broken, to: flat, versionLimit: 2_000).map { MapTests.contents($0) }
+                }
+            }
+            #expect(MapPatch.encode(flat, to: nil, limit: 3) == nil)
+        }
+    }
+
+    /// The checksum around a checkpoint is not looked at here: whatever the bytes are, reading stays within them and ends.
+    @Test(arguments: 0..<5) func brokenBytesAreRefusedOrHarmless(alphabet: Int) throws {
+        var random = SeededRandom(seed: UInt64(alphabet))
+        let bytes = try #require(try Self.bytes(of: Self.map(150, &random, alphabet: alphabet)))
+        var whole = Array(bytes.bytes)
+        func check() {
+            guard let flat = whole.withUnsafeBytes({ FlatMap(CacheBytes(copying: $0), versionLimit: 1_000) }) else { return }
+            let root = MapNode(flat)
+            var met = 0
+            root.forEach { key, entry in met += 1; return entry.version < 1_000 && met <= flat.count }
+            for key in [[0x61], [], [0xFF, 0xFF]] as [[UInt8]] {
+                key.withUnsafeBytes { key in
+                    _ = root.lookup(key)
+                    root.forEach(from: key, to: nil) { _, _ in false }
+                    _ = root.count(from: key, to: nil)
+                }
+            }
+            for number in [0, flat.count / 2, flat.count - 1] { flat.withKey(number) { _ in } }
+        }
+        for at in whole.indices {
+            let was = whole[at]
+            for value in [0, 0xFF, was ^ 1, was ^ 0x80, was &+ 1] as [UInt8] where value != was { whole[at] = value; check() }
+            whole[at] = was
+        }
+        for cut in stride(from: 0, to: whole.count, by: 7) {
+            let kept = whole
+            whole.removeLast(whole.count - cut)
+            check()
+            whole = kept
+        }
+    }
+
+    @Test func keysOutOfOrderAreRefused() throws {
+        for pair in [("b", "a"), ("a", "a"), ("ab", "a")] {
+            var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 2)
+            try Array(pair.0.utf8).withUnsafeBytes { try builder.append($0, MapEntry(version: 0, size: 0, bodyOffset: 0)) }
+            #expect(throws: StoreError.self) {
+                try Array(pair.1.utf8).withUnsafeBytes { try builder.append($0, MapEntry(version: 0, size: 0, bodyOffset: 0)) }
+            }
+        }
+    }
+}
