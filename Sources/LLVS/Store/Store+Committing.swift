@@ -42,7 +42,7 @@ extension Store {
             }
             version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
             try checkUnconfirmed(version, recorded)
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return version
         }
@@ -175,6 +175,7 @@ extension Store {
                 }
                 guard let behind else { return (place, encoder.checksum, nil) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                keepChanges(ordinal, draft, changes)
                 return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
             }
             try makeDurable([draft])
@@ -194,7 +195,8 @@ extension Store {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
-            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
+            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
+            traits: draft.traits)
     }
 
     /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the

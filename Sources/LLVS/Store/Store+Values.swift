@@ -153,17 +153,27 @@ extension Store {
     }
 
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not. Costs by what differs, not by the size of the store.
+    /// ids. For any two versions, related or not.
+    /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
+    ///   by what differs; not by the size of the store.
     public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
-        let x = try map(requireOrdinal(a)), y = try map(requireOrdinal(b))
-        var found: [(Value.Change.Kind, ValueID, MapEntry?)] = []
-        MapNode.forEachDifference(x, y) { key, before, after in
-            found.append((after == nil ? .remove : before == nil ? .insert : .update, ValueID(unchecked: key), after))
-        }
-        return try found.map { kind, id, entry in
-            guard let entry else { return ChangeSummary(kind: kind, id: id, reference: nil, size: 0) }
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        var out: [ChangeSummary] = []
+        func add(_ kind: Value.Change.Kind, _ key: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+            let id = ValueID(unchecked: key)
+            guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))
-            return ChangeSummary(kind: kind, id: id, reference: reference, size: entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size))
+            let size = entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size)
+            out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size))
         }
+        if x == y { return [] }
+        if let sides = try RecordedSides(x, y, in: self) {
+            try withExtendedLifetime(sides) { try sides.forEachChange(add) }
+        } else {
+            try MapNode.forEachDifference(map(x), map(y)) { key, before, after in
+                try add(after == nil ? .remove : before == nil ? .insert : .update, key, after)
+            }
+        }
+        return out
     }
 }
