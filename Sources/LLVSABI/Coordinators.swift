@@ -110,7 +110,7 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         var metadata = settings.metadata
         if branch != nil { metadata.branch = nil }
         let made = try withChanges(changes, change_count, change_size) {
-            try coordinator.save(borrowing: $0, metadata: metadata, branch: branch)
+            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch)
         }
         guard let made else { return }
         write(made.id, to: id)

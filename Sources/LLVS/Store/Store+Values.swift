@@ -135,17 +135,14 @@ extension Store {
 
     /// What a version recorded, in byte order of the ids, with the bytes.
     public func changes(madeIn id: VersionID) throws -> [Value.Change] {
-        let place = place(of: try requireOrdinal(id))
         var out: [Value.Change] = []
-        try forEachChange(place) { entry, header in
-            let key = ValueID(unchecked: entry.id)
-            switch entry.kind {
-            case .insert, .update:
-                let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                let data = try withBody(place, located, id: entry.id, stored: header.id) { Array($0) }
-                out.append(entry.kind == .insert ? .insert(key, data: data) : .update(key, data: data))
+        try forEachChange(madeIn: id) { change in
+            let key = ValueID(unchecked: change.id)
+            switch change.kind {
+            case .insert: out.append(.insert(key, data: Array(change.data)))
+            case .update: out.append(.update(key, data: Array(change.data)))
             case .remove: out.append(.remove(key))
-            case .preserve: out.append(.preserve(.init(id: key, version: header.dependencies[entry.dependency])))
+            case .preserve: if let stored = change.storedVersion { out.append(.preserve(.init(id: key, version: stored))) }
             case .preserveRemoval: out.append(.preserveRemoval(key))
             }
         }

@@ -189,6 +189,18 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return id
     }
 
+    public func blobWriter(size: Int?) throws -> any BlobWriter {
+        try checkWritable()
+        return try FileBlobWriter(blobs, size: size) { [self] written in
+            state.withLock {
+                durability.serial &+= 1
+                counters.bytesWritten &+= written
+            }
+        }
+    }
+
+    public func removeBlob(_ id: BlobID) { blobs.remove(id) }
+
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
         return blobs.has(id)
