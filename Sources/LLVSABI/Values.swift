@@ -115,28 +115,34 @@ struct Page {
     }
 
     func items(at version: VersionID, of store: Store) throws -> [ValueList.Item] {
+        var items: [ValueList.Item] = []
+        try forEach(at: version, of: store) { items.append($0) }
+        return items
+    }
+
+    /// Calls with what the page holds, in byte order of the ids.
+    func forEach(at version: VersionID, of store: Store, _ body: (ValueList.Item) throws -> Void) throws {
         if withoutData {
-            return try store.references(at: version, in: range, after: after, limit: limit).map { .reference($0) }
+            return try store.references(at: version, in: range, after: after, limit: limit).forEach { try body(.reference($0)) }
         }
         // How large the values are is known only when they are read: begin with few, and ask for as many more as
         // the average lets expect to fit.
-        var items: [ValueList.Item] = []
-        var bytes = 0, ask = 4
+        var count = 0, bytes = 0, ask = 4
         var last = after
-        while items.count < limit, bytes < byteLimit {
-            let wanted = min(ask, limit - items.count)
+        while count < limit, bytes < byteLimit {
+            let wanted = min(ask, limit - count)
             let values = try store.values(at: version, in: range, after: last, limit: wanted)
             for value in values {
+                count += 1
                 bytes += value.data.count
-                items.append(.value(value))
                 last = value.id
+                try body(.value(value))
                 if bytes >= byteLimit { break }
             }
             if values.count < wanted { break }
-            let average = max(1, bytes / max(1, items.count))
+            let average = max(1, bytes / max(1, count))
             ask = max(1, min(ask * 4, 1000, (byteLimit - min(bytes, byteLimit)) / average))
         }
-        return items
     }
 }
 

@@ -6,12 +6,12 @@ import ctypes
 import os
 from typing import Any, Callable, Iterable, Optional, Union
 
-from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
+from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._fetch import fetcher
 from ._handle import Handle
 from ._signals import holding
-from ._memory import BytesArray, Column, PathLike, encode, path_bytes, version_bytes
+from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
 from .log import Observer, observe
@@ -24,7 +24,7 @@ from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
 byref = ctypes.byref
-_fetch_value = fetcher("llvs_coordinator_value")
+_fetch_value = fetcher("llvs_coordinator_read_value")
 
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -205,18 +205,14 @@ class Coordinator(Handle):
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
-        with self._call as pointer:
-            found = _fetch_value(pointer, encode(id), b"" if at is None else version_bytes(at))
+        with self._call:
+            found = _fetch_value(self._argument, encode(id), b"" if at is None else version_bytes(at))
         return None if found is None else Value(id, *found)
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        asked = ids if isinstance(ids, list) else list(ids)
-        packed = BytesArray(map(encode, asked))
-        page = ctypes.c_void_p()
         with self._call as pointer:
-            lib.llvs_coordinator_values(pointer, packed.address, packed.count, b"" if at is None else version_bytes(at), byref(page))
-        return _pages.values(page.value, asked)
+            return _blocks.fetch(lib.llvs_coordinator_value_block, pointer, ids, b"" if at is None else version_bytes(at))
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""

@@ -8,7 +8,7 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
-from . import _abi, _constants as c, _metadata, _pages, _structs, errors
+from . import _abi, _blocks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._fetch import fetcher
 from ._handle import Handle
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 lib = _abi.lib
 byref = ctypes.byref
-_fetch_value = fetcher("llvs_store_value")
+_fetch_value = fetcher("llvs_store_read_value")
 
 #: What a version argument may be.
 AnyVersion = Union[Version, str]
@@ -410,14 +410,14 @@ class Store(Handle):
     def _fetch(self, id: bytes, at: bytes) -> Optional[tuple[bytes, str]]:
         # As `with self._call`, written out: this is what programs call most.
         if self._calls_back:
-            with self._call as pointer:
-                return _fetch_value(pointer, id, at)
+            with self._call:
+                return _fetch_value(self._argument, id, at)
         calls = self._calls
         calls.append(0)
         try:
             if self._closed:
                 raise self._closed_error()
-            return _fetch_value(self._pointer, id, at)
+            return _fetch_value(self._argument, id, at)
         finally:
             calls.remove(0)
             if self._closed and not calls:
@@ -432,12 +432,8 @@ class Store(Handle):
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
         """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""
-        asked = ids if isinstance(ids, list) else list(ids)
-        packed = BytesArray(map(encode, asked))
-        page = ctypes.c_void_p()
         with self._call as pointer:
-            lib.llvs_store_values(pointer, packed.address, packed.count, version_bytes(at), byref(page))
-        return _pages.values(page.value, asked)
+            return _blocks.fetch(lib.llvs_store_value_block, pointer, ids, version_bytes(at))
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:
         """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError, InvalidIDError."""
