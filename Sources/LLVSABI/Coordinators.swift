@@ -156,10 +156,10 @@ public func llvs_coordinator_read_value(_ coordinator: OpaquePointer!, _ id: llv
     size?.pointee = -1
     write(nil, to: stored_version)
     return entry(error) {
-        let size = try begin(buffer, capacity, size)
+        let target = try Target(buffer, capacity, size, stored_version)
         let coordinator = try openCoordinator(coordinator)
         guard let version = try place(coordinator, at) else { return try ValueID.check(rawBytes(id, "id")) }
-        try read(id, at: version, from: coordinator.store, buffer, capacity, size, stored_version)
+        target.take(try coordinator.store.fetch(rawBytes(id, "id"), at: version, into: target.room))
     }
 }
 

@@ -19,11 +19,17 @@ private struct GrowingMemory {
         capacity = max(needed, capacity * 2, 64)
     }
 
+    /// Where `size` further bytes are to be put, of which `extend` then says that they are there.
+    mutating func room(_ size: Int) throws -> UnsafeMutableRawPointer? {
+        try reserve(size)
+        return start.map { $0 + count }
+    }
+    mutating func extend(_ size: Int) { count += size }
+
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws {
-        guard bytes.count > 0, let from = bytes.baseAddress else { return }
-        try reserve(bytes.count)
-        if let start { memcpy(start + count, from, bytes.count) }
-        count += bytes.count
+        guard let to = try room(bytes.count), let from = bytes.baseAddress else { return }
+        memcpy(to, from, bytes.count)
+        extend(bytes.count)
     }
 
     mutating func append<T: BitwiseCopyable>(_ value: T) throws {
@@ -85,6 +91,14 @@ final class ValueBlock: Handle, @unchecked Sendable {
         try append(stored: stored)
     }
 
+    /// The value under an id, or that there is none.
+    func append(_ id: UnsafeRawBufferPointer, at version: VersionID, from store: Store) throws {
+        guard case .copied(let size, let stored) = try store.fetch(id, at: version, into: { try data.room($0) }) else { return try appendAbsent() }
+        data.extend(size)
+        try dataSizes.append(UInt64(size))
+        try append(stored: stored)
+    }
+
     func appendAbsent() throws {
         try dataSizes.append(0 as UInt64)
         try versionIndexes.append(UInt32.max)
@@ -126,7 +140,7 @@ func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _ count: 
             try block.appendAbsent()
             continue
         }
-        if try store.withValue(id, at: version, { try block.append($0, stored: $1) }) == nil { try block.appendAbsent() }
+        try block.append(id, at: version, from: store)
     }
     guard at == joined.count else { throw idSizes() }
     return try block.finished()
@@ -179,21 +193,30 @@ public func llvs_store_enumerate_block(_ store: OpaquePointer!, _ at: llvs_bytes
 
 // MARK: One value into memory of the caller's
 
-/// Copies what fits; `size` becomes that of the value, or SIZE_MAX when there is none.
-func read(_ id: llvs_bytes, at version: VersionID, from store: Store, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int,
-          _ size: UnsafeMutablePointer<Int>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
-    _ = try store.withValue(rawBytes(id, "id"), at: version) { bytes, storedVersion in
-        size.pointee = bytes.count
-        if bytes.count <= capacity, let buffer, let from = bytes.baseAddress { memcpy(buffer, from, bytes.count) }
-        if let stored { write(storedVersion, to: stored) }
-    }
-}
+/// Where a value goes that is read into memory of the caller's: nowhere when it does not fit. `size` stays -1, which is
+/// SIZE_MAX, when there is none.
+struct Target {
+    let buffer: UnsafeMutableRawPointer?
+    let capacity: Int
+    let size: UnsafeMutablePointer<Int>
+    let stored: UnsafeMutablePointer<llvs_version_id>?
 
-/// Checks the outputs of a read and makes them say that there is nothing.
-func begin(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int, _ size: UnsafeMutablePointer<Int>?) throws -> UnsafeMutablePointer<Int> {
-    guard buffer != nil || capacity == 0 else { throw InputError.nullWithSize("buffer", capacity) }
-    guard capacity >= 0 else { throw InputError.tooLarge("capacity", capacity, Int.max) }
-    return try required(size, "size")
+    init(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int, _ size: UnsafeMutablePointer<Int>?, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
+        guard buffer != nil || capacity == 0 else { throw InputError.nullWithSize("buffer", capacity) }
+        guard capacity >= 0 else { throw InputError.tooLarge("capacity", capacity, Int.max) }
+        self.buffer = buffer
+        self.capacity = capacity
+        self.size = try required(size, "size")
+        self.stored = stored
+    }
+
+    func room(_ size: Int) -> UnsafeMutableRawPointer? { size <= capacity ? buffer : nil }
+
+    func take(_ fetched: Store.Fetched) {
+        guard case .copied(let size, let version) = fetched else { return }
+        self.size.pointee = size
+        if stored != nil { write(version, to: stored) }
+    }
 }
 
 @_cdecl("llvs_store_read_value") @implementation
@@ -202,8 +225,9 @@ public func llvs_store_read_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ a
     size?.pointee = -1
     write(nil, to: stored_version)
     return entry(error) {
-        let size = try begin(buffer, capacity, size)
-        let store = try LLVSABI.store(store)
-        try read(id, at: versionID(at, "at"), from: store, buffer, capacity, size, stored_version)
+        let target = try Target(buffer, capacity, size, stored_version)
+        let version = try versionID(at, "at")
+        if let store, let fetched = try fetchFromMemory(id, at: version, from: store, into: target.room) { return target.take(fetched) }
+        target.take(try LLVSABI.store(store).fetch(rawBytes(id, "id"), at: version, into: target.room))
     }
 }

@@ -12,21 +12,21 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     return entry(error) {
         let out = try required(data, "data")
         let version = try versionID(at, "at")
-        if let store, try fetchFromMemory(id, at: version, from: store, into: out, stored_version) { return }
+        if let store, try allocating(into: out, stored_version, { try fetchFromMemory(id, at: version, from: store, into: $0) }) { return }
         try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
     }
 }
 
 /// What is in memory is fetched without counting references to the store: all threads would write that count. Nothing
-/// that is called from here can let go of the store. False when it is to be fetched as usual.
+/// that is called from here can let go of the store. Nil when it is to be fetched as usual.
 @inline(__always)
-private func fetchFromMemory(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
-                             into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws -> Bool {
+func fetchFromMemory(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
+                     into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched? {
     try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
-        guard !handle.isForked else { return false }
+        guard !handle.isForked else { return nil }
         return try handle.reference._withUnsafeGuaranteedRef { store in
             try store.checkReentry()
-            return try allocating(into: out, stored) { try store.fetchFromMemory(rawBytes(id, "id"), at: version, into: $0) }
+            return try store.fetchFromMemory(rawBytes(id, "id"), at: version, into: reserve)
         }
     }
 }
