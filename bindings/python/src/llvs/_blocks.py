@@ -13,6 +13,7 @@ from itertools import accumulate, repeat
 from typing import Any, Callable, Iterable, Sequence
 
 from . import _abi, _structs
+from ._handle import Handle
 from ._memory import copy, decode, encode
 from .model import Reference, Value
 
@@ -62,7 +63,7 @@ class Block:
         sizes = self._sizes(info.data_sizes)
         if total <= LARGEST_COPY:
             return list(map(BytesIO(copy(start, total)).read, sizes))
-        memory = _Memory.from_address(start)
+        memory: Any = _Memory.from_address(start)
         return [memory[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
 
     def stored_versions(self) -> Iterable[str | None]:
@@ -100,12 +101,13 @@ class Block:
         return array("Q", copy(first, 8 * self._info.count))
 
 
-def fetch(function: Callable[..., Any], pointer: int, ids: Iterable[str], at: bytes) -> list[Value | None]:
+def fetch(handle: Handle, function: Callable[..., Any], ids: Iterable[str], at: bytes) -> list[Value | None]:
     """The values under many ids; `function` is llvs_store_value_block or that of the coordinator."""
     asked = ids if isinstance(ids, list) else list(ids)
     joined, sizes = join(asked)
     block = ctypes.c_void_p()
-    function(pointer, joined, sizes.buffer_info()[0], len(asked), at, ctypes.byref(block))
+    with handle._call as pointer:
+        function(pointer, joined, sizes.buffer_info()[0], len(asked), at, ctypes.byref(block))
     with Block(block.value or 0) as found:
         return found.values(asked)
 

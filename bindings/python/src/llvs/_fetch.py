@@ -11,9 +11,10 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, ClassVar
 
 from . import _abi, _structs, errors
+from ._handle import Handle
 from ._memory import piece
 
 #: Systems whose calling convention passes `llvs_bytes` like a pointer and a size (System V on x86-64, AAPCS64).
@@ -44,8 +45,8 @@ def _prepare(name: str) -> Any:
     general = _abi.lib.raw(name)
     general.errcheck = lambda status, *_: status
 
-    def function(handle: Any, id: bytes, _: Any, at: bytes, __: Any, *outputs: Any) -> Any:
-        return general(handle, id, at, *outputs)
+    def function(handle: Any, id: bytes, _: Any, at: bytes, __: Any, buffer: Any, capacity: Any, *outputs: Any) -> Any:
+        return general(handle, id, at, buffer, CAPACITY if capacity is _capacity else capacity, *outputs)
 
     return function
 
@@ -84,3 +85,28 @@ def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None
             _scratch.append(scratch)
 
     return fetch
+
+
+class Fetching(Handle):
+    """A handle that values are read from."""
+
+    #: What `fetcher` made for it.
+    _fetcher: ClassVar[staticmethod[[Any, bytes, bytes], tuple[bytes, str] | None]]
+    #: Whether reading may call back into Python.
+    _storage_calls_back: bool = False
+
+    def _fetch(self, id: bytes, at: bytes) -> tuple[bytes, str] | None:
+        if self._storage_calls_back:
+            with self._call:
+                return self._fetcher(self._argument, id, at)
+        # As `with self._call`, written out: this is what programs call most.
+        calls = self._calls
+        calls.append(0)
+        try:
+            if self._closed:
+                raise self._closed_error()
+            return self._fetcher(self._argument, id, at)
+        finally:
+            calls.remove(0)
+            if self._closed and not calls:
+                self._let_go()

@@ -12,7 +12,7 @@ from ._memory import address, encode
 from .model import Reference, Value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from ._values import ValueReading
 
 lib = _abi.lib
 _Default = TypeVar("_Default")
@@ -65,7 +65,7 @@ class State(Mapping[str, bytes]):
 
     __slots__ = ("_is_whole", "_range", "_store", "_version_id", "__weakref__")
 
-    def __init__(self, store: Store, version_id: bytes | None, range: Range) -> None:
+    def __init__(self, store: ValueReading, version_id: bytes | None, range: Range) -> None:
         self._store = store
         self._version_id = version_id  # None: the state of a version that is not stored, which is empty
         self._range = range
