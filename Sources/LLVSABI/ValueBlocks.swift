@@ -4,146 +4,67 @@ import LLVS
 
 // MARK: Many values in one piece
 
-/// Memory that grows by what is put behind its end.
-private struct GrowingMemory {
-    private(set) var start: UnsafeMutableRawPointer?
-    private(set) var count = 0
-    private var capacity = 0
-
-    /// Room for `size` further bytes. Amortised O(size).
-    mutating func reserve(_ size: Int) throws {
-        guard size > capacity - count else { return }
-        let (needed, overflow) = count.addingReportingOverflow(size)
-        guard !overflow, needed <= Int.max / 2, let moved = realloc(start, max(needed, capacity * 2, 64)) else { throw OutOfMemory() }
-        start = moved
-        capacity = max(needed, capacity * 2, 64)
-    }
-
-    /// Where `size` further bytes are to be put, of which `extend` then says that they are there.
-    mutating func room(_ size: Int) throws -> UnsafeMutableRawPointer? {
-        try reserve(size)
-        return start.map { $0 + count }
-    }
-    mutating func extend(_ size: Int) { count += size }
-
-    mutating func append(_ bytes: UnsafeRawBufferPointer) throws {
-        guard let to = try room(bytes.count), let from = bytes.baseAddress else { return }
-        memcpy(to, from, bytes.count)
-        extend(bytes.count)
-    }
-
-    mutating func append<T: BitwiseCopyable>(_ value: T) throws {
-        try reserve(MemoryLayout<T>.size)
-        start?.storeBytes(of: value, toByteOffset: count, as: T.self)
-        count += MemoryLayout<T>.size
-    }
-
-    var bytes: llvs_bytes { llvs_bytes(data: UnsafePointer(start?.assumingMemoryBound(to: UInt8.self)), size: count) }
-    func array<T>(of type: T.Type) -> UnsafePointer<T>? { UnsafePointer(start?.assumingMemoryBound(to: type)) }
-}
-
-/// What stands behind `llvs_value_block`: column by column what a `ValueList` holds value by value.
+/// What stands behind `llvs_value_block`: a batch, and the sizes of its rows as columns.
 final class ValueBlock: Handle, @unchecked Sendable {
-    private var ids = GrowingMemory()
-    private var idSizes = GrowingMemory()
-    private var data = GrowingMemory()
-    private var dataSizes = GrowingMemory()
-    private var versions = GrowingMemory()
-    private var versionIndexes = GrowingMemory()
-    private var versionCount: UInt32 = 0
-    private var lastVersion: VersionID?
-    private var count = 0
-    private var present = 0
-    fileprivate let info: UnsafeMutablePointer<llvs_value_block_info> = .allocate(capacity: 1)
+    private let batch: ValueBatch
+    private let columns: UnsafeMutableRawPointer
+    fileprivate let info: UnsafeMutablePointer<llvs_value_block_info>
+
+    /// - Parameters:
+    ///   - batch: with nothing between its values.
+    ///   - withIDs: whether the caller does not know the ids.
+    init(_ batch: ValueBatch, withIDs: Bool) throws {
+        let count = batch.count, none = UInt32(truncatingIfNeeded: batch.versionCount)
+        let perRow = 2 * MemoryLayout<UInt64>.size + MemoryLayout<UInt32>.size
+        guard let columns = malloc(max(1, count * perRow)) else { throw OutOfMemory() }
+        let dataSizes = columns.bindMemory(to: UInt64.self, capacity: count)
+        let idSizes = (columns + count * 8).bindMemory(to: UInt64.self, capacity: count)
+        let versions = (columns + count * 16).bindMemory(to: UInt32.self, capacity: count)
+        batch.rows.withUnsafeBufferPointer { rows in
+            for i in rows.indices {
+                dataSizes[i] = UInt64(rows[i].data.count)
+                idSizes[i] = UInt64(rows[i].id.count)
+                versions[i] = rows[i].version.map { UInt32(truncatingIfNeeded: $0) } ?? none
+            }
+        }
+        self.batch = batch
+        self.columns = columns
+        info = .allocate(capacity: 1)
+        info.initialize(to: llvs_value_block_info(
+            struct_size: UInt32(MemoryLayout<llvs_value_block_info>.size), version_count: none, count: count, present_count: batch.presentCount,
+            ids: withIDs ? llvs_bytes(batch.ids) : noBytes, id_sizes: withIDs ? UnsafePointer(idSizes) : nil,
+            data: llvs_bytes(batch.data), data_sizes: batch.hasData ? UnsafePointer(dataSizes) : nil,
+            versions: llvs_bytes(batch.versions), version_indexes: UnsafePointer(versions)))
+    }
 
     deinit {
-        for memory in [ids, idSizes, data, dataSizes, versions, versionIndexes] { Glibc.free(memory.start) }
         info.deallocate()
+        Glibc.free(columns)
     }
+}
 
-    func reserve(_ count: Int) throws {
-        try dataSizes.reserve(count * MemoryLayout<UInt64>.size)
-        try versionIndexes.reserve(count * MemoryLayout<UInt32>.size)
-    }
-
-    func append(id: ValueID) throws {
-        try id.bytes.withUnsafeBytes { try ids.append($0) }
-        try ids.append(0 as UInt8)
-        try idSizes.append(UInt64(id.bytes.count))
-    }
-
-    func append(stored: VersionID) throws {
-        if stored != lastVersion {
-            try stored.withASCII { try versions.append($0) }
-            try versions.append(0 as UInt8)
-            guard versionCount < UInt32.max else { throw OutOfMemory() }
-            versionCount += 1
-            lastVersion = stored
-        }
-        try versionIndexes.append(versionCount - 1)
-        count += 1
-        present += 1
-    }
-
-    func append(_ bytes: UnsafeRawBufferPointer, stored: VersionID) throws {
-        try data.append(bytes)
-        try dataSizes.append(UInt64(bytes.count))
-        try append(stored: stored)
-    }
-
-    /// The value under an id, or that there is none.
-    func append(_ id: UnsafeRawBufferPointer, at version: VersionID, from store: Store) throws {
-        guard case .copied(let size, let stored) = try store.fetch(id, at: version, into: { try data.room($0) }) else { return try appendAbsent() }
-        data.extend(size)
-        try dataSizes.append(UInt64(size))
-        try append(stored: stored)
-    }
-
-    func appendAbsent() throws {
-        try dataSizes.append(0 as UInt64)
-        try versionIndexes.append(UInt32.max)
-        count += 1
-    }
-
-    /// Fills `info`, when all is in.
-    func finished() throws -> ValueBlock {
-        for i in 0..<count where present < count {
-            guard let at = versionIndexes.start?.advanced(by: i * MemoryLayout<UInt32>.size) else { break }
-            if at.load(as: UInt32.self) == UInt32.max { at.storeBytes(of: versionCount, as: UInt32.self) }
-        }
-        let size = data.count
-        try data.append(0 as UInt8)
-        info.initialize(to: llvs_value_block_info(
-            struct_size: UInt32(MemoryLayout<llvs_value_block_info>.size), version_count: versionCount, count: count, present_count: present,
-            ids: ids.bytes, id_sizes: idSizes.array(of: UInt64.self),
-            data: llvs_bytes(data: data.bytes.data, size: size), data_sizes: dataSizes.array(of: UInt64.self),
-            versions: versions.bytes, version_indexes: versionIndexes.array(of: UInt32.self)))
-        return self
+extension llvs_bytes {
+    fileprivate init(_ piece: UnsafeRawBufferPointer) {
+        self.init(data: piece.baseAddress?.assumingMemoryBound(to: UInt8.self), size: piece.count)
     }
 }
 
 /// The ids that lie one behind the other in `joined`; nil as the version: where nothing is stored.
 func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _ count: Int, at version: VersionID?, from store: Store) throws -> ValueBlock {
-    let joined = try rawBytes(joined, "ids")
-    let block = ValueBlock()
-    let sizes = try elements(sizes, count, "id_sizes")
-    // An unknown version is an error also when nothing is asked for.
-    if let version, count == 0 { _ = try store.values([], at: version) }
-    try block.reserve(count)
-    var at = 0
-    for size in sizes {
-        guard size <= UInt64(joined.count - at) else { throw idSizes() }
-        let id = UnsafeRawBufferPointer(rebasing: joined[at..<at + Int(size)])
-        at += Int(size)
-        guard let version else {
-            try ValueID.check(id)
-            try block.appendAbsent()
-            continue
+    let joined = try rawBytes(joined, "ids"), sizes = try elements(sizes, count, "id_sizes")
+    func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        var at = 0
+        for size in sizes {
+            guard size <= UInt64(joined.count - at) else { throw idSizes() }
+            try body(UnsafeRawBufferPointer(rebasing: joined[at..<at + Int(size)]))
+            at += Int(size)
         }
-        try block.append(id, at: version, from: store)
+        guard at == joined.count else { throw idSizes() }
     }
-    guard at == joined.count else { throw idSizes() }
-    return try block.finished()
+    if let version { return try ValueBlock(store.batch(at: version, isSeparated: false, ids: forEach), withIDs: false) }
+    var ids: [ValueID] = []
+    try forEach { ids.append(try ValueID(utf8: Array($0))) }
+    return try ValueBlock(store.emptyBatch(ids), withIDs: false)
 }
 
 private func idSizes() -> StoreError {
@@ -173,21 +94,8 @@ public func llvs_store_enumerate_block(_ store: OpaquePointer!, _ at: llvs_bytes
     return entry(error) {
         let out = try required(block, "block")
         let store = try LLVSABI.store(store)
-        let filled = ValueBlock()
-        var isEmpty = true
-        try Page(range).forEach(at: versionID(at, "at"), of: store) { item in
-            isEmpty = false
-            switch item {
-            case .value(let value):
-                try filled.append(id: value.id)
-                try value.data.withUnsafeBytes { try filled.append($0, stored: value.storedVersion) }
-            case .reference(let reference):
-                try filled.append(id: reference.id)
-                try filled.append(stored: reference.version)
-            case .absent: break  // an enumeration meets none
-            }
-        }
-        if !isEmpty { out.pointee = try filled.finished().owned }
+        guard let page = try Page(range).batch(at: versionID(at, "at"), of: store, isSeparated: false) else { return }
+        out.pointee = try ValueBlock(page, withIDs: true).owned
     }
 }
 
@@ -227,7 +135,7 @@ public func llvs_store_read_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ a
     return entry(error) {
         let target = try Target(buffer, capacity, size, stored_version)
         let version = try versionID(at, "at")
-        if let store, let fetched = try fetchFromMemory(id, at: version, from: store, into: target.room) { return target.take(fetched) }
+        if let store, let fetched = try fetchQuickly(id, at: version, from: store, into: target.room) { return target.take(fetched) }
         target.take(try LLVSABI.store(store).fetch(rawBytes(id, "id"), at: version, into: target.room))
     }
 }
