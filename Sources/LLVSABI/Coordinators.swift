@@ -150,6 +150,30 @@ public func llvs_coordinator_values(_ coordinator: OpaquePointer!, _ ids: Unsafe
     }
 }
 
+@_cdecl("llvs_coordinator_read_value") @implementation
+public func llvs_coordinator_read_value(_ coordinator: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
+                                        _ size: UnsafeMutablePointer<Int>!, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    size?.pointee = -1
+    write(nil, to: stored_version)
+    return entry(error) {
+        let target = try Target(buffer, capacity, size, stored_version)
+        let coordinator = try openCoordinator(coordinator)
+        guard let version = try place(coordinator, at) else { return try ValueID.check(rawBytes(id, "id")) }
+        target.take(try coordinator.store.fetch(rawBytes(id, "id"), at: version, into: target.room))
+    }
+}
+
+@_cdecl("llvs_coordinator_value_block") @implementation
+public func llvs_coordinator_value_block(_ coordinator: OpaquePointer!, _ ids: llvs_bytes, _ id_sizes: UnsafePointer<UInt64>!, _ count: Int, _ at: llvs_bytes,
+                                         _ block: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    block?.pointee = nil
+    return entry(error) {
+        let out = try required(block, "block")
+        let coordinator = try openCoordinator(coordinator)
+        out.pointee = try fetchBlock(ids, id_sizes, count, at: place(coordinator, at), from: coordinator.store).owned
+    }
+}
+
 @_cdecl("llvs_coordinator_enumerate") @implementation
 public func llvs_coordinator_enumerate(_ coordinator: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     values?.pointee = nil

@@ -12,21 +12,21 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     return entry(error) {
         let out = try required(data, "data")
         let version = try versionID(at, "at")
-        if let store, try fetchQuickly(id, at: version, from: store, into: out, stored_version) { return }
+        if let store, try allocating(into: out, stored_version, { try fetchQuickly(id, at: version, from: store, into: $0) }) { return }
         try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
     }
 }
 
 /// Without counting references to the store: all threads would write that count. Nothing that is called from here can
-/// let go of the store. False when it is to be fetched as usual.
+/// let go of the store. Nil when it is to be fetched as usual.
 @inline(__always)
-private func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
-                             into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws -> Bool {
+func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
+                  into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched? {
     try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
-        guard !handle.isForked else { return false }
+        guard !handle.isForked else { return nil }
         return try handle.reference._withUnsafeGuaranteedRef { store in
             try store.checkReentry()
-            return try allocating(into: out, stored) { try store.fetchQuickly(rawBytes(id, "id"), at: version, into: $0) }
+            return try store.fetchQuickly(rawBytes(id, "id"), at: version, into: reserve)
         }
     }
 }
@@ -151,11 +151,14 @@ struct Page {
         return nil
     }
 
-    /// The page's list; nil when it is empty.
-    func list(at version: VersionID, of store: Store) throws -> ValueList? {
-        let batch = try store.batch(at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData)
-        return batch.count > 0 ? try ValueList(batch) : nil
+    /// The page; nil when it is empty.
+    func batch(at version: VersionID, of store: Store, isSeparated: Bool = true) throws -> ValueBatch? {
+        let batch = try store.batch(
+            at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
+        return batch.count > 0 ? batch : nil
     }
+
+    func list(at version: VersionID, of store: Store) throws -> ValueList? { try batch(at: version, of: store).map { try ValueList($0) } }
 }
 
 @_cdecl("llvs_store_enumerate") @implementation
