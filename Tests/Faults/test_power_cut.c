@@ -249,7 +249,9 @@ static int with_failed_syncs(struct trial *trial, long budget) {
 }
 
 static int after_a_kill(struct trial *trial, long budget) {
-    for (long at = 1;; at++) {
+    /* Calls of a database are many, and much the same. */
+    long step = is_thorough || trial->unit->storage == LLVS_STORAGE_FILE ? 1 : 11;
+    for (long at = 1 + (long)random_below(&trial->random, (uint64_t)step);; at += step) {
         struct tree base = begin(trial);
         int status, is_bad = 0;
         faults_plan(FAULT_KILL_BEFORE, CALLS_CHANGING, at);

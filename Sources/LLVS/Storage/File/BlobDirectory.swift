@@ -26,16 +26,20 @@ final class BlobDirectory: @unchecked Sendable {
     static let headerSize = 64
     static let blockSize = 65_536
 
-    private let path: String
-    private let store: StoreDirectory
+    let path: String
+    let store: StoreDirectory
     private let durability: Durability
-    private let system: FileSystem
+    let system: FileSystem
     private let lock = Lock()
     /// Written here and not synced yet (at durability `normal`).
     private var dirty: [String] = []
     private var directoryIsDirty = false
+    /// The directory's own name was synced: whoever made it may have been killed before he could.
+    private var directoryIsDurable = false
     /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
     private var poison: StoreError?
+    /// A sync of what others wrote failed: see `rewriteDoubtful`.
+    private var doubtful = false
     private var open: [OpenBlob] = []
     private static let openLimit = 16
 
@@ -121,14 +125,23 @@ final class BlobDirectory: @unchecked Sendable {
                 throw failure
             }
         }
-        if directory { try store.syncDirectory(path, system) }
+        if directory {
+            if !lock.withLock({ directoryIsDurable }) { try store.syncDirectory(store.path, system) }
+            try store.syncDirectory(path, system)
+        }
         if directory || !paths.isEmpty {
             lock.withLock {
+                if directory { directoryIsDurable = true }
                 dirty.removeFirst(min(paths.count, dirty.count))
                 if dirty.isEmpty { directoryIsDirty = false }
             }
         }
         return paths.count + (directory ? 1 : 0)
+    }
+
+    var isDoubtful: Bool {
+        get { lock.withLock { doubtful } }
+        set { lock.withLock { doubtful = newValue } }
     }
 
     // MARK: Reading

@@ -8,7 +8,7 @@ import Darwin
 
 /// What is not known to be on the medium. Guarded by the storage's `state`.
 struct DurabilityState {
-    /// A segment of ours that is not written any more.
+    /// A segment of ours that is not written any more, or another's as far as it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
 
     /// Grows with all that a sync would cover.
@@ -70,6 +70,7 @@ extension FileStorage {
                 try rewriteLost()
             }
             let serial = state.withLock { durability.serial }
+            try blobs.rewriteDoubtful()
             // Blobs before the records that name them, others' records before ours that build on them.
             for _ in 0..<(try blobs.sync()) { syncGroup.counted() }
             if foreign { try syncForeign() }
@@ -134,6 +135,20 @@ extension FileStorage {
         let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
         guard !pending.isEmpty else { return }
         let haveBlobs = (try? System.status(directory.blobs)) != nil
+        do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
+            loseForeign(pending.map(\.index), haveBlobs: haveBlobs)
+            throw error
+        }
+        state.withLock {
+            for segment in pending where segment.index < segments.count {
+                let known = segments[segment.index]
+                known.durable = max(known.durable, segment.end)
+                if known.durable >= known.position { durability.foreign.remove(segment.index) }
+            }
+        }
+    }
+
+    private func syncForeign(_ pending: [(index: Int, name: String, end: UInt64)], haveBlobs: Bool) throws {
         // A sync costs a flush of the disk even when there is nothing to write: many files at once are
         // better done by one call for the whole file system.
         var wholesale = false
@@ -151,13 +166,6 @@ extension FileStorage {
             if haveBlobs {
                 for name in (try? System.names(in: directory.blobs)) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobs + "/" + name) }
                 try directory.syncDirectory(directory.blobs, options.system)
-            }
-        }
-        state.withLock {
-            for segment in pending where segment.index < segments.count {
-                let known = segments[segment.index]
-                known.durable = max(known.durable, segment.end)
-                if known.durable >= known.position { durability.foreign.remove(segment.index) }
             }
         }
     }

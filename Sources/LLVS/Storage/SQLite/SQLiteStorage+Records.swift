@@ -17,11 +17,12 @@ extension SQLiteStorage {
         defer { writing.unlock() }
         let writer = try writable()
         try setSynced(options.durability == .full)
+        if options.durability == .full { try settle(writer) }
         let doing = "Adding versions to"
         var places: [RecordPlace] = []
         places.reserveCapacity(records.count)
         var bytes: UInt64 = 0
-        let range = try writer.transaction(doing: doing) {
+        let range = try appending(to: writer, doing) {
             let before = try writer.integer("SELECT coalesce(max(seq), 0) FROM records", doing: doing)
             guard before >= 0, before < Int64.max - Int64(records.count) else {
                 throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
@@ -103,25 +104,6 @@ extension SQLiteStorage {
     /// Of a record in chunks: its row has no bytes to check, so the numbers are.
     private static func checksum(length: Int64, first: Int64) -> Int64 {
         withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
-    }
-
-    /// The log is synced by every commit at `full`; what others left unsynced there, or we at `normal`, is synced here.
-    public func sync() throws {
-        try checkOpen()
-        guard !isReadOnly, state.withLock({ needsSync }) else { return }
-        // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
-        let log = path + "-wal"
-        do throws(Errno) {
-            let file = try OpenFile(log, O_RDONLY)
-            state.withLock { needsSync = false }
-            try System.fdatasync(file.descriptor)
-            state.withLock { counters.syncs &+= 1 }
-        } catch {
-            // Without a log everything is in the database, synced.
-            if error.code == ENOENT { return }
-            state.withLock { needsSync = true }
-            throw StoreError(.unknownOutcome, StoreError.posix(error, doing: "Syncing", path: log).message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log)
-        }
     }
 
     // MARK: Reading

@@ -44,6 +44,10 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     var writer: SQLiteConnection?
     /// Under `writing`: what the connection's `synchronous` is now.
     var writesAreSynced = false
+    /// Under `writing`: the names of the database and of its log are on the medium.
+    var directoryIsDurable = false
+    /// Under `writing`: a sync of the log failed, and the system may have dropped bytes that it was to write.
+    var logIsDoubtful = false
     /// Under `writing`: a record or a piece of one, put together from its pieces.
     var scratch: [UInt8] = []
 
