@@ -418,10 +418,25 @@ static void tell_others(int fd) {
     uint64_t inode = inode_of(fd);
     for (int other = 0; other < DESCRIPTORS; other++) if (watched[other] && other != fd && inode_of(other) == inode) owes_error[other] = 1;
 }
+/* A sync of everything failed, and with it what had been written to this file: the next sync of the file says so. */
+static int owes_error_of_all(int fd) {
+    uint64_t inode;
+    int is_written = 0, owes = 0;
+    if (!faults->recording) return 0;
+    inode = inode_of(fd);
+    for (long i = 0; i < faults->op_count; i++) {
+        const struct op *op = &faults->ops[i];
+        if (op->kind == OP_WRITE && op->inode == inode) is_written = 1;
+        else if (op->kind == OP_SYNC && op->inode == inode) is_written = owes = 0;
+        else if (op->kind == OP_SYNC_ALL && op->failed) owes |= is_written;
+        else if (op->kind == OP_SYNC_ALL) is_written = 0;
+    }
+    return owes;
+}
 static int synced(int fd, enum op_kind kind) {
     struct call call = begin(is_watched_descriptor(fd), CALL_SYNC, NULL, fd, 0);
     if (call.fails && kind == OP_SYNC && faults->error == EIO) tell_others(fd);
-    if (call.looked_at && kind == OP_SYNC && owes_error[fd]) {
+    if (call.looked_at && kind == OP_SYNC && (owes_error[fd] || owes_error_of_all(fd))) {
         owes_error[fd] = 0;
         record_sync(call, kind, fd, 1);
         end(call);
@@ -527,7 +542,8 @@ int flock(int fd, int operation) {
     return result;
 }
 static int controlled(int fd, int command, void *argument, int (*real)(int, int, ...)) {
-    int is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+    /* To let go of a lock is nothing that fails. */
+    int is_lock = (command == F_SETLK || command == F_SETLKW) && ((struct flock *)argument)->l_type != F_UNLCK;
     struct call call = begin(is_lock && is_watched_descriptor(fd), CALL_LOCK, NULL, fd, 0);
     int result;
     if (call.fails) return failed(call);

@@ -71,12 +71,18 @@ enum FolderFiles {
         }
     }
 
+    /// False with what went wrong in `errno`.
+    private static func synced(_ descriptor: Int32) -> Bool {
+        while fsync(descriptor) != 0 { if errno != EINTR { return false } }
+        return true
+    }
+
     static func syncDirectory(_ path: String) throws {
         let descriptor = llvs_shim_open(path, O_RDONLY | O_DIRECTORY, 0)
         guard descriptor >= 0 else { throw error(-descriptor, "Opening the folder", path) }
         defer { close(descriptor) }
         // Some network file systems cannot sync a directory, and need not.
-        guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else { throw error(errno, "Syncing the folder", path) }
+        guard synced(descriptor) || errno == EINVAL || errno == ENOTSUP else { throw error(errno, "Syncing the folder", path) }
     }
 
     // MARK: Files
@@ -139,7 +145,7 @@ enum FolderFiles {
                 written += got
             }
         }
-        if failed == 0, stopped == nil, syncs, fsync(descriptor) != 0 { failed = errno }
+        if failed == 0, stopped == nil, syncs, !synced(descriptor) { failed = errno }
         // A network file system may tell only now that it is full.
         if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
         if let stopped {

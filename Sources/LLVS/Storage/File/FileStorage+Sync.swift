@@ -73,7 +73,7 @@ extension FileStorage {
             try blobs.rewriteDoubtful()
             // Blobs before the records that name them, others' records before ours that build on them.
             for _ in 0..<(try blobs.sync()) { syncGroup.counted() }
-            if foreign { try syncForeign() }
+            if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
             if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
@@ -98,12 +98,23 @@ extension FileStorage {
             syncGroup.counted()
             state.withLock { segment.durable = max(segment.durable, end) }
         } catch {
-            if !appendingHeld { appending.lock() }
-            // Unless an append has given it up meanwhile.
-            if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
-            if !appendingHeld { appending.unlock() }
+            lose(writer, segment, appendingHeld: appendingHeld)
             throw StoreError.posix(error, doing: "Syncing the segment", path: writer.path)
         }
+    }
+
+    private func lose(_ writer: SegmentWriter, _ segment: Segment, appendingHeld: Bool) {
+        if !appendingHeld { appending.lock() }
+        // Unless an append has given it up meanwhile.
+        if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
+        if !appendingHeld { appending.unlock() }
+    }
+
+    /// A sync that may have been of the whole file system failed: what we wrote may be what it failed on.
+    private func loseOwn(appendingHeld: Bool) {
+        let (writer, segment, retired) = state.withLock { (self.writer, durability.ownSegment, durability.retired.map(\.segment)) }
+        if let writer, let segment { lose(writer, segment, appendingHeld: appendingHeld) }
+        for segment in retired { moveToLost(segment) }
     }
 
     private func syncRetired() throws {
@@ -131,12 +142,13 @@ extension FileStorage {
     }
 
     /// Others' segments, and with them whatever blobs they name, of which nothing is known here.
-    private func syncForeign() throws {
+    private func syncForeign(appendingHeld: Bool) throws {
         let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
         guard !pending.isEmpty else { return }
         let haveBlobs = (try? System.status(directory.blobs)) != nil
         do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
             loseForeign(pending.map(\.index), haveBlobs: haveBlobs)
+            loseOwn(appendingHeld: appendingHeld)
             throw error
         }
         state.withLock {

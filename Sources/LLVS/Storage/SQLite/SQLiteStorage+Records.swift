@@ -15,7 +15,14 @@ extension SQLiteStorage {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        let writer = try writable()
+        do { return try append(records, to: writable()) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
+            // Perhaps it is so no more: another connection is made when there can be one.
+            writerRefuses = true
+            return try append(records, to: writable())
+        }
+    }
+
+    private func append(_ records: [RecordPieces], to writer: SQLiteConnection) throws -> [RecordPlace] {
         try setSynced(options.durability == .full)
         if options.durability == .full { try settle(writer) }
         let doing = "Adding versions to"
@@ -156,6 +163,7 @@ extension SQLiteStorage {
         try checkOpen()
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.use { connection in
+            try scanUnreadable(connection, found)
             try walk(connection, after: last, thorough: false, skipping: own, reached: { seq in
                 self.state.withLock {
                     self.lastSeen = max(self.lastSeen, seq)
@@ -167,7 +175,31 @@ extension SQLiteStorage {
             }, found: { record in
                 state.withLock { needsSync = true }
                 try found(record)
-            }, damage: { remember($0) })
+            }, damage: { remember($0) }, unreadable: { seq in
+                state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
+            })
+        }
+    }
+
+    /// Reports those of the rows that could not be read before, and can now.
+    private func scanUnreadable(_ connection: SQLiteConnection, _ found: (ScannedRecord) throws -> Void) throws {
+        for seq in state.withLock({ unreadable }).sorted() {
+            var isWhole = false
+            do {
+                try connection.query(SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
+                    try visit(row, seq, connection, false, { record in
+                        isWhole = true
+                        try found(record)
+                    }, { _ in })
+                    return false
+                })
+            } catch let error as StoreError where error.code == .damaged && !isWhole { continue }
+            guard isWhole else { continue }
+            state.withLock {
+                unreadable.remove(seq)
+                needsSync = true
+                damageList.removeAll { $0.offset == UInt64(clamping: seq) && damageSet.remove($0) != nil }
+            }
         }
     }
 
@@ -190,17 +222,19 @@ extension SQLiteStorage {
         }
     }
 
+    private static let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
+
     /// Hands out the records after one, in order. Where SQLite meets a page that it cannot read, the rows
     /// behind it are asked for one by one.
     private func walk(_ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], reached: (Int64) throws -> Void,
-                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
+                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void, unreadable: (Int64) -> Void = { _ in }) throws {
+        let columns = SQLiteStorage.columns
         var last = after
         var callback: (any Error)?
         func hand(_ row: SQLiteStatement) throws {
             let seq = row.integer(0)
             do {
-                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found, damage) }
+                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found) { unreadable(seq); try damage($0) } }
                 last = seq
                 try reached(seq)
             } catch {
@@ -223,7 +257,7 @@ extension SQLiteStorage {
             do {
                 try connection.query(columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { try hand($0); return false })
             } catch let error as StoreError where error.code == .damaged && callback == nil {
-                continue
+                unreadable(seq)
             }
         }
     }
