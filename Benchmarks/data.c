@@ -1,8 +1,7 @@
 #include "data.h"
 #include "side.h"
-#include <stdio.h>
 
-enum { ID_DISTANCE = 64 };
+enum { ID_DISTANCE = 64, LARGE = 64 << 10, STAMP_DISTANCE = 4096 };
 
 uint64_t draw(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -11,26 +10,62 @@ uint64_t draw(uint64_t *state) {
     return z ^ z >> 31;
 }
 
+/* printf takes longer for a million ids than the store takes to load them. */
+static char *put_hexadecimal(char *to, uint64_t number, int digits) {
+    int i;
+    for (i = digits - 1; i >= 0; i--, number >>= 4) to[i] = "0123456789ABCDEF"[number & 15];
+    return to + digits;
+}
+
+static void put_uuid(char *to, uint64_t a, uint64_t b) {
+    to = put_hexadecimal(to, a >> 32, 8);
+    *to++ = '-';
+    to = put_hexadecimal(to, a >> 16, 4);
+    *to++ = '-', *to++ = '4';
+    to = put_hexadecimal(to, a, 3);
+    *to++ = '-', *to++ = 'A';
+    to = put_hexadecimal(to, b >> 52, 3);
+    *to++ = '-';
+    *put_hexadecimal(to, b, 12) = 0;
+}
+
 char *data_ids(size_t count, const char *prefix) {
     char *ids = allocate(count, ID_DISTANCE);
+    size_t prefix_size = strlen(prefix), i;
     uint64_t state = 1;
-    size_t i;
     for (i = 0; i < count; i++) {
         uint64_t a = draw(&state), b = draw(&state);
-        snprintf(ids + i * ID_DISTANCE, ID_DISTANCE, "%s%08X-%04X-4%03X-A%03X-%012llX", prefix, (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xFFFF),
-                 (unsigned)(a & 0xFFF), (unsigned)(b >> 52), (unsigned long long)(b & 0xFFFFFFFFFFFFu));
+        memcpy(ids + i * ID_DISTANCE, prefix, prefix_size);
+        put_uuid(ids + i * ID_DISTANCE + prefix_size, a, b);
     }
     return ids;
 }
 
 const char *data_id(const char *ids, size_t i) { return ids + i * ID_DISTANCE; }
 
-void data_value(uint8_t *value, size_t size, size_t i, size_t update) {
-    uint64_t state = (uint64_t)i * 1000003 + update, word;
+static void fill(uint8_t *value, size_t size, uint64_t state) {
+    uint64_t word;
     size_t at;
     for (at = 0; at < size; at += sizeof word) {
         word = draw(&state);
         memcpy(value + at, &word, size - at < sizeof word ? size - at : sizeof word);
+    }
+}
+
+void data_value(uint8_t *value, size_t size, size_t i, size_t update) {
+    uint64_t state = (uint64_t)i * 1000003 + update, word;
+    size_t at;
+    if (size < LARGE) {
+        fill(value, size, state);
+        return;
+    }
+    /* The bytes of a large value are made once for each buffer, and made different from place to place: to draw all of
+       them would take longer than to store them. */
+    memcpy(&word, value, sizeof word);
+    if (word == 0) fill(value, size, 1);
+    for (at = 0; at + sizeof word <= size; at += STAMP_DISTANCE) {
+        word = draw(&state) | 1;
+        memcpy(value + at, &word, sizeof word);
     }
 }
 

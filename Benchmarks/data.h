@@ -11,7 +11,7 @@ uint64_t draw(uint64_t *state);
 /* `count` ids of upper-case UUIDs behind a prefix; ids[i] is at data_id(ids, i). */
 char *data_ids(size_t count, const char *prefix);
 const char *data_id(const char *ids, size_t i);
-/* What update number `update` (0: the load) writes for id `i`. */
+/* What update number `update` (0: the load) writes for id `i`. The buffer is zero, or was filled by this before. */
 void data_value(uint8_t *value, size_t size, size_t i, size_t update);
 /* The id that update number `update` changes. */
 size_t data_updated(size_t update, size_t count);

@@ -155,15 +155,5 @@ static void newest(void *store, version *versions, size_t count) {
     llvs_history_cursor_free(cursor);
 }
 
-static counts counts_of(void *store) {
-    llvs_statistics statistics = LLVS_STATISTICS_INIT;
-    llvs_error *error;
-    counts all;
-    must(llvs_store_statistics(store, &statistics, &error), error);
-    all.bytes_written = (double)statistics.bytes_written;
-    all.syncs = (double)statistics.syncs;
-    return all;
-}
-
 const side ours = { "ours", open_ours, close_ours, open_reader, close_reader, pack, load, save, fetch,
-                    enumerate, differences, merge_base, merge, newest, counts_of };
+                    enumerate, differences, merge_base, merge, newest };

@@ -1,9 +1,10 @@
 """Draws the figures of the benchmark and writes them into docs/performance.md, between its markers.
 
-    python3 Benchmarks/plot.py [--note "about this run"] docs/performance.md figures.json...
+    python3 Benchmarks/plot.py docs/performance.md figures.json...
 
 The JSON files hold a line per row, as `bench --json` writes them. Two pictures go to docs/performance/: how much
-better or worse than the yardstick each workload is, and what our costs are over the number of values.
+better or worse than the yardstick each workload is, and what our costs are over the number of values. The page itself
+gets what has a goal; all figures go to docs/performance/figures.md.
 """
 
 import json
@@ -46,19 +47,29 @@ def times_better(row):
     return row["ratio"] if row["better"] == "more" else 1 / row["ratio"]
 
 
+def is_plain(row):
+    """The data that most figures are of: values of 100 bytes in file storage, our budget as it is by default."""
+    return row["storage"] == "file" and row["value_size"] == 100 and row.get("budget", 64) == 64
+
+
+def is_detail(row):
+    """Indented in the table below the row that it belongs to."""
+    return row["label"].startswith("  ")
+
+
 def main_figures(rows):
-    """One row for each workload that has a yardstick: not the indented details below it in the table."""
-    first = {}
+    """By workload, then by number of values: what has a yardstick, details left out."""
+    figures = {}
     for row in rows:
-        if row.get("ratio", 0) > 0 and row["metric"] in ("ms", "per_second", "microseconds", "near_ms", "root_ms", "disk") and row["storage"] == "file":
-            if row["workload"] == "fetch-first":
-                continue
-            first.setdefault((row["label"], row["ids"]), {})[row["n"]] = row
-    return first
+        if row.get("ratio", 0) > 0 and is_plain(row) and row["ids"] == "uuid" and not is_detail(row):
+            figures.setdefault(row["label"], {})[row["n"]] = row
+    return figures
 
 
 def draw_ratios(rows):
-    figures = {label: by_n for (label, ids), by_n in main_figures(rows).items() if ids == "uuid" or (label, "uuid") not in main_figures(rows)}
+    figures = main_figures(rows)
+    if not figures:
+        return svg(100, 20, [])
     sizes = sorted({n for by_n in figures.values() for n in by_n})
     values = [times_better(row) for by_n in figures.values() for row in by_n.values()]
     low, high = math.floor(min(map(math.log10, values + [1]))), math.ceil(max(map(math.log10, values + [1])))
@@ -89,7 +100,7 @@ def draw_costs(rows):
     lines = {}
     for row in rows:
         key = (row["workload"], row["metric"])
-        if key in COSTS and row["ids"] == "uuid" and row["storage"] == "file" and row["ours"] > 0:
+        if key in COSTS and row["ids"] == "uuid" and is_plain(row) and row["ours"] > 0:
             name, cost = COSTS[key]
             lines.setdefault(name, {})[row["n"]] = cost(row["ours"])
     sizes = sorted({n for points in lines.values() for n in points})
@@ -129,25 +140,69 @@ def figure(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def tables(rows):
+def goal_of(row):
+    if "goal" not in row:
+        return ""
+    return f"{'≥' if row['better'] == 'more' else '≤'} {row['goal']:.4g}{' x' if row['goal_is'] == 'ratio' else ''}"
+
+
+def verdict_of(row):
+    return ("reached" if row["reached"] else "**missed**") if row.get("goal_at_this_n") else ""
+
+
+def cells(row):
+    theirs = figure(row["yardstick"]) if "yardstick" in row else ""
+    ratio = f"{row['ratio']:.3g}" if "ratio" in row else ""
+    return [row["unit"], figure(row["ours"]), theirs, ratio, goal_of(row), verdict_of(row)]
+
+
+def kind_of(row):
+    return row["n"], row["ids"], row["value_size"], row["storage"], row.get("budget", 64)
+
+
+def name_of(kind):
+    n, ids, size, storage, budget = kind
+    return (f"{n:,} values of {size:,} bytes, ids are {'`Contact/<UUID>`' if ids == 'contact' else 'UUIDs'}"
+            f"{', SQLite storage' if storage == 'sqlite' else ''}{f', our memory budget {budget} MiB' if budget != 64 else ''}")
+
+
+def table(heads, lines):
+    return ["| " + " | ".join(heads) + " |", "|" + "|".join("---:" if head in ("ours", "yardstick", "ratio") else "---" for head in heads) + "|",
+            *("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def goals(rows):
+    """The rows that have something to reach, at the number of values that it was set for."""
+    lines, main = [], ""
+    for row in rows:
+        main = row["label"] if not is_detail(row) else main
+        if row.get("goal_at_this_n"):
+            at = f"{row['n']:,}{', SQLite storage' if row['storage'] == 'sqlite' else ''}{', budget ' + str(row['budget']) + ' MiB' if row.get('budget', 64) != 64 else ''}"
+            if row["ids"] == "uuid":
+                lines.append([row["label"] if not is_detail(row) else f"{main}: {row['label'].strip()}", at, *cells(row)])
+    return table(["", "values", "unit", "ours", "yardstick", "ratio", "to reach", ""], lines)
+
+
+def all_tables(rows):
     out = []
-    for kind in dict.fromkeys((row["storage"], row["ids"], row["n"], row["value_size"]) for row in rows):
-        storage, ids, n, size = kind
-        shown = "`Contact/<UUID>`" if ids == "contact" else "UUIDs"
-        chosen = [row for row in rows if (row["storage"], row["ids"], row["n"], row["value_size"]) == kind]
-        out += [f"### {n:,} values of {size} bytes, ids are {shown}, {storage} storage", "", f"Medians of {chosen[0]['runs']}.", "",
-                "| | unit | ours | yardstick | ratio | goal | |", "|---|---|---:|---:|---:|---|---|"]
-        for row in chosen:
-            sign = "≥" if row["better"] == "more" else "≤"
-            goal = f"{sign} {row['goal']:.4g}{' x' if row['goal_is'] == 'ratio' else ''}" if "goal" in row else ""
-            verdict = ("reached" if row["reached"] else "**missed**") if row.get("goal_at_this_n") else ("(meant for another N)" if "goal" in row else "")
-            theirs = figure(row["yardstick"]) if "yardstick" in row else ""
-            ratio = f"{row['ratio']:.3g}" if "ratio" in row else ""
-            unit = row["unit"].replace("|", "/")
-            label = row["label"].replace("  ", "– ")  # a detail of the row before
-            out.append(f"| {label} | {unit} | {figure(row['ours'])} | {theirs} | {ratio} | {goal} | {verdict} |")
-        out.append("")
-    return "\n".join(out)
+    for kind in dict.fromkeys(map(kind_of, rows)):
+        chosen = [row for row in rows if kind_of(row) == kind]
+        out += [f"## {name_of(kind)}", "", f"Medians of {chosen[0]['runs']}.", ""]
+        out += table(["", "unit", "ours", "yardstick", "ratio", "to reach", ""], [[row["label"].replace("  ", "– "), *cells(row)] for row in chosen])
+    return out
+
+
+def about(entries, rows):
+    lines = []
+    for entry in entries:
+        lines.append(f"{entry['processor']}, {entry['cores']} cores, {entry['gigabytes']} GiB of memory, {entry['file_system']}, Linux {entry['kernel']}, SQLite {entry['sqlite']}.")
+    shares = [row["others"] for row in rows if "others" in row]
+    if shares and max(shares) > 0.1:
+        lines.append(f"While the workloads ran, other programs took {sum(shares) / len(shares):.0%} of the processors (at most {max(shares):.0%}): "
+                     "the ratios can be trusted to some tens of percent, the absolute times less.")
+    elif shares:
+        lines.append("Nothing else ran meanwhile.")
+    return " ".join(dict.fromkeys(lines))
 
 
 def replace_between_markers(document, content):
@@ -156,21 +211,20 @@ def replace_between_markers(document, content):
     document.write_text(f"{before}{begin}\n\n{content}\n{end}{rest.split(end, 1)[1]}")
 
 
-def read_rows(paths):
-    return [json.loads(entry) for path in paths for entry in Path(path).read_text().splitlines()]
-
-
 def main():
-    arguments, note = sys.argv[1:], ""
-    if arguments[0] == "--note":
-        note, arguments = arguments[1] + "\n\n", arguments[2:]
-    document, rows = Path(arguments[0]), read_rows(arguments[1:])
-    rows.sort(key=lambda row: (row["storage"] != "file", row["ids"] != "uuid", row["n"]))
+    document, paths = Path(sys.argv[1]), sys.argv[2:]
+    entries = [json.loads(line) for path in paths for line in Path(path).read_text().splitlines()]
+    rows = [entry for entry in entries if "workload" in entry]
+    rows.sort(key=lambda row: (row["value_size"], row["storage"] != "file", row.get("budget", 64), row["ids"] != "uuid", row["n"]))
+    note = about([entry["about"] for entry in entries if "about" in entry], rows)
+    reached = [row["reached"] for row in rows if row.get("goal_at_this_n") and row["ids"] == "uuid"]
     pictures = document.parent / "performance"
     pictures.mkdir(exist_ok=True)
     (pictures / "ratio.svg").write_text(draw_ratios(rows))
     (pictures / "cost.svg").write_text(draw_costs(rows))
-    replace_between_markers(document, note + tables(rows))
+    (pictures / "figures.md").write_text("\n".join([
+        "# All figures", "", "Written by `scripts/bench --plot`; [performance.md](../performance.md) says how they are measured.", "", note, "", *all_tables(rows)]))
+    replace_between_markers(document, "\n".join([note, "", f"{sum(reached)} of {len(reached)} reached.", "", *goals(rows)]))
 
 
 main()

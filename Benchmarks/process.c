@@ -5,8 +5,10 @@
 #include <ftw.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -51,6 +53,8 @@ metrics run_process(char *const arguments[], int takes_memory) {
     fflush(stdout);
     child = fork();
     if (child == 0) {
+        /* Who ends the program that compares ends what it started. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(ends[1], 1);
         close(ends[0]);
         close(ends[1]);

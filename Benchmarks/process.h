@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { METRICS_MAX = 24 };
+enum { METRICS_MAX = 24, RUNS_MAX = 25 };
 typedef struct metric {
     char name[40];
     double figure;

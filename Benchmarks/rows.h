@@ -17,11 +17,13 @@ typedef struct row {
     double goal;
     double sqlite_goal; /* of a store in SQLite storage, a ratio; 0: none */
     size_t at[2];       /* the numbers of ids that the goal is meant for; 0: any */
+    /* When set, the figure is not that of the metric, but how many times the same metric was of fewer ids, or of
+       another workload. */
+    size_t than_at;
+    const char *than_workload;
 } row;
 
 extern const row rows[];
 extern const size_t row_count;
-/* What the table has and this program does not measure, NULL at the end. */
-extern const char *const not_measured[];
 
 #endif

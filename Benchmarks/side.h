@@ -28,11 +28,6 @@ typedef struct opening {
     uint64_t memory_budget;    /* ours only; 0: the default */
 } opening;
 
-typedef struct counts {
-    double bytes_written;
-    double syncs;
-} counts;
-
 typedef struct side {
     const char *name;
     void *(*open)(const char *path, const opening *how);
@@ -55,7 +50,6 @@ typedef struct side {
     version (*merge)(void *database, const version *a, const version *b);
     /* The newest `count` versions of a linear history, newest first. */
     void (*newest)(void *database, version *versions, size_t count);
-    counts (*counts)(void *database);
 } side;
 
 extern const side ours;

@@ -1,4 +1,5 @@
 #include "workload.h"
+#include "counting/calls.h"
 #include "data.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,24 +8,25 @@
 #include <unistd.h>
 
 const workload workloads[] = {
-    { "load", EMPTY, 1, 0, 1, run_load },
-    { "commits", LOADED, 1, 0, 1, run_commits },
-    { "commits-full", LOADED, 1, 0, 0, run_commits_full },
-    { "commits-full-8", LOADED, 1, 0, 0, run_commits_full_8 },
-    { "fetch", UPDATED, 0, 0, 1, run_fetch },
-    { "fetch-8", UPDATED, 0, 0, 0, run_fetch_8 },
-    { "fetch-first", UPDATED, 0, 0, 0, run_fetch_first },
-    { "enumerate", UPDATED, 0, 0, 0, run_enumerate },
-    { "prefix", UPDATED, 0, 0, 0, run_prefix },
-    { "open", UPDATED, 0, 0, 0, run_open },
-    { "open-long", LONG, 0, 0, 0, run_open },
-    { "merge", UPDATED, 1, 0, 1, run_merge },
-    { "merge-same", UPDATED, 1, 0, 0, run_merge_same },
-    { "differences", UPDATED, 0, 0, 0, run_differences },
-    { "merge-base", UPDATED, 1, 0, 0, run_merge_base },
-    { "ladder", LOADED, 1, 1, 0, run_ladder },
-    { "exchange", LOADED, 1, 1, 0, run_exchange },
-    { "startup", EMPTY, 0, 1, 0, run_startup },
+    { "load", EMPTY, WRITES | MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_load },
+    { "commits", LOADED, WRITES | MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_commits },
+    { "commits-full", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full },
+    { "commits-full-8", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full_8 },
+    { "fetch", UPDATED, MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_fetch },
+    { "fetch-first", UPDATED, LARGE_TOO | SQLITE_TOO, 0, run_fetch_first },
+    { "enumerate", UPDATED, MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_enumerate },
+    { "prefix", UPDATED, SQLITE_TOO, 0, run_prefix },
+    { "open", UPDATED, SQLITE_TOO, 0, run_open },
+    { "open-long", LONG, UUIDS_ONLY, 0, run_open },
+    { "openings", OPENED, UUIDS_ONLY | OURS_ONLY, 1000, run_open },
+    { "merge", UPDATED, WRITES | MEMORY | SQLITE_TOO, 0, run_merge },
+    { "merge-same", UPDATED, WRITES | SQLITE_TOO, 0, run_merge_same },
+    { "differences", UPDATED, SQLITE_TOO, 0, run_differences },
+    { "merge-base", UPDATED, WRITES | UUIDS_ONLY, 0, run_merge_base },
+    { "ladder", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_ladder },
+    { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_exchange },
+    { "exchange-idle", LONG, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_exchange_idle },
+    { "startup", EMPTY, OURS_ONLY | UUIDS_ONLY, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;
 
@@ -68,6 +70,19 @@ void report_ready(void) {
 void report(const char *metric, double figure) {
     printf("%s %.9g\n", metric, figure);
     fflush(stdout);
+}
+
+counts counts_now(void) {
+    call_counts calls = calls_counted();
+    counts now;
+    now.bytes_written = (double)calls.bytes_written;
+    now.syncs = (double)calls.syncs;
+    return now;
+}
+
+size_t scaled(const setting *setting, size_t count) {
+    size_t most = ((size_t)512 << 20) / setting->value_size;
+    return count < most ? count : most;
 }
 
 double now(void) {
@@ -149,15 +164,21 @@ version save_updates(const setting *setting, void *database, const char *ids, ve
 }
 
 void make_fixture(const setting *setting, fixture which) {
-    size_t updates = which == LONG ? 100000 : which == UPDATED ? 10000 : 0;
+    size_t updates = which == LONG ? 100000 : which == UPDATED || which == OPENED ? 10000 : 0, i;
     char *ids = data_ids(setting->count, setting->prefix);
     notes notes;
     void *database;
     if (which == EMPTY) return;
+    updates = setting->quick ? updates / (which == OPENED ? 200 : 20) : scaled(setting, updates);
     database = open_database(setting);
     notes.first = notes.head = setting->side->load(database, setting->side->pack(all_items(setting, ids), setting->count), setting->count);
-    notes.head = save_updates(setting, database, ids, notes.first, 1, setting->quick ? updates / 20 : updates);
+    if (which != OPENED) notes.head = save_updates(setting, database, ids, notes.first, 1, updates);
     setting->side->close(database);
+    for (i = 0; which == OPENED && i < updates; i++) {
+        database = open_database(setting);
+        notes.head = save_updates(setting, database, ids, notes.head, 1 + i, 1);
+        setting->side->close(database);
+    }
     write_notes(setting, notes);
 }
 
@@ -171,12 +192,12 @@ void run_load(const setting *setting) {
     start = now();
     setting->side->load(database, packed, setting->count);
     loaded = now();
-    counts = setting->side->counts(database);
     setting->side->close(database);
     report("ms", (loaded - start) * 1e3);
     report("ms_and_close", (now() - start) * 1e3);
+    counts = counts_now();
     report("versions", 1);
-    report("written", counts.bytes_written);
+    report("written_mb", counts.bytes_written / 1e6);
     report("syncs", counts.syncs);
 }
 

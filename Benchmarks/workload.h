@@ -1,4 +1,4 @@
-/* What is measured. Each workload runs in a process of its own, on one side. */
+/* What is measured: each workload runs in a process of its own, on one side. */
 #ifndef BENCHMARKS_WORKLOAD_H
 #define BENCHMARKS_WORKLOAD_H
 
@@ -20,15 +20,26 @@ typedef enum fixture {
     LOADED,  /* one version of all values */
     UPDATED, /* and 10,000 versions that update one value each */
     LONG,    /* and 100,000 of them */
+    OPENED,  /* and 10,000 of them, for each of which the database was opened anew */
     FIXTURES
 } fixture;
 
+enum {
+    WRITES = 1,     /* works on a copy of the fixture */
+    OURS_ONLY = 2,  /* the yardstick has no such thing */
+    MEMORY = 4,     /* its peak of memory is one of the figures, and it is run with other budgets, too */
+    UUIDS_ONLY = 8, /* what the ids look like makes no difference */
+    LARGE_TOO = 16, /* also with large values */
+    SQLITE_TOO = 32 /* also with our SQLite storage */
+};
+
+/* The flags, and the number of ids above which it is not run (0: none), hold for runs of everything: what is asked for
+   by name is run. */
 typedef struct workload {
     const char *name;
     fixture from;
-    int writes;       /* works on a copy of the fixture */
-    int ours_only;    /* the yardstick has no such thing */
-    int takes_memory; /* its peak of memory is one of the figures */
+    int flags;
+    size_t at_most;
     void (*run)(const setting *setting);
 } workload;
 
@@ -45,6 +56,13 @@ void make_fixture(const setting *setting, fixture which);
 void report_ready(void);
 void report(const char *metric, double figure);
 double now(void);
+/* What this process has written and synced so far, whoever in it did. */
+typedef struct counts {
+    double bytes_written, syncs;
+} counts;
+counts counts_now(void);
+/* `count` operations on one value each, or fewer where that would be more than half a GiB. */
+size_t scaled(const setting *setting, size_t count);
 double median(double *figures, size_t count);
 /* A file of the setting's folder; the caller frees it. */
 char *path_in(const setting *setting, const char *name);
@@ -62,7 +80,6 @@ void run_commits(const setting *setting);
 void run_commits_full(const setting *setting);
 void run_commits_full_8(const setting *setting);
 void run_fetch(const setting *setting);
-void run_fetch_8(const setting *setting);
 void run_fetch_first(const setting *setting);
 void run_enumerate(const setting *setting);
 void run_prefix(const setting *setting);
@@ -73,6 +90,7 @@ void run_differences(const setting *setting);
 void run_merge_base(const setting *setting);
 void run_ladder(const setting *setting);
 void run_exchange(const setting *setting);
+void run_exchange_idle(const setting *setting);
 void run_startup(const setting *setting);
 
 #endif

@@ -26,7 +26,7 @@ static void run_merges(const setting *setting, int is_same) {
     counts before, after;
     uint8_t *copy = allocate(1, setting->value_size);
     uint64_t state = 7, sum = 0;
-    double written = 0;
+    double written = 0, syncs = 0;
     void *database;
     report_ready();
     database = open_database(setting);
@@ -38,12 +38,13 @@ static void run_merges(const setting *setting, int is_same) {
             /* The other way round, so that in a conflict each side is the later one for half of the values. */
             b = save_one(setting, database, ids, b, first + (is_same ? CHANGED - 1 - i : CHANGED + i), 4000000 + round * 1000 + i);
         }
-        before = setting->side->counts(database);
+        before = counts_now();
         start = now();
         base = setting->side->merge(database, &a, &b);
         figures[round] = (now() - start) * 1e3;
-        after = setting->side->counts(database);
+        after = counts_now();
         written += after.bytes_written - before.bytes_written;
+        syncs += after.syncs - before.syncs;
         /* That both sides' changes are there. */
         for (i = 0; i < 2 * CHANGED; i++) {
             setting->side->fetch(database, data_id(ids, (first + i) % setting->count), &base, copy, setting->value_size);
@@ -54,6 +55,7 @@ static void run_merges(const setting *setting, int is_same) {
     report("first_ms", figures[0]);
     report("ms", median(figures, rounds));
     report("written", written / (double)rounds);
+    report("syncs", syncs / (double)rounds);
     report("versions", 10001.0 + (double)rounds * 201);
     report("check", (double)sum);
     free(ids);

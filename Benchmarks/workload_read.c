@@ -48,7 +48,7 @@ static double fetch_rate_of_threads(const setting *setting, void *database, cons
     for (i = 0; i < THREADS; i++) {
         reader reader = { setting, setting->side->open_reader(database), ids, at, 100 + i, count / THREADS, 0 };
         readers[i] = reader;
-        readers[i].count = 1000;
+        readers[i].count = scaled(setting, 1000);
         fetch_from_thread(&readers[i]);
         readers[i].count = count / THREADS;
     }
@@ -61,38 +61,31 @@ static double fetch_rate_of_threads(const setting *setting, void *database, cons
     return (double)count / start;
 }
 
-/* Everything has been read once, then random ids: by one thread, and when asked for by eight. */
-static void run_fetches(const setting *setting, int has_threads) {
+/* Random ids, after as many others: by one thread, and then by eight. */
+void run_fetch(const setting *setting) {
     char *ids = data_ids(setting->count, setting->prefix);
     version head = read_notes(setting).head;
-    size_t count = setting->quick ? 10000 : 200000, i;
-    uint8_t *copy = allocate(1, setting->value_size);
+    size_t count = setting->quick ? 10000 : scaled(setting, 200000);
     uint64_t sum;
     double one, eight;
     void *database;
     report_ready();
     database = open_database(setting);
-    for (i = 0; i < setting->count; i++) setting->side->fetch(database, data_id(ids, i), &head, copy, setting->value_size);
+    fetch_rate(setting, database, ids, head, 3, count, NULL);
     one = fetch_rate(setting, database, ids, head, 2, count, &sum);
-    if (has_threads) {
-        eight = fetch_rate_of_threads(setting, database, ids, head, count * 2);
-        report("per_second", eight);
-        report("scaling", eight / one);
-    } else {
-        report("per_second", one);
-    }
+    report("per_second", one);
+    eight = fetch_rate_of_threads(setting, database, ids, head, count * 2);
+    report("per_second_8", eight);
+    report("scaling", eight / one);
     setting->side->close(database);
     report("versions", 10001);
     report("check", (double)sum);
 }
 
-void run_fetch(const setting *setting) { run_fetches(setting, 0); }
-void run_fetch_8(const setting *setting) { run_fetches(setting, 1); }
-
 void run_fetch_first(const setting *setting) {
     char *ids = data_ids(setting->count, setting->prefix);
     notes notes = read_notes(setting);
-    size_t count = setting->quick ? 5000 : 100000;
+    size_t count = setting->quick ? 5000 : scaled(setting, 100000);
     uint64_t sum;
     double head, first, start;
     void *database;
@@ -115,8 +108,10 @@ void run_enumerate(const setting *setting) {
     version head = read_notes(setting).head;
     uint64_t sum = 0;
     double figures[3], start;
-    void *database = open_database(setting);
+    void *database;
     size_t i;
+    report_ready();
+    database = open_database(setting);
     for (i = 0; i < sizeof figures / sizeof *figures; i++) {
         start = now();
         sum = 0;
@@ -126,6 +121,7 @@ void run_enumerate(const setting *setting) {
     }
     setting->side->close(database);
     report("ms", median(figures, sizeof figures / sizeof *figures));
+    report("versions", 10001);
     report("check", (double)sum);
 }
 

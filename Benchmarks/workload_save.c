@@ -32,13 +32,13 @@ static void run_saves(const setting *given, int is_full, size_t threads, size_t 
     double start, seconds;
     size_t i;
 
-    if (setting.quick) count /= 20;
+    count = setting.quick ? count / 20 : scaled(&setting, count);
     setting.how.is_full = is_full;
     report_ready();
     database = open_database(&setting);
     /* The first saves open files and fill caches. */
-    head = save_updates(&setting, database, ids, head, 1000000, 10);
-    before = setting.side->counts(database);
+    head = save_updates(&setting, database, ids, head, 1000000, scaled(&setting, 10));
+    before = counts_now();
     start = now();
     for (i = 0; i < threads; i++) {
         saver saver = { &setting, database, ids, head, 2000000 + i * 100000, count / threads };
@@ -48,8 +48,8 @@ static void run_saves(const setting *given, int is_full, size_t threads, size_t 
     }
     for (i = 0; threads > 1 && i < threads; i++) pthread_join(running[i], NULL);
     seconds = now() - start;
-    after = setting.side->counts(database);
     setting.side->close(database);
+    after = counts_now();
 
     count = count / threads * threads;
     report("per_second", (double)count / seconds);

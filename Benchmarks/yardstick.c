@@ -1,5 +1,4 @@
 #include "yardstick.h"
-#include "counting_vfs.h"
 #include "side.h"
 #include <pthread.h>
 #include <sqlite3.h>
@@ -36,7 +35,6 @@ void yardstick_set_up(void) {
     sql[size] = 0;
     /* What a program that knows its memory would turn off: a lock around every allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    counting_vfs_install();
 }
 
 /* The text from the line "-- name: <name>" on; statements behind it are left to sqlite3_prepare's tail. */
@@ -356,13 +354,5 @@ static void newest(void *opaque, version *versions, size_t count) {
     sqlite3_finalize(prepared);
 }
 
-static counts counts_of(void *database) {
-    counts all;
-    (void)database;
-    all.bytes_written = counting_vfs_bytes_written();
-    all.syncs = counting_vfs_syncs();
-    return all;
-}
-
 const side yardstick = { "yardstick", open_yardstick, close_yardstick, open_reader, close_reader, pack, load, save, fetch,
-                         enumerate, differences, merge_base, merge, newest, counts_of };
+                         enumerate, differences, merge_base, merge, newest };

@@ -1,6 +1,7 @@
 # Programs in C and C++: tests, examples, benchmarks. A new one is a new file; nothing is listed here.
 #
 #   Tests/C/*.c, *.cpp      one cmocka program each; files in Tests/C/support are linked to all of them
+#   Tests/C/counting/*.c    replace calls in the programs that count them
 #   Tests/Faults/test_*.c   killed, cut off and failing system calls (scripts/suites/27-faults, scripts/soak); the other
 #                           files there are linked to all of them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
@@ -49,6 +50,7 @@ foreach(source IN LISTS tests)
     llvs_register(${name} c-tests)
 endforeach()
 
+target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 # Their functions named as the C library's are to be found before those, also by the libraries.
 file(GLOB faults CONFIGURE_DEPENDS Tests/Faults/test_*.c)
 file(GLOB fault_parts CONFIGURE_DEPENDS Tests/Faults/*.c)
@@ -80,11 +82,12 @@ foreach(source IN LISTS demos)
 endforeach()
 
 file(GLOB benchmarks CONFIGURE_DEPENDS Benchmarks/bench*.c)
-file(GLOB benchmark_parts CONFIGURE_DEPENDS Benchmarks/*.c)
+file(GLOB benchmark_parts CONFIGURE_DEPENDS Benchmarks/*.c Tests/C/counting/calls.c)
 list(REMOVE_ITEM benchmark_parts ${benchmarks})
 add_library(benchmark_parts OBJECT ${benchmark_parts})
 target_link_libraries(benchmark_parts PRIVATE llvs::llvs PkgConfig::SQLITE3)
-target_compile_options(benchmark_parts PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+target_include_directories(benchmark_parts PRIVATE Tests/C)
+target_compile_options(benchmark_parts PRIVATE ${strict_warnings} -Wno-missing-field-initializers -std=c99 -pedantic -O2)
 target_compile_definitions(benchmark_parts PRIVATE _POSIX_C_SOURCE=200809L
     LLVS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LLVS_BINARY_DIR="${PROJECT_BINARY_DIR}")
 foreach(source IN LISTS benchmarks)

@@ -1133,7 +1133,9 @@ typedef struct llvs_transport llvs_transport;
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
-    uint32_t reserved;
+    /** Of what a file: exchange writes. LLVS_DURABILITY_FULL: on disk before anybody sees it. LLVS_DURABILITY_NORMAL: faster; a power
+        cut may leave files without their bytes, which others report as problems and which whoever has the version writes anew. */
+    llvs_durability durability;
     /** What llvs_exchange_restoration_state gave in an earlier process; empty: none. */
     llvs_bytes restoration_state;
 } llvs_exchange_options;
@@ -1307,8 +1309,11 @@ typedef struct llvs_coordinator_options {
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Of exchanges that are attached by URL; see llvs_exchange_options. */
+    llvs_durability exchange_durability;
+    uint32_t reserved;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_COORDINATOR_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinator_options *options, size_t struct_size);
 
@@ -1575,7 +1580,7 @@ LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_snapshot_info, 80);
-LLVS_LAYOUT(llvs_coordinator_options, 72);
+LLVS_LAYOUT(llvs_coordinator_options, 80);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 80);

@@ -53,3 +53,22 @@ uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size) {
 #endif
     return ~by_table(~crc, data, size);
 }
+
+/* Polynomials over GF(2) of degree below 32, the highest power in the lowest bit. */
+static uint32_t times(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (uint32_t bit = 0x80000000u; bit; bit >>= 1) {
+        if (a & bit) product ^= b;
+        b = b & 1 ? (b >> 1) ^ 0x82F63B78u : b >> 1;
+    }
+    return product;
+}
+
+uint32_t llvs_shim_crc32c_combine(uint32_t a, uint32_t b, uint64_t size) {
+    uint32_t power = 0x00800000u; /* x^8, squared once for each bit of the size */
+    for (; size; size >>= 1) {
+        if (size & 1) a = times(power, a);
+        power = times(power, power);
+    }
+    return a ^ b;
+}

@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#if defined(__linux__)
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#elif defined(__APPLE__)
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
 #include <unistd.h>
 #include <zlib.h>
 
@@ -28,22 +36,41 @@ static int deflate_key_made;
 static void deflate_free(void *state) { deflateEnd(state); free(state); }
 static void deflate_make_key(void) { deflate_key_made = pthread_key_create(&deflate_key, deflate_free) == 0; }
 
-size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity) {
-    if (size > UINT32_MAX || capacity > UINT32_MAX) return 0;
+static z_stream *deflate_state(void) {
     pthread_once(&deflate_once, deflate_make_key);
-    if (!deflate_key_made) return 0;
+    if (!deflate_key_made) return NULL;
     z_stream *z = pthread_getspecific(deflate_key);
-    if (!z) {
-        z = calloc(1, sizeof *z);
-        if (!z) return 0;
-        if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return 0; }
-        if (pthread_setspecific(deflate_key, z) != 0) { deflateEnd(z); free(z); return 0; }
-    } else if (deflateReset(z) != Z_OK) {
-        return 0;
-    }
+    if (z) return z;
+    z = calloc(1, sizeof *z);
+    if (!z) return NULL;
+    if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return NULL; }
+    if (pthread_setspecific(deflate_key, z) != 0) { deflate_free(z); return NULL; }
+    return z;
+}
+
+int llvs_shim_deflate_begin(const void *data, size_t size) {
+    z_stream *z = size > UINT32_MAX ? NULL : deflate_state();
+    if (!z || deflateReset(z) != Z_OK) return 0;
     z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
+    return 1;
+}
+
+size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done) {
+    z_stream *z = deflate_state();
+    *done = 0;
+    if (!z) return 0;
+    if (capacity > UINT32_MAX) capacity = UINT32_MAX;
     z->next_out = out; z->avail_out = (uInt)capacity;
-    return deflate(z, Z_FINISH) == Z_STREAM_END ? (size_t)z->total_out : 0;
+    int status = deflate(z, Z_FINISH);
+    *done = status == Z_STREAM_END;
+    return status == Z_STREAM_END || status == Z_OK ? capacity - z->avail_out : 0;
+}
+
+size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity) {
+    int done = 0;
+    if (!llvs_shim_deflate_begin(data, size)) return 0;
+    size_t count = llvs_shim_deflate_more(out, capacity, &done);
+    return done ? count : 0;
 }
 
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size) {
@@ -57,6 +84,13 @@ int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size)
     int whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == out_size && z.avail_in == 0;
     inflateEnd(&z);
     return whole;
+}
+
+uint32_t llvs_shim_thread_number(void) {
+    static uint32_t next = 1;
+    static _Thread_local uint32_t own;
+    if (!own) own = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+    return own - 1;
 }
 
 int llvs_shim_random(void *out, size_t size) {
@@ -79,10 +113,39 @@ int llvs_shim_open(const char *path, int flags, unsigned mode) {
 
 int llvs_shim_syncfs(int fd) {
 #if defined(__linux__)
+    struct utsname system;
+    unsigned major, minor;
+    /* Before Linux 5.8 it answers 0 whatever became of the writes. */
+    if (uname(&system) != 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2 || major < 5 || (major == 5 && minor < 8)) return ENOSYS;
     while (syncfs(fd) != 0) if (errno != EINTR) return errno;
     return 0;
 #else
     (void)fd;
     return ENOSYS;
+#endif
+}
+
+int llvs_shim_is_local(const char *path) {
+#if defined(__linux__)
+    struct statfs system;
+    if (statfs(path, &system) != 0) return 0;
+    switch ((unsigned long)system.f_type & 0xFFFFFFFF) {
+    case 0xEF53:     /* ext2, ext3, ext4 */
+    case 0x58465342: /* XFS */
+    case 0x9123683E: /* Btrfs */
+    case 0xF2F52010: /* F2FS */
+    case 0xCA451A4E: /* Bcachefs */
+    case 0x2FC12FC1: /* ZFS */
+    case 0x01021994: /* tmpfs */
+    case 0x794C7630: /* overlayfs */
+        return 1;
+    default: return 0;
+    }
+#elif defined(__APPLE__)
+    struct statfs system;
+    return statfs(path, &system) == 0 && (system.f_flags & MNT_LOCAL) != 0;
+#else
+    (void)path;
+    return 0;
 #endif
 }

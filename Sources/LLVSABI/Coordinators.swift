@@ -5,7 +5,9 @@ import LLVS
 
 final class CoordinatorHandle: Handle, @unchecked Sendable {
     let coordinator: StoreCoordinator
-    init(_ coordinator: StoreCoordinator) { self.coordinator = coordinator }
+    /// Of exchanges attached by URL.
+    let durability: Durability
+    init(_ coordinator: StoreCoordinator, _ durability: Durability) { self.coordinator = coordinator; self.durability = durability }
     deinit { try? coordinator.close() }
     override func checkReentry() throws { try coordinator.store.checkReentry() }
 }
@@ -27,13 +29,15 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
     return entry(error) {
         let out = try required(coordinator, "coordinator")
         var settings = StoreCoordinator.Options()
-        var url = ""
-        if let input = try optionalStruct(options, "llvs_coordinator_options") {
+        var url = "", durability = Durability.full
+        if let input = try optionalStruct(options, "llvs_coordinator_options", earlierSizes: earlierSizesOfCoordinatorOptions) {
             switch Int(input.snapshot_policy) {
             case LLVS_SNAPSHOT_OFF: settings.snapshotPolicy = .off
             case LLVS_SNAPSHOT_AUTO: settings.snapshotPolicy = .auto
             default: throw InputError.constant("snapshot_policy", input.snapshot_policy)
             }
+            guard input.reserved == 0 else { throw InputError.reserved("llvs_coordinator_options") }
+            durability = try LLVSABI.durability(input.exchange_durability, "exchange_durability")
             let name = try text(input.name, "name")
             if !name.isEmpty { settings.name = name }
             url = try text(input.exchange_url, "exchange_url")
@@ -41,14 +45,17 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
             settings.defaultMetadataForNewVersions = try metadata(input.metadata, input.metadata_count)
             settings.store = try storeOptions(input.store)
         }
-        let made = CoordinatorHandle(try StoreCoordinator(path: storePath(path, settings.store), options: settings))
-        if !url.isEmpty { try attach(url, to: made.coordinator) }
+        let made = CoordinatorHandle(try StoreCoordinator(path: storePath(path, settings.store), options: settings), durability)
+        if !url.isEmpty { try attach(url, to: made.coordinator, durability) }
         out.pointee = made.owned
     }
 }
 
-private func attach(_ url: String, to coordinator: StoreCoordinator) throws {
-    let exchange = Exchange(store: coordinator.store, transport: try ExchangeURL.transport(url))
+/// Before `exchange_durability` was appended.
+let earlierSizesOfCoordinatorOptions = [72]
+
+private func attach(_ url: String, to coordinator: StoreCoordinator, _ durability: Durability) throws {
+    let exchange = Exchange(store: coordinator.store, transport: try ExchangeURL.transport(url, durability))
     try coordinator.attach(exchange, name: ExchangeURL.name(url))
 }
 
@@ -160,7 +167,10 @@ public func llvs_coordinator_enumerate(_ coordinator: OpaquePointer!, _ at: llvs
 
 @_cdecl("llvs_coordinator_attach") @implementation
 public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ url: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try attach(text(url, "url"), to: openCoordinator(coordinator)) }
+    entry(error) {
+        let durability = try handle(coordinator, CoordinatorHandle.self, "coordinator").durability
+        try attach(text(url, "url"), to: openCoordinator(coordinator), durability)
+    }
 }
 
 @_cdecl("llvs_coordinator_attach_transport") @implementation

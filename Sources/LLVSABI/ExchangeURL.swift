@@ -3,13 +3,16 @@ import LLVS
 /// The transports that are named by URL. A new one is one case here.
 enum ExchangeURL {
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
-    static func transport(_ url: String) throws -> any ExchangeTransport {
+    static func transport(_ url: String, _ durability: Durability) throws -> any ExchangeTransport {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
         }
         let rest = String(url[url.index(after: colon)...])
         switch url[..<colon].lowercased() {
-        case "file": return try FolderTransport(path: path(rest, of: url))
+        case "file":
+            var options = FolderTransport.Options()
+            options.durability = durability
+            return try FolderTransport(path: path(rest, of: url), options: options)
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
             return MemoryTransport(name: rest)

@@ -29,13 +29,13 @@ func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     return handle.exchange
 }
 
-private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_exchange_options>?, _ transport: () throws -> any ExchangeTransport) throws -> OpaquePointer {
+private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_exchange_options>?, _ transport: (Durability) throws -> any ExchangeTransport) throws -> OpaquePointer {
     let store = try LLVSABI.store(store)
     try store.requireOpen()
     let options = try optionalStruct(options, "llvs_exchange_options")
-    guard options?.reserved ?? 0 == 0 else { throw InputError.reserved("llvs_exchange_options") }
+    let durability = try options.map { try LLVSABI.durability($0.durability, "durability") } ?? .full
     let state = try options.map { try array($0.restoration_state, "restoration_state") } ?? []
-    let exchange = Exchange(store: store, transport: try transport())
+    let exchange = Exchange(store: store, transport: try transport(durability))
     if !state.isEmpty { exchange.restorationState = state }
     return ExchangeHandle(exchange).owned
 }
@@ -45,7 +45,7 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
     exchange?.pointee = nil
     return entry(error) {
         let out = try required(exchange, "exchange")
-        out.pointee = try opened(store, options) { try ExchangeURL.transport(text(url, "url")) }
+        out.pointee = try opened(store, options) { try ExchangeURL.transport(text(url, "url"), $0) }
     }
 }
 
@@ -55,7 +55,7 @@ public func llvs_exchange_open_transport(_ store: OpaquePointer!, _ transport: O
     return entry(error) {
         let out = try required(exchange, "exchange")
         let host = try handle(transport, HostTransportHandle.self, "transport")
-        out.pointee = try opened(store, options) { try host.claim() }
+        out.pointee = try opened(store, options) { _ in try host.claim() }
     }
 }
 

@@ -70,16 +70,19 @@ final class HostStorage: Storage, @unchecked Sendable {
         return try call { callbacks, payload in
             guard let append = callbacks.append else { throw StoreError(.internal, "\(host.name) cannot append.") }
             // The host gets each record in one piece.
-            let whole = records.map { record in record.pieces.reduce(into: [UInt8]()) { $0.append(contentsOf: $1) } }
             let arena = Arena()
-            let inputs = try arena.array(llvs_bytes.self, whole.count)
-            for (i, bytes) in whole.enumerated() { (inputs + i).initialize(to: try arena.copy(bytes)) }
-            let places = try arena.array(UInt64.self, whole.count)
-            places.initialize(repeating: 0, count: whole.count)
-            try check("Appending \(whole.count) records") { append(payload, inputs, whole.count, places, $0) }
-            counts.bytesWritten = counts.bytesWritten.addingReportingOverflow(UInt64(whole.reduce(0) { $0 + $1.count })).partialValue
+            let inputs = try arena.array(llvs_bytes.self, records.count)
+            for (i, record) in records.enumerated() {
+                let whole = try arena.array(UInt8.self, record.length)
+                try record.copy(to: UnsafeMutableRawBufferPointer(start: whole, count: record.length))
+                (inputs + i).initialize(to: llvs_bytes(data: whole, size: record.length))
+            }
+            let places = try arena.array(UInt64.self, records.count)
+            places.initialize(repeating: 0, count: records.count)
+            try check("Appending \(records.count) records") { append(payload, inputs, records.count, places, $0) }
+            counts.bytesWritten = counts.bytesWritten.addingReportingOverflow(UInt64(records.reduce(0) { $0 + $1.length })).partialValue
             return withExtendedLifetime(arena) {
-                whole.indices.map { RecordPlace(segment: 0, offset: places[$0], length: UInt64(whole[$0].count)) }
+                records.indices.map { RecordPlace(segment: 0, offset: places[$0], length: UInt64(records[$0].length)) }
             }
         }
     }

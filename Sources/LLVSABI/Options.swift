@@ -27,7 +27,7 @@ public func llvs_merge_options_init(_ options: UnsafeMutablePointer<llvs_merge_o
 public func llvs_exchange_options_init(_ options: UnsafeMutablePointer<llvs_exchange_options>!, _ struct_size: Int) -> llvs_status { initialise(options, struct_size) }
 
 @_cdecl("llvs_coordinator_options_init") @implementation
-public func llvs_coordinator_options_init(_ options: UnsafeMutablePointer<llvs_coordinator_options>!, _ struct_size: Int) -> llvs_status { initialise(options, struct_size) }
+public func llvs_coordinator_options_init(_ options: UnsafeMutablePointer<llvs_coordinator_options>!, _ struct_size: Int) -> llvs_status { initialise(options, struct_size, earlierSizes: earlierSizesOfCoordinatorOptions) }
 
 @_cdecl("llvs_storage_callbacks_init") @implementation
 public func llvs_storage_callbacks_init(_ callbacks: UnsafeMutablePointer<llvs_storage_callbacks>!, _ struct_size: Int) -> llvs_status { initialise(callbacks, struct_size) }

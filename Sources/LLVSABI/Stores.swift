@@ -5,7 +5,9 @@ import LLVS
 
 final class StoreHandle: Handle, @unchecked Sendable {
     let store: Store
-    init(_ store: Store) { self.store = store }
+    /// The same, for calls that need not keep it alive.
+    let reference: Unmanaged<Store>
+    init(_ store: Store) { self.store = store; reference = .passUnretained(store) }
     override func checkReentry() throws { try store.checkReentry() }
 }
 
@@ -21,6 +23,14 @@ extension Store {
     func requireOpen() throws { _ = try contains(EmptyRoot.id) }
 }
 
+func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durability {
+    switch Int(input) {
+    case LLVS_DURABILITY_FULL: .full
+    case LLVS_DURABILITY_NORMAL: .normal
+    default: throw InputError.constant(name, input)
+    }
+}
+
 /// Before `compaction_grace` was appended.
 let earlierSizesOfStoreOptions = [56]
 
@@ -30,11 +40,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     guard let input = try optionalStruct(input, "llvs_store_options", earlierSizes: earlierSizesOfStoreOptions) else { return options }
     options.readOnly = try flag(input.read_only, "read_only")
     options.create = try !flag(input.must_exist, "must_exist") && !options.readOnly
-    switch Int(input.durability) {
-    case LLVS_DURABILITY_FULL: options.durability = .full
-    case LLVS_DURABILITY_NORMAL: options.durability = .normal
-    default: throw InputError.constant("durability", input.durability)
-    }
+    options.durability = try durability(input.durability, "durability")
     if input.memory_budget > 0 { options.memoryBudget = Int(clamping: input.memory_budget) }
     let cache = try path(input.cache_directory, "cache_directory", mayBeEmpty: true)
     if !cache.isEmpty { options.cacheDirectory = cache }

@@ -1,4 +1,5 @@
 import CLLVS
+import Glibc
 import LLVS
 
 // MARK: Reading values
@@ -10,17 +11,53 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     write(nil, to: stored_version)
     return entry(error) {
         let out = try required(data, "data")
-        let store = try LLVSABI.store(store)
-        try fetch(id, at: versionID(at, "at"), from: store, into: out, stored_version)
+        let version = try versionID(at, "at")
+        if let store, try fetchFromMemory(id, at: version, from: store, into: out, stored_version) { return }
+        try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
+    }
+}
+
+/// What is in memory is fetched without counting references to the store: all threads would write that count. Nothing
+/// that is called from here can let go of the store. False when it is to be fetched as usual.
+@inline(__always)
+private func fetchFromMemory(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
+                             into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws -> Bool {
+    try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
+        guard !handle.isForked else { return false }
+        return try handle.reference._withUnsafeGuaranteedRef { store in
+            try store.checkReentry()
+            return try allocating(into: out, stored) { try store.fetchFromMemory(rawBytes(id, "id"), at: version, into: $0) }
+        }
     }
 }
 
 /// One lookup and one allocation.
 func fetch(_ id: llvs_bytes, at version: VersionID, from store: Store,
            into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
-    _ = try store.withValue(rawBytes(id, "id"), at: version) { bytes, storedVersion in
-        out.pointee = try ownedBuffer(bytes)
-        write(storedVersion, to: stored)
+    _ = try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
+}
+
+/// Hands `fetch` something to allocate with, and the caller of the library what was fetched; false when that is nothing.
+@inline(__always)
+private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
+                        _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched?) throws -> Bool {
+    var memory: UnsafeMutableRawPointer?
+    do {
+        let fetched = try fetch { size in
+            guard let start = malloc(size + 1) else { throw OutOfMemory() }
+            start.storeBytes(of: 0, toByteOffset: size, as: UInt8.self)
+            memory = start
+            return start
+        }
+        guard let fetched else { return false }
+        if case .copied(let size, let storedVersion) = fetched {
+            out.pointee = llvs_buffer(data: memory?.assumingMemoryBound(to: UInt8.self), size: size)
+            if stored != nil { write(storedVersion, to: stored) }
+        }
+        return true
+    } catch {
+        Glibc.free(memory)
+        throw error
     }
 }
 

@@ -212,6 +212,9 @@ static void struct_sizes(void **state) {
     struct newer_options newer;
     struct newer_change change;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_store_options in_memory = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator *coordinator;
     llvs_store *opened;
     llvs_version_id id;
     (void)state;
@@ -238,6 +241,12 @@ static void struct_sizes(void **state) {
     assert_int_equal(llvs_store_options_init(&newer.known, offsetof(llvs_store_options, compaction_grace)), LLVS_OK);
     assert_true(newer.known.compaction_grace == 0 && newer.unknown == 0x5A5A5A5A5A5A5A5A);
     assert_int_equal(newer.known.struct_size, 56);
+    coordinating.struct_size = offsetof(llvs_coordinator_options, exchange_durability);
+    coordinating.store = &in_memory;
+    in_memory.storage = LLVS_STORAGE_MEMORY;
+    coordinating.exchange_durability = 77;
+    OK(llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
+    llvs_coordinator_free(coordinator);
     memset(&change, 0, sizeof change);
     change.known = insert("x", "1");
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof(llvs_change) - 8, NULL, NULL, NULL, &error));
@@ -256,8 +265,12 @@ static void struct_sizes(void **state) {
 static void unknown_constants_and_reserved_fields(void **state) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_merge_options merge = LLVS_MERGE_OPTIONS_INIT;
+    llvs_exchange_options travel = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_change change = insert("y", "1");
     llvs_store *opened;
+    llvs_exchange *exchange;
+    llvs_coordinator *coordinator;
     llvs_arbiter *arbiter;
     llvs_version_list *list;
     (void)state;
@@ -285,6 +298,16 @@ static void unknown_constants_and_reserved_fields(void **state) {
     change.kind = LLVS_CHANGE_PRESERVE; /* of nothing */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, MAKE(&change, 1));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_builtin(9, &arbiter, &error));
+    travel.durability = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "durability", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    options = (llvs_store_options)LLVS_STORE_OPTIONS_INIT;
+    options.storage = LLVS_STORAGE_MEMORY;
+    coordinating.store = &options;
+    coordinating.exchange_durability = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "exchange_durability", llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
+    coordinating.exchange_durability = LLVS_DURABILITY_NORMAL;
+    coordinating.reserved = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
     merge.relation = 9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_merge(store, llvs_id(&base), llvs_id(&base), NULL, &merge, &list, &error));
 }

@@ -97,6 +97,46 @@ static void versions_travel_both_ways(void **state) {
     }
 }
 
+/* In the place of the C library's, in this program and in the library: how often it asks for what it writes to be on disk. */
+static int syncs;
+int syncfs(int descriptor);
+int fsync(int descriptor) { (void)descriptor; syncs++; return 0; }
+int syncfs(int descriptor) { (void)descriptor; syncs++; return 0; }
+
+static void what_travels_is_synced_unless_asked_not_to_be(void **state) {
+    llvs_durability durability;
+    (void)state;
+    for (durability = LLVS_DURABILITY_FULL; durability <= LLVS_DURABILITY_NORMAL; durability++) {
+        place p = new_place(FOLDER);
+        llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+        llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;
+        llvs_store_options in_memory = LLVS_STORE_OPTIONS_INIT;
+        llvs_coordinator *coordinator;
+        llvs_change change = insert("y", "1");
+        llvs_store *store = memory_store();
+        llvs_exchange *exchange;
+        save(store, NULL, insert("x", "1"));
+        options.durability = durability;
+        OK(llvs_exchange_open(store, llvs_str(p.url), &options, &exchange, &error));
+        syncs = 0;
+        assert_int_equal(sent(exchange), 1);
+        assert_true(durability == LLVS_DURABILITY_FULL ? syncs >= 3 : syncs == 0);
+        llvs_exchange_free(exchange);
+        llvs_store_free(store);
+        in_memory.storage = LLVS_STORAGE_MEMORY;
+        coordinating.store = &in_memory;
+        coordinating.exchange_durability = durability;
+        OK(llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
+        OK(llvs_coordinator_attach(coordinator, llvs_str(p.url), &error));
+        OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+        syncs = 0;
+        OK(llvs_coordinator_exchange(coordinator, NULL, NULL, &error));
+        assert_true(durability == LLVS_DURABILITY_FULL ? syncs >= 3 : syncs == 0);
+        llvs_coordinator_free(coordinator);
+        free_place(&p);
+    }
+}
+
 /* Counts the progress calls; cancels at one of them. */
 typedef struct stopper { int calls, stop_at; llvs_status answer; } stopper;
 static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error **error) {
@@ -438,6 +478,7 @@ static void damaged_snapshots_leave_the_store_empty(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_travel_both_ways),
+        cmocka_unit_test(what_travels_is_synced_unless_asked_not_to_be),
         cmocka_unit_test(cancelling_at_each_progress_call),
         cmocka_unit_test(a_progress_callback_may_fail),
         cmocka_unit_test(a_failing_transport_surfaces),

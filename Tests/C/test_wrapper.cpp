@@ -117,6 +117,11 @@ static void exchanges() {
     EXPECT(result.retrieved == std::vector<llvs::VersionID>{id} && result.problems.empty());
     EXPECT(two.value("x", id)->data == "1");
     EXPECT(code_of([&] { llvs::Exchange(one, "nothing"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    llvs_exchange_options options = llvs::Exchange::options();
+    options.durability = LLVS_DURABILITY_NORMAL;
+    EXPECT(llvs::Exchange(two, "memory:wrapper", options).send().sent.empty());
+    options.durability = 2;
+    EXPECT(code_of([&] { llvs::Exchange(two, "memory:wrapper", options); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
 static void coordinators() {

@@ -133,8 +133,12 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     return book->failure[0] != 0;
 }
 
+static int wants(const struct unit *unit) {
+    return is_thorough || unit->durability == LLVS_DURABILITY_FULL || strcmp(unit->workload->name, "commit") == 0;
+}
+
 int main(int argc, char **argv) {
     static const struct test errors = {
-        "Failing calls", {"faults injected", "errors told", "of these unknown outcomes", "calls repeated", "stores looked at"}, 0, NULL, test};
+        "Failing calls", {"faults injected", "errors told", "of these unknown outcomes", "calls repeated", "stores looked at"}, 0, wants, test};
     return test_main(&errors, argc, argv);
 }

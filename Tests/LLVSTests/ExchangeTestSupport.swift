@@ -24,7 +24,7 @@ final class TemporaryFolder: Sendable {
     func write(_ name: String, _ text: String) throws { try write(name, Array(text.utf8)) }
     func write(_ name: String, _ bytes: [UInt8]) throws {
         unlink("\(path)/\(name)")
-        try FolderFiles.writeNew("\(path)/\(name)", bytes, syncs: false)
+        try FolderFiles.writeNew("\(path)/\(name)", bytes)
     }
     func read(_ name: String) -> [UInt8]? {
         if case .data(let bytes)? = try? FolderFiles.read("\(path)/\(name)") { return bytes }

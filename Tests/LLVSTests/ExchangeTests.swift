@@ -4,7 +4,7 @@ import Testing
 @Suite struct ExchangeTests {
     private func folder(_ temporary: TemporaryFolder) throws -> FolderTransport {
         var options = FolderTransport.Options()
-        options.syncs = false
+        options.durability = .normal
         return try FolderTransport(path: temporary.path + "/shared", options: options)
     }
 
@@ -145,7 +145,7 @@ import Testing
         }
         func transport() throws -> FolderTransport {
             var options = FolderTransport.Options()
-            options.syncs = false
+            options.durability = .normal
             return try FolderTransport(path: temporary.path + "/shared", options: options)
         }
     }

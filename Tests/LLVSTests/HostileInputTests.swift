@@ -5,10 +5,10 @@ import Testing
 /// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
 func hostileRecord(_ version: Version, _ changes: [Value.Change]) throws -> [UInt8] {
     try changes.withBorrowed { borrowed in
-        let list = borrowed.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) }
-        var encoder = RecordEncoder()
-        try encoder.encode(version, list, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
-        return encoder.bytes(list)
+        let changes = RecordChanges(borrowed)
+        let encoder = RecordEncoder()
+        try encoder.encode(version, changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+        return try encoder.bytes(changes)
     }
 }
 func plainVersion(_ id: String, _ predecessors: [String] = [], timestamp: Double = 1) throws -> Version {

@@ -10,7 +10,7 @@ import LLVSTestSupport
     }
     private func folder(_ temporary: TemporaryFolder) throws -> FolderTransport {
         var options = FolderTransport.Options()
-        options.syncs = false
+        options.durability = .normal
         return try FolderTransport(path: temporary.path, options: options)
     }
     /// Several chunks, with values that go over their edges.

@@ -51,6 +51,20 @@ def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.S
         assert store.at(back)["back"] == b"!" and store.heads == (back,)
 
 
+def test_durability(tmp_path: Path, memory: llvs.Store) -> None:
+    version = memory.make_version(insert={"x": b"1"})
+    url = (tmp_path / "shared").as_uri()
+    for durability in ("normal", "full"):
+        with llvs.Exchange(memory, url, durability=durability) as exchange:
+            exchange.send()
+        with llvs.Coordinator(None, storage="memory", exchange=url, exchange_durability=durability) as coordinator:
+            assert coordinator.exchange().retrieved == (version.id,)
+    with pytest.raises(llvs.InvalidArgumentError, match="none"):
+        llvs.Exchange(memory, url, durability="none")
+    with pytest.raises(llvs.InvalidArgumentError, match="none"):
+        llvs.Coordinator(None, storage="memory", exchange=url, exchange_durability="none")
+
+
 def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Callable[[], llvs.Store]) -> None:
     store, other = new_store(), new_store()
     version = store.make_version()

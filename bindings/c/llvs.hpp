@@ -474,9 +474,11 @@ struct ExchangeResult {
 /// Moves versions between a store and a place that others reach.
 class Exchange {
 public:
-    Exchange(const Store &store, std::string_view url) {
+    static llvs_exchange_options options() { return LLVS_EXCHANGE_OPTIONS_INIT; }
+
+    Exchange(const Store &store, std::string_view url, const llvs_exchange_options &options = Exchange::options()) {
         llvs_exchange *raw = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), nullptr, &raw, error); });
+        detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
     ExchangeResult retrieve(const llvs_control *control = nullptr) {

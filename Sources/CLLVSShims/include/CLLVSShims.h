@@ -1,6 +1,6 @@
 /* C that the engine calls: checksums, digests and compression from well-kept libraries,
    and system calls that Swift cannot import (variadic ones, macros). No state, no allocation
-   that outlives a call unless a function says so. */
+   that outlives a call unless a function says so; and the atomic operations that the engine needs. */
 #ifndef CLLVS_SHIMS_H
 #define CLLVS_SHIMS_H
 #include <stddef.h>
@@ -9,6 +9,13 @@
 /* CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), continued from `crc` (0 to begin).
    Source: RFC 3720, appendix B.4; the SSE 4.2 instruction where the processor has it. */
 uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size);
+
+/* The checksum of bytes whose first part has checksum `a` and whose second, of `size` bytes, has `b`.
+   Source: Mark Adler, zlib's crc32_combine: multiplication by x^(8 size) modulo the polynomial. */
+uint32_t llvs_shim_crc32c_combine(uint32_t a, uint32_t b, uint64_t size);
+
+/* Asks for the memory at an address, without waiting for it. */
+static inline void llvs_shim_prefetch(const void *at) { __builtin_prefetch(at); }
 
 /* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, copied freely. */
 typedef struct { uint64_t opaque[16]; } llvs_shim_sha256;
@@ -19,14 +26,43 @@ void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
    the result would not fit or memory is short. Keeps one deflate state per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
+/* The same in pieces, which are the same bytes: begins (1, or 0 when memory is short), then fills `out` and returns
+   how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
+   nothing else meanwhile. */
+int llvs_shim_deflate_begin(const void *data, size_t size);
+size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
 /* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+
+/* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
+   are types of their own; these work on raw memory. `ordered` is sequentially consistent. */
+static inline uint32_t llvs_shim_load_ordered(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
+static inline void llvs_shim_store_ordered(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
+static inline void llvs_shim_add_ordered(uint32_t *at, uint32_t value) { __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
+static inline uint32_t llvs_shim_load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void llvs_shim_store_release(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+static inline uint32_t llvs_shim_load_relaxed(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+static inline void llvs_shim_store_relaxed(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+static inline uint64_t llvs_shim_load_word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void llvs_shim_store_word(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+/* What a processor is told while it waits for another. */
+static inline void llvs_shim_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+/* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
+uint32_t llvs_shim_thread_number(void);
 
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* Makes durable the file system that holds `fd`. 0, or an errno; ENOSYS where there is no such call. */
+/* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
+   errno; ENOSYS where there is no call that does both. */
 int llvs_shim_syncfs(int fd);
+/* Whether the path is on a file system of this machine whose directories' times tell each change of their names at
+   once, and which nobody else writes; 0 when that is not known. */
+int llvs_shim_is_local(const char *path);
 #endif

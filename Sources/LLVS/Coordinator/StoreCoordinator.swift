@@ -166,7 +166,7 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     /// As above, with bytes that stay the caller's.
     @discardableResult
-    public func save(borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata own: Metadata, branch: String?) throws -> Version? {
+    public func save(borrowing changes: BorrowedChanges, metadata own: Metadata, branch: String?) throws -> Version? {
         guard !changes.isEmpty || !own.isEmpty else { return nil }
         return try moving("Saving") {
             var all = lock.withLock { metadata }

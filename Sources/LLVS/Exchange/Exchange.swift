@@ -18,8 +18,8 @@ public final class Exchange: @unchecked Sendable {
     /// The way to the other side.
     public let transport: any ExchangeTransport
     private let gate: ExchangeGate
-    /// Files that a retrieve found unusable; guarded by the gate.
-    private var broken: Set<VersionID> = []
+    /// Guarded by the gate.
+    private var memory = ExchangeMemory()
 
     /// The exchange keeps both; closing the store is up to whoever opened it.
     public init(store: Store, transport: any ExchangeTransport) {
@@ -29,7 +29,7 @@ public final class Exchange: @unchecked Sendable {
 
     /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
     ///
-    /// One listing when there is nothing new. A version that is here already is not fetched again, so that
+    /// One listing when there is nothing new, or less where the transport can tell that nothing changed. A version that is here already is not fetched again, so that
     /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
     /// (`.versionMismatch`, or what is wrong with the file).
     /// - Parameter control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
@@ -38,9 +38,8 @@ public final class Exchange: @unchecked Sendable {
     ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
-            var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown)
-            // What was taken after all is whole there: it was only on its way the time before.
-            defer { broken = broken.union(retrieval.broken).subtracting(retrieval.result.versions) }
+            var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
+            defer { memory = retrieval.memory }
             let result = try retrieval.run()
             Exchange.log("Retrieved", result, transport)
             return result
@@ -48,15 +47,16 @@ public final class Exchange: @unchecked Sendable {
     }
 
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
-    /// known to be unusable: empty or cut short, or found so by an earlier retrieve of this exchange.
+    /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
+    /// it looks at the newest 500 versions each time, and at 500 others in turn.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
-            var sending = Sending(store: store, transport: transport, control: control, broken: broken)
+            var sending = Sending(store: store, transport: transport, control: control, memory: memory)
+            defer { memory = sending.memory }
             let result = try sending.run()
-            broken.subtract(result.versions)
             Exchange.log("Sent", result, transport)
             return result
         }
@@ -82,6 +82,18 @@ public final class Exchange: @unchecked Sendable {
         Log.write(.info, "\(what) \(result.versions.count) versions, with \(result.problems.count) problems: \(transport.description).")
         for problem in result.problems { Log.write(.warning, problem.error.message) }
     }
+}
+
+/// What an exchange knows from its earlier calls.
+struct ExchangeMemory {
+    /// Those whose files there a retrieve found unusable: `send` writes anew those that the store has.
+    var broken: Set<VersionID> = []
+    /// The listing of which the store had everything, without a problem.
+    var receivedMark: UInt64?
+    /// The listing that had all that the store had, and how many versions that were.
+    var sentMark: (listing: UInt64, versions: Int)?
+    /// From where on `send` looks at the files of older versions. At first anywhere, for exchanges that are never used twice.
+    var verifiedUpTo = Int.random(in: 0..<1 << 30)
 }
 
 /// What came of a retrieve, a send or an import.

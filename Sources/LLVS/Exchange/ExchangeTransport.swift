@@ -46,14 +46,39 @@ extension ExchangeTransport {
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
 }
 
-/// What the other side of an exchange has, by name.
+/// What the other side of an exchange has.
 public struct ExchangeListing: Sendable {
-    /// The names of all version files, in any order. Foreign names may be among them; the exchange sorts those out.
-    public var versions: [String]
-    /// The names of changes files without a version file, where the transport can tell cheaply.
-    public var changesOnly: [String]
+    /// Those with a version file, in any order.
+    public var versions: [VersionID]
+    /// Those with a changes file but no version file, where the transport can tell cheaply.
+    public var changesOnly: [VersionID]
+    /// Those of `versions` without a changes file, where the transport can tell cheaply: `Exchange.send` writes them anew.
+    public var versionsOnly: [VersionID] = []
+    /// Names that are no version ids.
+    public var foreign: [Foreign]
+    /// Equal in two listings of one transport when no name came or went between them. Nil when that is not known.
+    public var mark: UInt64?
+
+    /// A file among those of versions that is none.
+    public struct Foreign: Hashable, Sendable {
+        /// Where it is.
+        public enum Folder: String, Sendable { case versions, changes }
+        /// Its name.
+        public var name: String
+        /// Where it is.
+        public var folder: Folder
+        public init(name: String, folder: Folder) { self.name = name; self.folder = folder }
+    }
+
+    /// Sorts out names of version files and of changes files without a version file.
     public init(versions: [String], changesOnly: [String] = []) {
-        self.versions = versions; self.changesOnly = changesOnly
+        self.versions = []; self.changesOnly = []; foreign = []
+        for name in versions {
+            if let id = VersionID(validating: name) { self.versions.append(id) } else { foreign.append(Foreign(name: name, folder: .versions)) }
+        }
+        for name in changesOnly {
+            if let id = VersionID(validating: name) { self.changesOnly.append(id) } else { foreign.append(Foreign(name: name, folder: .changes)) }
+        }
     }
 }
 
@@ -90,6 +115,9 @@ public enum ExchangeLimits {
     public static let batchSize = 5_000_000
     /// How many versions travel at once at most.
     public static let batchCount = 1_000
+    /// How many versions that are here and there `Exchange.send` looks at for unusable files: as many of the newest, and
+    /// as many of the others, in turn.
+    static let verifiedCount = 500
     /// Bytes in one file: 4 GiB. A larger one is refused unread, and not written.
     public static let fileSize = 4 << 30
 }

@@ -52,37 +52,30 @@ enum FolderFiles {
     /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
     /// not UTF-8 come repaired, and are foreign thereby.
     static func names(in path: String) throws -> [String] {
+        var names: [String] = []
+        try forEachName(in: path) { names.append(String(decoding: $0, as: UTF8.self)) }
+        return names
+    }
+
+    /// As `names`, with the bytes of each.
+    static func forEachName(in path: String, _ body: (UnsafeRawBufferPointer) -> Void) throws {
         guard let directory = opendir(path) else {
-            if errno == ENOENT { return [] }
+            if errno == ENOENT { return }
             throw error(errno, "Listing the folder", path)
         }
         defer { closedir(directory) }
-        var names: [String] = []
         while true {
             errno = 0
             guard let entry = readdir(directory) else {
                 guard errno == 0 else { throw error(errno, "Listing the folder", path) }
-                return names
+                return
             }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) { String(cString: $0) }
+            withUnsafeBytes(of: &entry.pointee.d_name) { field in
+                let name = UnsafeRawBufferPointer(rebasing: field[..<(field.firstIndex(of: 0) ?? field.count)])
+                if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { return }
+                body(name)
             }
-            if name != "." && name != ".." { names.append(name) }
         }
-    }
-
-    /// False with what went wrong in `errno`.
-    private static func synced(_ descriptor: Int32) -> Bool {
-        while fsync(descriptor) != 0 { if errno != EINTR { return false } }
-        return true
-    }
-
-    static func syncDirectory(_ path: String) throws {
-        let descriptor = llvs_shim_open(path, O_RDONLY | O_DIRECTORY, 0)
-        guard descriptor >= 0 else { throw error(-descriptor, "Opening the folder", path) }
-        defer { close(descriptor) }
-        // Some network file systems cannot sync a directory, and need not.
-        guard synced(descriptor) || errno == EINVAL || errno == ENOTSUP else { throw error(errno, "Syncing the folder", path) }
     }
 
     // MARK: Files
@@ -126,9 +119,9 @@ enum FolderFiles {
         return failed == 0 ? .data(bytes) : .unreadable(error(failed, "Reading the file", path))
     }
 
-    /// Makes a new file with these bytes, on disk when `syncs`. Removes it again when that fails, or `check` throws,
-    /// which is called before each further MiB.
-    static func writeNew(_ path: String, _ data: [UInt8], syncs: Bool, check: () throws -> Void = {}) throws {
+    /// Makes a new file with these bytes. Removes it again when that fails, or `check` throws, which is called
+    /// before each further MiB.
+    static func writeNew(_ path: String, _ data: [UInt8], check: () throws -> Void = {}) throws {
         let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
         guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
         var failed: Int32 = 0, stopped: (any Error)?
@@ -145,7 +138,6 @@ enum FolderFiles {
                 written += got
             }
         }
-        if failed == 0, stopped == nil, syncs, !synced(descriptor) { failed = errno }
         // A network file system may tell only now that it is full.
         if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
         if let stopped {
@@ -188,18 +180,6 @@ enum FolderFiles {
         #endif
         return Signature(inode: UInt64(status.st_ino), size: Int64(status.st_size), seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
     }
-    /// When a directory last gained or lost a name, and which directory it is.
-    static func directorySignature(_ path: String) -> Signature? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        #if canImport(Darwin)
-        let modified = status.st_mtimespec
-        #else
-        let modified = status.st_mtim
-        #endif
-        return Signature(inode: UInt64(status.st_ino), size: 0, seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
-    }
-
     /// The last byte of a file that is no white space, looking at its end only; nil when it is empty or unreadable.
     static func lastByte(_ path: String) -> UInt8? {
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)

@@ -8,21 +8,25 @@
 public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// How a folder is used.
     public struct Options: Sendable {
-        /// Whether files and directories are on disk before the next step. Off: a power cut may leave empty
-        /// files, which are then written anew by whoever has the version.
-        public var syncs = true
+        /// `full`: files and names are on disk before the next step. `normal`: a power cut may leave files without their
+        /// bytes, which are then written anew by whoever has the version.
+        public var durability = Durability.full
         /// Whether to make the folder (the last component of the path) when it is not there.
         public var create = true
         public init() {}
     }
     /// The folder, as an absolute path.
     public let path: String
-    private let options: Options
+    private let isDurable: Bool
     private let lock = Lock()
     private var state: [UInt8] = []
     private var isPrepared = false
-    /// Files that were found whole, as they were then: they need only be looked at again when they change.
-    private var whole: [String: FolderFiles.Signature] = [:]
+    /// Syncs that `send` did, for tests.
+    private(set) var syncCount = 0
+    private var listing = FolderListing()
+    /// What the files were when they were found whole: they need only be looked at again when they change.
+    private var whole: [VersionID: WholeFiles] = [:]
+    private struct WholeFiles { var version: Int, changes: Int }
 
     /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
@@ -33,7 +37,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         path = System.absolute(path)
         self.path = path
-        self.options = options
+        isDurable = options.durability == .full
         if try !FolderFiles.isDirectory(path) {
             guard options.create else { throw StoreError(.notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path) }
             try FolderFiles.makeDirectory(path)
@@ -53,11 +57,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
-        // Changes first: what is published between the two passes then shows as a version, not as changes without one.
-        let changes = try FolderFiles.names(in: path + "/changes")
-        let versions = try FolderFiles.names(in: path + "/versions")
-        let known = Set(versions)
-        return ExchangeListing(versions: versions, changesOnly: changes.filter { !known.contains($0) })
+        return try lock.withLock { try listing.read(path) }
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -83,35 +83,35 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
 
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         try prepare()
-        var leftovers: [String] = []
-        defer { for path in leftovers { try? FolderFiles.remove(path) } }
-        var staged: [(changes: String, version: String)] = []
+        let sync = isDurable ? FolderSync(path) : nil
+        var staged: [String] = []
+        defer {
+            for path in staged { try? FolderFiles.remove(path) }
+            lock.withLock { syncCount += sync?.count ?? 0 }
+        }
         for (i, file) in files.enumerated() {
-            try control.check(.sending, i, of: files.count, doing: "Sending to \(description)")
             guard self.file("versions", file.name) != nil else {
                 throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
             }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
-            let changes = try stage(file.changes, check), version: String
-            leftovers.append(changes)
-            version = try stage(file.version, check)
-            leftovers.append(version)
-            staged.append((changes, version))
+            try check()
+            for data in [file.changes, file.version] {
+                let path = newPath()
+                try FolderFiles.writeNew(path, data, check: check)
+                staged.append(path)
+            }
         }
+        try sync?.files(staged) { try control.check(.sending, files.count, of: files.count, doing: "Sending to \(description)") }
         // All changes first: a folder that is synced while we write then shows no version without its changes.
-        for (file, paths) in zip(files, staged) { try FolderFiles.publish(paths.changes, as: "\(path)/changes/\(file.name)") }
-        if options.syncs { try FolderFiles.syncDirectory(path + "/changes") }
-        for (file, paths) in zip(files, staged) { try FolderFiles.publish(paths.version, as: "\(path)/versions/\(file.name)") }
-        leftovers = []
-        if options.syncs { try FolderFiles.syncDirectory(path + "/versions") }
+        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i], as: "\(path)/changes/\(file.name)") }
+        try sync?.directory(path + "/changes")
+        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i + 1], as: "\(path)/versions/\(file.name)") }
+        staged = []
+        try sync?.directory(path + "/versions")
     }
 
-    /// Writes a file under a new name in `tmp/`.
-    private func stage(_ data: [UInt8], _ check: () throws -> Void = {}) throws -> String {
-        let path = "\(self.path)/tmp/\(VersionID.random())"
-        try FolderFiles.writeNew(path, data, syncs: options.syncs, check: check)
-        return path
-    }
+    /// A name that nobody has, in `tmp/`.
+    private func newPath() -> String { "\(path)/tmp/\(VersionID.random())" }
 
     /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
     private func prepare() throws {
@@ -119,33 +119,35 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             for folder in ["versions", "changes", "tmp"] { try FolderFiles.makeDirectory("\(path)/\(folder)") }
             if isPrepared { return }
             FolderFiles.removeFiles(in: path + "/tmp", olderThan: 86_400)
-            if options.syncs { try FolderFiles.syncDirectory(path) }
+            if isDurable { try FolderSync(path).directory(path) }
             isPrepared = true
         }
     }
 
-    /// Looks at the size of every file, and at the last byte of those that changed since it last did: that
-    /// finds the empty, the cut short and the zero-filled without reading them.
+    /// Looks at the sizes, and at the last byte of the files that changed since it last did: that finds the empty,
+    /// the cut short and the zero-filled without reading them.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         try lock.withLock {
             var bad: [String] = []
             for (i, name) in names.enumerated() {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
-                guard !isWhole("versions", name, endsWith: UInt8(ascii: "}")) || !isWhole("changes", name, endsWith: UInt8(ascii: "]")) else { continue }
-                // No file can take the place of a directory; whoever reads there reports it.
-                if FolderFiles.isNonDirectory("\(path)/versions/\(name)") && FolderFiles.isNonDirectory("\(path)/changes/\(name)") { bad.append(name) }
+                guard let id = VersionID(validating: name) else { continue }
+                let known = whole[id], version = file("versions", name) ?? "", changes = file("changes", name) ?? ""
+                if let v = isWhole(version, known?.version, endsWith: UInt8(ascii: "}")), let c = isWhole(changes, known?.changes, endsWith: UInt8(ascii: "]")) {
+                    if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
+                } else if FolderFiles.isNonDirectory(version) && FolderFiles.isNonDirectory(changes) {
+                    // No file can take the place of a directory; whoever reads there reports it.
+                    bad.append(name)
+                }
             }
             return bad
         }
     }
-    private func isWhole(_ folder: StaticString, _ name: String, endsWith last: UInt8) -> Bool {
-        guard let path = file(folder, name) else { return false }
-        guard let signature = FolderFiles.signature(path), signature.size > 0 else { return false }
-        let key = "\(folder)/\(name)"
-        if whole[key] == signature { return true }
-        guard FolderFiles.lastByte(path) == last else { return false }
-        whole[key] = signature
-        return true
+    /// What tells this state of the file from others, when it is whole.
+    private func isWhole(_ path: String, _ known: Int?, endsWith last: UInt8) -> Int? {
+        guard let signature = FolderFiles.signature(path), signature.size > 0 else { return nil }
+        let state = signature.hashValue
+        return state == known || FolderFiles.lastByte(path) == last ? state : nil
     }
 
     // MARK: Snapshots
@@ -163,12 +165,16 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         try FolderFiles.makeDirectory(path + "/snapshots")
         let folder = final[..<(final.lastIndex(of: "/") ?? final.endIndex)]
         try FolderFiles.makeDirectory(String(folder))
-        let staged = try stage(data)
-        do { try FolderFiles.publish(staged, as: final) } catch {
+        let staged = newPath(), sync = isDurable ? FolderSync(path) : nil
+        try FolderFiles.writeNew(staged, data)
+        do {
+            try sync?.files([staged]) {}
+            try FolderFiles.publish(staged, as: final)
+        } catch {
             try? FolderFiles.remove(staged)
             throw error
         }
-        if options.syncs { try FolderFiles.syncDirectory(String(folder)) }
+        try sync?.directory(String(folder))
     }
     public func deleteSnapshotFile(_ name: String) throws { try FolderFiles.remove(try snapshotPath(name)) }
 

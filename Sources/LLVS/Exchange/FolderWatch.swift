@@ -38,7 +38,7 @@ enum FolderWatch {
         let path: String, pipes: StopPipe
         var inotify: Int32 = -1
         var watch: Int32 = -1
-        var seen: FolderFiles.Signature?
+        var seen: System.Status?
         static let pollMilliseconds: Int32 = 2_000
         /// How long it must be quiet after a change, so that a batch is one notification.
         static let quietMilliseconds: Int32 = 50
@@ -48,7 +48,7 @@ enum FolderWatch {
         deinit { if inotify >= 0 { close(inotify) } }
 
         func begin() {
-            seen = FolderFiles.directorySignature(path)
+            seen = try? System.status(path)
             #if os(Linux)
             inotify = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
             #endif
@@ -65,7 +65,7 @@ enum FolderWatch {
             while !state.stops {
                 let event = wait(Watcher.pollMilliseconds)
                 if state.stops { return }
-                let now = FolderFiles.directorySignature(path)
+                let now = try? System.status(path)
                 if now?.inode != seen?.inode || watch < 0 { addWatch() } // replaced, or made only now
                 guard event || (now != nil && now != seen) else { seen = now; continue }
                 for _ in 0..<Watcher.longestBurst where !state.stops {
@@ -73,7 +73,7 @@ enum FolderWatch {
                     if !drain() { break }
                 }
                 if state.stops { return }
-                seen = FolderFiles.directorySignature(path)
+                seen = try? System.status(path)
                 changed()
             }
         }

@@ -12,24 +12,27 @@ struct Retrieval {
     /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
     private var versions: [VersionID: Version] = [:]
     private var heavy: Set<VersionID> = []
-    /// Those whose files are there and cannot be used: `Exchange.send` writes anew those that the store has.
-    private(set) var broken: Set<VersionID> = []
+    private(set) var memory: ExchangeMemory
     private static let heavySize = 64 << 10
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool) {
-        self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool, memory: ExchangeMemory) {
+        self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown; self.memory = memory
     }
 
     mutating func run() throws -> ExchangeResult {
         _ = try store.reloadHistory()
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
+        if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown { return result }
+        // What was taken after all is whole there: it was only on its way the time before.
+        defer { memory.broken.subtract(result.versions) }
         let wanted = try sortOut(listing)
         if !wanted.isEmpty {
             try fetchVersions(wanted)
             try addInOrder(try ordered())
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
+        memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
         return result
     }
 
@@ -44,25 +47,17 @@ struct Retrieval {
 
     /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
     private mutating func sortOut(_ listing: ExchangeListing) throws -> [VersionID] {
-        var wanted: Set<VersionID> = []
-        for name in listing.versions {
-            guard let id = VersionID(validating: name) else { foreign(name, in: "versions"); continue }
-            if try verifyKnown || !store.contains(id) { wanted.insert(id) }
+        var told: Set<String> = []
+        for foreign in listing.foreign where !ForeignNames.isExpected(foreign.name) && told.insert(foreign.name).inserted {
+            result.problems.append(ExchangeProblem(name: foreign.name, error: StoreError(
+                .foreignFile, "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: foreign.name)))
         }
-        for name in Set(listing.changesOnly) {
-            guard let id = VersionID(validating: name) else { foreign(name, in: "changes"); continue }
-            if try !wanted.contains(id) && !store.contains(id) {
-                result.problems.append(ExchangeProblem(name: name, error: StoreError(
-                    .missingVersion, "The version \(name) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: name)))
-            }
+        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions))
+        for id in Set(try store.unknown(among: listing.changesOnly)).subtracting(wanted) {
+            result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
+                .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
         }
         return wanted.sorted()
-    }
-
-    private mutating func foreign(_ name: String, in folder: String) {
-        guard !ForeignNames.isExpected(name) else { return }
-        result.problems.append(ExchangeProblem(name: name, error: StoreError(
-            .foreignFile, "\"\(name)\" in \(folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: name)))
     }
 
     // MARK: Version files
@@ -92,7 +87,7 @@ struct Retrieval {
         case .data(let bytes):
             do { return try InterchangeDecoder.version(bytes, name: id) } catch {
                 problem(id, StoreError.of(error))
-                broken.insert(id)
+                memory.broken.insert(id)
             }
         }
         return nil
@@ -186,7 +181,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingChanges, "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. It is taken once they are there; whoever has the version writes them anew.", versionID: id.description))
-            broken.insert(id)
+            memory.broken.insert(id)
             return nil
         case .unreadable(let error):
             problem(id, error)
@@ -194,7 +189,7 @@ struct Retrieval {
         case .data(let bytes):
             do { changes = try InterchangeDecoder.changes(bytes, of: id) } catch {
                 problem(id, StoreError.of(error))
-                broken.insert(id)
+                memory.broken.insert(id)
                 return nil
             }
         }

@@ -7,42 +7,42 @@ struct Sending {
     private var failed: Set<VersionID> = []
     private var total = 0
 
-    /// Those whose files there a retrieve found unusable.
-    private let broken: Set<VersionID>
+    private(set) var memory: ExchangeMemory
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl, broken: Set<VersionID>) {
-        self.store = store; self.transport = transport; self.control = control; self.broken = broken
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, memory: ExchangeMemory) {
+        self.store = store; self.transport = transport; self.control = control; self.memory = memory
     }
     private var what: String { "Sending to \(transport.description)" }
 
     mutating func run() throws -> ExchangeResult {
         _ = try store.reloadHistory()
         try control.check(.listing, 0, of: 0, doing: what)
-        let there = Set(try transport.list(control).versions.compactMap { VersionID(validating: $0) })
-        let missing = try select(there)
+        let listing = try transport.list(control)
+        let missing = try select(listing)
         try send(missing)
+        memory.broken.subtract(result.versions)
         result.problems = ExchangeProblem.inOrder(result.problems)
         return result
     }
 
     /// What has to be sent, predecessors first.
-    private mutating func select(_ there: Set<VersionID>) throws -> [VersionID] {
-        var here = try store.allVersionIDs()
-        // The empty root is virtual while nothing builds on it.
-        if try store.contains(EmptyRoot.id), try store.successors(of: EmptyRoot.id).isEmpty { here.removeAll { $0 == EmptyRoot.id } }
-        let common = here.filter(there.contains)
-        let broken = common.isEmpty ? [] : broken.union(try transport.unusable(among: common.map(\.description), control).compactMap { VersionID(validating: $0) })
+    private mutating func select(_ listing: ExchangeListing) throws -> [VersionID] {
+        // When the versions there were the versions here, and neither changed, they still are.
+        let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
+        var coverage = try store.coverage(by: listing.versions, complete: complete)
+        let looked = store.ids(coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
+        let unusable = try transport.unusable(among: looked.map(\.description), control).compactMap { VersionID(validating: $0) }
+        store.uncover(memory.broken.union(unusable).union(listing.versionsOnly), in: &coverage)
+        let missing = try store.missing(from: coverage)
+        memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
+        guard !missing.isEmpty else { return [] }
         // On a file system that folds case, a file of ours would replace another version's.
-        let folded = Set(there.map(\.folded))
-        var missing: [VersionID] = []
-        for id in here where !there.contains(id) || broken.contains(id) {
-            if !there.contains(id), folded.contains(id.folded) {
-                problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only.", versionID: id.description))
-            } else {
-                missing.append(id)
-            }
+        let there = Set(listing.versions), folded = Set(listing.versions.map(\.folded))
+        return missing.filter { id in
+            guard !there.contains(id), folded.contains(id.folded) else { return true }
+            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only.", versionID: id.description))
+            return false
         }
-        return missing
     }
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {

@@ -73,7 +73,7 @@ extension VersionID {
 }
 
 extension Store {
-    func identityDigest(_ version: Version, _ changes: [RecordChange]) -> [UInt8] {
+    func identityDigest(_ version: Version, _ changes: some Collection<RecordChange>) -> [UInt8] {
         var hasher = IdentityHasher("llvs version 1")
         hasher.add(version.id)
         hasher.add(predecessors: version.predecessors)

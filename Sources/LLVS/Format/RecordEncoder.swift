@@ -1,84 +1,188 @@
 import CLLVSShims
 
-/// A change on its way into a record. Pointers are borrowed for the call.
-struct RecordChange {
-    var kind: Value.Change.Kind
-    var id: UnsafeRawBufferPointer
-    var data = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// For preserve.
-    var storedVersion: VersionID?
-
-    var hasData: Bool { kind == .insert || kind == .update }
-}
-
 /// Makes a record from a version and its changes.
 ///
-/// Values are not copied: `withPieces` points at the caller's bytes, so that a large version costs its
-/// table only. One encoder makes one record at a time and can be used again, keeping its buffers.
-struct RecordEncoder {
-    /// Where the bytes of a change went.
+/// In two passes, so that no record is ever in memory as a whole, however large: the first finds the sizes and
+/// checksums, which stand before what they are of; the second gives the bytes, piece by piece. What is small is kept
+/// from the first pass for the second: small records, tables, deflated values. Of the rest sixteen bytes are kept
+/// for each change, and the values are where the caller has them.
+///
+/// An encoder makes one record at a time and can be used again, keeping its buffers. Used by one thread at a time.
+final class RecordEncoder {
+    /// What the first pass found out of the body of a change.
     struct Body {
-        /// Of the body, from the start of the record; 0 when it has none there.
-        var offset = 0
-        /// Of the deflated bytes in `deflated`; -1 when they are stored as they are.
-        var deflatedOffset = -1
-        var storedSize = 0
+        private static let deflated: UInt32 = 1 << 31
+        private static let none = UInt32.max
+        private var sizeField = Body.none
+        let checksum: UInt32
+        /// The value, where the caller has it.
+        let data: UnsafeRawPointer?
+
+        /// It has no body in the record.
+        init() { checksum = 0; data = nil }
+        /// `size` bytes are stored for `data`: the value as it is, or deflated.
+        init(checksum: UInt32, size: Int, isDeflated: Bool, of data: UnsafeRawBufferPointer) {
+            self.checksum = checksum
+            sizeField = UInt32(truncatingIfNeeded: size) | (isDeflated ? Body.deflated : 0)
+            self.data = data.baseAddress
+        }
+        var isNone: Bool { sizeField == Body.none }
+        var isDeflated: Bool { !isNone && sizeField & Body.deflated != 0 }
+        /// Of the stored bytes: at most 1 GiB.
+        var size: Int { isNone ? 0 : Int(sizeField & ~Body.deflated) }
+        /// With what stands before them.
+        var sizeInRecord: Int { isNone ? 0 : RecordTable.bodyHeaderSize + size }
     }
 
-    private var head = ByteWriter()
-    private var bodyHeaders = ByteWriter()
-    private var deflated: [UInt8] = []
+    /// Where the table, or the bodies, have been written to.
+    struct Cursor {
+        var bodies = 0
+        var blob = 0
+        var digest = 0
+        var deflated = 0
+    }
+
+    /// How much is held in memory, in bytes.
+    struct Sizes {
+        /// What is handed on at once, about.
+        var piece = 256 << 10
+        /// A value larger than this is handed on from where it is.
+        var largeValue = 32 << 10
+        /// A record whose table and bodies are each no larger is kept whole.
+        var whole = 64 << 10
+        /// A larger table is made again in the second pass.
+        var table = 8 << 20
+        /// Deflated values behind these are deflated again in the second pass.
+        var deflated = 8 << 20
+    }
+    let sizes: Sizes
+
+    /// The prelude and the header, and of a record that is kept whole the rest, too.
+    var head = RecordBuffer()
+    var table = RecordBuffer()
+    /// What is on its way: bodies, or in the second pass whatever comes next.
+    var piece = RecordBuffer()
+    var deflated = RecordBuffer()
+    /// The changes before this one have their deflated bytes in `deflated`.
+    private(set) var deflatedEnd = Int.max
     private(set) var bodies: [Body] = []
+    private var blobs: [BlobID] = []
+    /// SHA-256 of the values that carry it, one after another.
+    private var digests: [UInt8] = []
+    private var dependencies: [VersionID] = []
+    private var dependencyIndex: [VersionID: Int] = [:]
+    /// Where each page begins in the table.
+    var directory: [UInt64] = []
+    /// The text of the version's id, which the checksum of each body covers.
+    private var versionText: [UInt8] = []
+
+    private(set) var isTableKept = true
+    private(set) var isWhole = true
+    private var tableSize = 0
+    private var bodiesSize = 0
+    private var tableChecksum: UInt32 = 0
+    private var bodiesChecksum: UInt32 = 0
+    /// Where the bodies begin in the record prepared last.
+    private(set) var bodiesStart = 0
     /// The checksum of the header prepared last.
     private(set) var checksum: UInt32 = 0
-    private var blobs: [BlobID?] = []
+    /// Of all bytes of the record prepared last; nil when it is kept whole.
+    private(set) var recordChecksum: UInt32?
+    /// Bytes of the record prepared last.
+    var recordSize: Int { bodiesStart + bodiesSize }
     /// Bytes that its buffers keep, about.
-    var memory: Int { head.bytes.capacity + bodyHeaders.bytes.capacity + deflated.capacity + bodies.capacity * 24 + blobs.capacity * 17 }
+    var memory: Int {
+        head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 16 + blobs.capacity * 16 + digests.capacity + directory.capacity * 8
+    }
+
+    init(_ sizes: Sizes = Sizes()) { self.sizes = sizes }
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
-    mutating func encode(
-        _ version: Version, _ changes: [RecordChange], blobThreshold: Int?, storeBlob: (UnsafeRawBufferPointer) throws -> BlobID
+    func encode(
+        _ version: Version, _ changes: RecordChanges, blobThreshold: Int?, storeBlob: (UnsafeRawBufferPointer) throws -> BlobID
     ) throws {
-        head.bytes.removeAll(keepingCapacity: true)
-        bodyHeaders.bytes.removeAll(keepingCapacity: true)
-        deflated.removeAll(keepingCapacity: true)
-        bodies.removeAll(keepingCapacity: true)
-        blobs.removeAll(keepingCapacity: true)
-
-        var dependencies: [VersionID] = []
-        var dependencyIndex: [VersionID: Int] = [:]
-        var blobList: [BlobID] = []
-        for change in changes {
-            if change.kind == .preserve, let stored = change.storedVersion, dependencyIndex[stored] == nil {
-                dependencyIndex[stored] = dependencies.count
-                dependencies.append(stored)
+        removeAll()
+        bodies.reserveCapacity(changes.count)
+        version.id.withASCII { versionText.append(contentsOf: $0) }
+        let blobThreshold = blobThreshold ?? Int.max
+        var cursor = Cursor()
+        try changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, page in
+            for i in page.indices {
+                if page[i].hasData, page[i].data.count > blobThreshold {
+                    blobs.append(try storeBlob(page[i].data))
+                    noteDigest(page[i].data)
+                    bodies.append(Body())
+                } else if page[i].hasData {
+                    try prepareBody(page[i].id, page[i].data)
+                } else {
+                    if page[i].kind == .preserve, let stored = changes.storedVersion(at: first + i) { noteDependency(stored) }
+                    bodies.append(Body())
+                }
             }
-            if change.hasData, let blobThreshold, change.data.count > blobThreshold {
-                let blob = try storeBlob(change.data)
-                blobs.append(blob)
-                blobList.append(blob)
-            } else {
-                blobs.append(nil)
-            }
+            directory.append(UInt64(tableSize + table.count))
+            try writePage(changes, page, first, &cursor, into: &table)
+            if table.count > sizes.table { isTableKept = false; isWhole = false }
+            if !isTableKept, table.count > sizes.piece { foldTable() }
         }
-
-        writeHeader(version, changes, dependencies, blobList)
-        let tableStart = head.bytes.count
-        let bodiesSize = writeTable(version.id, changes, dependencyIndex)
-        head.patch(UInt64(head.bytes.count - tableStart), at: 8)
-        head.patch(UInt64(bodiesSize), at: 16)
-        for i in bodies.indices where bodies[i].offset != 0 { bodies[i].offset += head.bytes.count - 1 }
-        checksum = head.bytes.withUnsafeBytes { bytes in
-            Bytes.crc32c(
-                UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.preludeSize..<tableStart]),
-                from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<24])))
-        }
-        head.patch(checksum, at: 24)
+        try writeDirectory(into: &table)
+        try writeHeader(version, changes.count)
+        try finish(bodiesSize: cursor.bodies)
     }
 
-    private mutating func writeHeader(_ version: Version, _ changes: [RecordChange], _ dependencies: [VersionID], _ blobList: [BlobID]) {
-        head.bytes.append(contentsOf: [RecordHeader.format, 0, 0, 0])
+    private func removeAll() {
+        head.removeAll(keepingAtMost: sizes.piece)
+        table.removeAll(keepingAtMost: sizes.piece)
+        piece.removeAll()
+        deflated.removeAll(keepingAtMost: sizes.piece)
+        deflatedEnd = .max
+        bodies.removeAll(keepingCapacity: true)
+        blobs.removeAll(keepingCapacity: true)
+        digests.removeAll(keepingCapacity: true)
+        if !dependencies.isEmpty { dependencies = []; dependencyIndex = [:] }
+        directory.removeAll(keepingCapacity: true)
+        versionText.removeAll(keepingCapacity: true)
+        isTableKept = true
+        isWhole = true
+        tableSize = 0
+        tableChecksum = 0
+        bodiesChecksum = 0
+    }
+
+    private func finish(bodiesSize: Int) throws {
+        let headSize = head.count
+        self.bodiesSize = bodiesSize
+        if table.count > sizes.whole { isWhole = false }
+        if isWhole {
+            try head.reserve(table.count + piece.count)
+            tableSize = table.count
+        } else {
+            tableChecksum = Bytes.crc32c(table.bytes, from: tableChecksum)
+            tableSize += table.count
+            foldBodies()
+        }
+        bodiesStart = headSize + tableSize
+        head.patch(UInt32(truncatingIfNeeded: headSize - RecordHeader.preludeSize), at: 4)
+        head.patch(UInt64(tableSize), at: 8)
+        head.patch(UInt64(bodiesSize), at: 16)
+        let header = UnsafeRawBufferPointer(rebasing: head.bytes[RecordHeader.preludeSize..<headSize])
+        checksum = Bytes.crc32c(header, from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head.bytes[0..<24])))
+        head.patch(checksum, at: 24)
+        if isWhole {
+            head.raw(table.bytes)
+            head.raw(piece.bytes)
+            recordChecksum = nil
+        } else {
+            let throughTable = llvs_shim_crc32c_combine(Bytes.crc32c(head.bytes), tableChecksum, UInt64(tableSize))
+            recordChecksum = llvs_shim_crc32c_combine(throughTable, bodiesChecksum, UInt64(bodiesSize))
+        }
+    }
+
+    private func writeHeader(_ version: Version, _ changeCount: Int) throws {
+        var size = 1_024 + 130 * dependencies.count + 16 * blobs.count
+        for entry in version.metadata.entries { size += 20 + entry.key.count + entry.value.count }
+        try head.reserve(size)
+        head.integer(UInt32(RecordHeader.format))
         head.integer(UInt32(0))
         head.integer(UInt64(0))
         head.integer(UInt64(0))
@@ -88,142 +192,177 @@ struct RecordEncoder {
         for predecessor in version.predecessors { head.versionID(predecessor) }
         head.integer(version.timestamp.bitPattern)
         head.varint(version.valueDataSize)
-        head.varint(UInt64(changes.count))
-        head.varint(UInt64(RecordTable.pages(forChanges: changes.count)))
+        head.varint(UInt64(changeCount))
+        head.varint(UInt64(RecordTable.pages(forChanges: changeCount)))
         head.varint(UInt64(dependencies.count))
         for dependency in dependencies { head.versionID(dependency) }
-        head.varint(UInt64(blobList.count))
-        for blob in blobList { head.blobID(blob) }
+        head.varint(UInt64(blobs.count))
+        for blob in blobs { head.blobID(blob) }
         head.varint(UInt64(version.metadata.entries.count))
         for entry in version.metadata.entries {
             head.varint(UInt64(entry.key.count))
-            head.raw(entry.key)
+            entry.key.withUnsafeBytes { head.raw($0) }
             head.varint(UInt64(entry.value.count))
-            head.raw(entry.value)
+            entry.value.withUnsafeBytes { head.raw($0) }
         }
-        head.patch(UInt32(truncatingIfNeeded: head.bytes.count - RecordHeader.preludeSize), at: 4)
     }
 
-    /// Returns the size of the bodies. Body offsets are counted from 1, within the bodies, until the table's size is known.
-    private mutating func writeTable(_ version: VersionID, _ changes: [RecordChange], _ dependencyIndex: [VersionID: Int]) -> Int {
-        let tableStart = head.bytes.count
-        var directory: [UInt64] = []
-        var bodiesSize = 0
-        var i = 0
-        while i < changes.count {
-            let pageStart = head.bytes.count
-            directory.append(UInt64(pageStart - tableStart))
-            head.integer(UInt32(0))
-            head.integer(UInt32(0))
-            head.varint(UInt64(directory.count - 1))
-            head.varint(UInt64(bodiesSize))
-            let end = min(changes.count, i + RecordTable.changesPerPage)
-            while i < end {
-                writeEntry(version, changes[i], blobs[i], dependencyIndex, &bodiesSize)
-                i += 1
-            }
-            head.patch(UInt32(truncatingIfNeeded: head.bytes.count - pageStart - RecordTable.pageHeaderSize), at: pageStart + 4)
-            let checksum = head.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[(pageStart + 4)...])) }
-            head.patch(checksum, at: pageStart)
-        }
-        if directory.count > 1 { for offset in directory { head.integer(offset) } }
-        return bodiesSize
-    }
+    // MARK: The table
 
-    private mutating func writeEntry(
-        _ version: VersionID, _ change: RecordChange, _ blob: BlobID?, _ dependencyIndex: [VersionID: Int], _ bodiesSize: inout Int
-    ) {
-        var body = Body()
-        var tag = change.kind.rawValue
-        var stored = change.data
-        if change.hasData {
-            if blob != nil {
-                tag |= RecordTable.Encoding.blob.rawValue << 3
+    /// Appends one page: the changes from `first` on, whose bodies are prepared.
+    func writePage(
+        _ changes: RecordChanges, _ page: UnsafeBufferPointer<BorrowedChange.Bytes>, _ first: Int, _ cursor: inout Cursor, into out: inout RecordBuffer
+    ) throws {
+        let start = out.count
+        try out.reserve(64)
+        out.integer(UInt64(0))
+        out.varint(UInt64(first / RecordTable.changesPerPage))
+        out.varint(UInt64(cursor.bodies))
+        for i in page.indices {
+            let kind = page[i].kind, id = page[i].id
+            try out.reserve(128 + id.count)
+            if page[i].hasData {
+                try writeEntry(kind, id, page[i].data.count, bodies[first + i], &cursor, into: &out)
             } else {
-                if change.data.count > RecordTable.deflateThreshold, let start = deflate(change.data) {
-                    tag |= RecordTable.Encoding.deflate.rawValue << 3
-                    body.deflatedOffset = start
-                    body.storedSize = deflated.count - start
-                } else {
-                    body.storedSize = change.data.count
-                }
-                body.offset = 1 + bodiesSize
-                bodiesSize += RecordTable.bodyHeaderSize + body.storedSize
+                out.integer(kind.rawValue)
+                out.varint(UInt64(id.count))
+                out.raw(id)
+                if kind == .preserve { out.varint(UInt64(changes.storedVersion(at: first + i).flatMap { dependencyIndex[$0] } ?? 0)) }
             }
-            if change.data.count > RecordTable.digestThreshold { tag |= 32 }
         }
-        head.bytes.append(tag)
-        head.varint(UInt64(change.id.count))
-        head.raw(change.id)
-        if change.hasData {
-            head.varint(UInt64(change.data.count))
-            if body.deflatedOffset >= 0 { head.varint(UInt64(body.storedSize)) }
-            if let blob { head.blobID(blob) }
-            if change.data.count > RecordTable.digestThreshold { head.raw(SHA256.digest(change.data)) }
-            if blob == nil {
-                let sizeField = UInt32(truncatingIfNeeded: body.storedSize)
-                let checksum: UInt32
-                if body.deflatedOffset >= 0 {
-                    checksum = deflated.withUnsafeBytes {
-                        stored = UnsafeRawBufferPointer(rebasing: $0[body.deflatedOffset...])
-                        return RecordTable.bodyChecksum(sizeField: sizeField, id: change.id, version: version, stored: stored)
-                    }
-                } else {
-                    checksum = RecordTable.bodyChecksum(sizeField: sizeField, id: change.id, version: version, stored: stored)
-                }
-                bodyHeaders.integer(checksum)
-                bodyHeaders.integer(sizeField)
-            }
-        } else if change.kind == .preserve {
-            head.varint(UInt64(change.storedVersion.flatMap { dependencyIndex[$0] } ?? 0))
-        }
-        bodies.append(body)
+        out.patch(UInt32(truncatingIfNeeded: out.count - start - RecordTable.pageHeaderSize), at: start + 4)
+        out.patch(Bytes.crc32c(UnsafeRawBufferPointer(rebasing: out.bytes[(start + 4)...])), at: start)
     }
 
-    /// Appends the deflated bytes to `deflated` and answers where; nil when that would not be smaller.
-    private mutating func deflate(_ data: UnsafeRawBufferPointer) -> Int? {
-        guard let source = data.baseAddress else { return nil }
-        let start = deflated.count
+    /// The entry of a change that stores a value of `size` bytes.
+    @inline(__always)
+    private func writeEntry(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
+        let hasDigest = size > RecordTable.digestThreshold
+        guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else { throw RecordPieces.changed }
+        let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated ? .deflate : .raw
+        out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0))
+        out.varint(UInt64(id.count))
+        out.raw(id)
+        out.varint(UInt64(size))
+        if body.isDeflated { out.varint(UInt64(body.size)) }
+        if body.isNone {
+            out.blobID(blobs[cursor.blob])
+            cursor.blob += 1
+        }
+        cursor.bodies += body.sizeInRecord
+        if hasDigest {
+            digests.withUnsafeBytes { out.raw(UnsafeRawBufferPointer(rebasing: $0[cursor.digest..<cursor.digest + 32])) }
+            cursor.digest += 32
+        }
+    }
+
+    /// Appends where the pages begin, when there are two or more.
+    func writeDirectory(into out: inout RecordBuffer) throws {
+        guard directory.count > 1 else { return }
+        try out.reserve(8 * directory.count)
+        for offset in directory { out.integer(offset) }
+    }
+
+    private func foldTable() {
+        tableChecksum = Bytes.crc32c(table.bytes, from: tableChecksum)
+        tableSize += table.count
+        table.removeAll(keepingAtMost: 2 * sizes.piece)
+    }
+
+    private func noteDigest(_ data: UnsafeRawBufferPointer) {
+        if data.count > RecordTable.digestThreshold { digests.append(contentsOf: SHA256.digest(data)) }
+    }
+
+    // MARK: Bodies
+
+    private func noteDependency(_ stored: VersionID) {
+        guard dependencyIndex[stored] == nil else { return }
+        dependencyIndex[stored] = dependencies.count
+        dependencies.append(stored)
+    }
+
+    private func prepareBody(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
+        noteDigest(data)
+        if data.count > RecordTable.deflateThreshold, try prepareDeflated(id, data) { return }
+        let checksum = bodyChecksum(id, size: data.count, data)
+        try prepare(Body(checksum: checksum, size: data.count, isDeflated: false, of: data), data)
+    }
+
+    /// False when the value is not smaller deflated.
+    private func prepareDeflated(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> Bool {
+        guard let source = data.baseAddress else { return false }
         let room = data.count - 1
-        deflated.append(contentsOf: repeatElement(0, count: room))
-        let size = deflated.withUnsafeMutableBytes { out in
-            out.baseAddress.map { llvs_shim_deflate(source, data.count, $0 + start, room) } ?? 0
+        if deflatedEnd == .max, deflated.count + room <= sizes.deflated {
+            let start = deflated.count
+            try deflated.reserve(room)
+            deflated.withRoom { llvs_shim_deflate(source, data.count, $0.baseAddress, room) }
+            guard deflated.count > start else { return false }
+            let stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[start...])
+            try prepare(Body(checksum: bodyChecksum(id, size: stored.count, stored), size: stored.count, isDeflated: true, of: data), stored)
+            return true
         }
-        deflated.removeLast(room - size)
-        return size > 0 ? start : nil
+        if deflatedEnd == .max { deflatedEnd = bodies.count }
+        isWhole = false
+        foldBodies()
+        var size = 0
+        var stored: UInt32 = 0
+        let isWholly = try forEachDeflated(data) { bytes in
+            size += bytes.count
+            stored = Bytes.crc32c(bytes, from: stored)
+            return size <= room
+        }
+        guard isWholly else { return false }
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        let checksum = llvs_shim_crc32c_combine(bodyChecksum(id, size: size, empty), stored, UInt64(size))
+        try prepare(Body(checksum: checksum, size: size, isDeflated: true, of: data), empty)
+        foldBodies()
+        bodiesChecksum = llvs_shim_crc32c_combine(bodiesChecksum, stored, UInt64(size))
+        return true
     }
 
-    /// Calls with the pieces of the record prepared last; `changes` are those that it was made from.
-    func withPieces<R>(_ changes: [RecordChange], _ call: (RecordPieces) throws -> R) rethrows -> R {
-        try head.bytes.withUnsafeBytes { head in
-            try bodyHeaders.bytes.withUnsafeBytes { headers in
-                try deflated.withUnsafeBytes { deflated in
-                    var pieces: [UnsafeRawBufferPointer] = []
-                    pieces.reserveCapacity(1 + 2 * changes.count)
-                    pieces.append(head)
-                    var at = 0
-                    for i in changes.indices where bodies[i].offset != 0 {
-                        pieces.append(UnsafeRawBufferPointer(rebasing: headers[at..<at + RecordTable.bodyHeaderSize]))
-                        at += RecordTable.bodyHeaderSize
-                        let body = bodies[i]
-                        if body.storedSize == 0 { continue }
-                        pieces.append(body.deflatedOffset >= 0
-                            ? UnsafeRawBufferPointer(rebasing: deflated[body.deflatedOffset..<body.deflatedOffset + body.storedSize])
-                            : changes[i].data)
-                    }
-                    return try call(RecordPieces(pieces))
-                }
-            }
+    /// Calls with the deflated bytes, in pieces that lie in `piece`, which is to be empty, until it answers false.
+    /// Whether it was called with all of them.
+    func forEachDeflated(_ data: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
+        guard llvs_shim_deflate_begin(data.baseAddress, data.count) == 1 else { return false }
+        try piece.reserve(sizes.piece)
+        defer { piece.removeAll() }
+        var done: Int32 = 0
+        while done == 0 {
+            piece.removeAll()
+            piece.withRoom { llvs_shim_deflate_more($0.baseAddress, sizes.piece, &done) }
+            guard piece.count > 0 || done != 0, try body(piece.bytes) else { return false }
+        }
+        return true
+    }
+
+    private func bodyChecksum(_ id: UnsafeRawBufferPointer, size: Int, _ stored: UnsafeRawBufferPointer) -> UInt32 {
+        versionText.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(truncatingIfNeeded: size), id: id, versionText: $0, stored: stored) }
+    }
+
+    /// Takes a body up, whose stored bytes are these, or follow.
+    private func prepare(_ body: Body, _ stored: UnsafeRawBufferPointer) throws {
+        bodies.append(body)
+        let size = RecordTable.bodyHeaderSize + stored.count
+        if isWhole, piece.count + size > sizes.whole { isWhole = false }
+        if !isWhole, piece.count + size > sizes.piece { foldBodies() }
+        try writeBodyHeader(body)
+        if isWhole || stored.count <= sizes.largeValue {
+            try piece.reserve(stored.count)
+            piece.raw(stored)
+        } else {
+            foldBodies()
+            bodiesChecksum = Bytes.crc32c(stored, from: bodiesChecksum)
         }
     }
 
-    /// The record prepared last, as one run of bytes.
-    func bytes(_ changes: [RecordChange]) -> [UInt8] {
-        withPieces(changes) { record in
-            var out: [UInt8] = []
-            out.reserveCapacity(record.length)
-            for piece in record.pieces { out.append(contentsOf: piece) }
-            return out
-        }
+    func writeBodyHeader(_ body: Body) throws {
+        try piece.reserve(RecordTable.bodyHeaderSize)
+        piece.integer(body.checksum)
+        piece.integer(UInt32(truncatingIfNeeded: body.size))
+    }
+
+    private func foldBodies() {
+        bodiesChecksum = Bytes.crc32c(piece.bytes, from: bodiesChecksum)
+        piece.removeAll()
     }
 }

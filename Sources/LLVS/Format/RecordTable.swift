@@ -40,10 +40,28 @@ enum RecordTable {
     }
 
     static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer) -> UInt32 {
+        version.withASCII { bodyChecksum(sizeField: sizeField, id: id, versionText: $0, stored: stored) }
+    }
+
+    @inline(__always)
+    static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) -> UInt32 {
         var crc = withUnsafeBytes(of: sizeField.littleEndian) { Bytes.crc32c($0) }
         crc = Bytes.crc32c(id, from: crc)
-        crc = version.withASCII { Bytes.crc32c($0, from: crc) }
+        crc = Bytes.crc32c(versionText, from: crc)
         return Bytes.crc32c(stored, from: crc)
+    }
+
+    /// The stored bytes of the body that the buffer begins with, of a value of `size` bytes; nil when they are not what its
+    /// checksum says, or not all in the buffer. They are deflated when they are fewer than `size`.
+    @inline(__always)
+    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer? {
+        guard buffer.count >= bodyHeaderSize else { return nil }
+        let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        let stored = Int(sizeField)
+        guard stored <= size, stored <= buffer.count - bodyHeaderSize else { return nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[bodyHeaderSize..<bodyHeaderSize + stored])
+        return bodyChecksum(sizeField: sizeField, id: id, version: version, stored: bytes) == checksum ? bytes : nil
     }
 
     /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when

@@ -102,8 +102,12 @@ extension History {
             members.reserveCapacity(liveCount)
             for i in rows.indices where rows[i].state == .live { members.append(UInt32(truncatingIfNeeded: i)) }
         }
-        // A version's generation is above those of all its predecessors. Among equal ones, canonical order.
-        return members.sorted { a, b in
+        return inTopologicalOrder(members)
+    }
+
+    /// Predecessors first. A version's generation is above those of all its predecessors; among equal ones, canonical order.
+    func inTopologicalOrder(_ members: [UInt32]) -> [UInt32] {
+        members.sorted { a, b in
             let x = rows[Int(a)].generation, y = rows[Int(b)].generation
             return x != y ? x < y : isNewer(b, a)
         }

@@ -97,6 +97,11 @@ final class History {
         return true
     }
 
+    /// Writes down where the records of a segment are by now.
+    func moveRecords(of segment: UInt32, _ place: (RecordPlace) -> RecordPlace) {
+        for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
+    }
+
     /// Adds a version, hidden. Its predecessors are in already.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,

@@ -236,7 +236,7 @@ final class FlatMap: @unchecked Sendable {
         }
         let i = number - node.first
         guard i >= 0, i < node.count else { return }
-        forEachKey(of: node, i..<i + 1) { body($1); return true }
+        _ = forEachKey(of: node, i..<i + 1) { body($1); return true }
     }
 
     // MARK: Checking

@@ -36,7 +36,9 @@ final class MapNode: @unchecked Sendable {
     let prefix: UnsafeRawBufferPointer
     let children: ContiguousArray<MapNode>
     /// The checkpoint that this node lies in, and where.
-    let flat: FlatMap?
+    var flat: FlatMap? { flatReference?.takeUnretainedValue() }
+    /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
+    private let flatReference: Unmanaged<FlatMap>?
     let offset: UInt32
 
     private static var noSymbols: UnsafeBufferPointer<UInt16> { UnsafeBufferPointer(start: nil, count: 0) }
@@ -64,7 +66,7 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        flat = nil
+        flatReference = nil
         offset = 0
     }
 
@@ -81,7 +83,7 @@ final class MapNode: @unchecked Sendable {
         self.symbols = UnsafeBufferPointer(list)
         self.prefix = UnsafeRawBufferPointer(start: memory + symbolBytes, count: prefix.count)
         self.children = children
-        flat = nil
+        flatReference = nil
         offset = 0
     }
 
@@ -92,7 +94,7 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        self.flat = flat
+        flatReference = .passRetained(flat)
         self.offset = offset
     }
 
@@ -106,13 +108,14 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        flat = nil
+        flatReference = nil
         offset = 0
     }
 
     deinit {
         leaf?.deallocate()
         symbols.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).deallocate() }
+        flatReference?.release()
     }
 
     /// The node itself, or one like it that is not in a checkpoint: its keys copied, its children in the checkpoint still.
@@ -241,7 +244,9 @@ final class MapNode: @unchecked Sendable {
             }
             if let next { node = next; continue }
             return node._withUnsafeGuaranteedRef { node in
-                if let flat = node.flat { return flat.find(key, beneath: node.offset).map { flat.slots[$0] } }
+                if let flat = node.flatReference {
+                    return flat._withUnsafeGuaranteedRef { flat in flat.find(key, beneath: node.offset).map { flat.slots[$0] } }
+                }
                 guard node.leaf != nil else { return nil }
                 let (i, found) = node.search(key)
                 return found ? node.entry(i) : nil

@@ -31,7 +31,7 @@ extension Store {
 
     /// Borrows from `changes`, which the caller keeps alive and unchanged.
     func recordChanges(_ changes: [Value.Change]) -> [RecordChange] {
-        changes.withBorrowed { $0.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) } }
+        changes.withBorrowed { Array($0) }
     }
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
@@ -64,7 +64,7 @@ extension Store {
                 let draft = Draft(version: version, first: first, second: second, changes: recordChanges(changes))
                 let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
                     try encoder.encode(version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
-                    return (provisional.add(encoder.bytes(draft.changes)), encoder.checksum)
+                    return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
                 }
                 places.append(place)
                 result = lock.withWrite {

@@ -51,16 +51,3 @@ public struct Value: Hashable, Sendable {
         }
     }
 }
-
-/// A change as it is handed in for the length of one call: its bytes belong to the caller.
-public struct BorrowedChange {
-    public var kind: Value.Change.Kind
-    public var id: UnsafeRawBufferPointer
-    /// For insert and update.
-    public var data: UnsafeRawBufferPointer
-    /// For preserve.
-    public var storedVersion: VersionID?
-    public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0), storedVersion: VersionID? = nil) {
-        self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
-    }
-}

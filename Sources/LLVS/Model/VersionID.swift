@@ -53,38 +53,25 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     private static func parseUUID(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
-        var high: UInt64 = 0, low: UInt64 = 0
-        var digits = 0
-        for i in 0..<36 {
-            let b = bytes[i]
-            if i == 8 || i == 13 || i == 18 || i == 23 {
-                guard b == UInt8(ascii: "-") else { return nil }
-                continue
-            }
-            let nibble: UInt8
-            switch b {
-            case 0x30...0x39: nibble = b - 0x30
-            case 0x41...0x46: nibble = b - 0x37
-            default: return nil
-            }
-            if digits < 16 { high = high << 4 | UInt64(nibble) } else { low = low << 4 | UInt64(nibble) }
-            digits += 1
-        }
-        return (high, low)
+        let hyphen = UInt8(ascii: "-")
+        func four(_ offset: Int) -> UInt64 { UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
+        guard bytes.count == 36, bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen,
+              let a = Hex.word(of: four(0) | four(4) << 32), let b = Hex.word(of: four(9) | four(14) << 32),
+              let c = Hex.word(of: four(19) | four(24) << 32), let d = Hex.word(of: four(28) | four(32) << 32) else { return nil }
+        return (UInt64(a) << 32 | UInt64(b), UInt64(c) << 32 | UInt64(d))
     }
 
     /// Calls with the ASCII bytes of the id.
+    @inline(__always)
     public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
-        return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 1) { buffer in
-            var k = 0
-            for i in 0..<36 {
-                if i == 8 || i == 13 || i == 18 || i == 23 { buffer[i] = UInt8(ascii: "-"); continue }
-                let word = k < 16 ? high : low
-                let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (k & 15))) & 15
-                buffer[i] = nibble < 10 ? nibble + 0x30 : nibble + 0x37
-                k += 1
-            }
+        return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { buffer in
+            func put(_ word: UInt64, _ offset: Int) { buffer.storeBytes(of: UInt32(truncatingIfNeeded: word).littleEndian, toByteOffset: offset, as: UInt32.self) }
+            let (a, b) = (Hex.digits(of: UInt32(truncatingIfNeeded: high >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: high)))
+            let (c, d) = (Hex.digits(of: UInt32(truncatingIfNeeded: low >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: low)))
+            put(a, 0); put(a >> 32, 4); put(b, 9); put(b >> 32, 14)
+            put(c, 19); put(c >> 32, 24); put(d, 28); put(d >> 32, 32)
+            (buffer[8], buffer[13], buffer[18], buffer[23]) = (0x2D, 0x2D, 0x2D, 0x2D)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

@@ -55,6 +55,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = nil
+    public let blockShape = BlockShape.records(CallbackStorage.blockSize)
 
     static let headerSize = 24
     static let blockSize = 65_536
@@ -107,7 +108,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         var at = 0
         for (record, size) in zip(records, sizes) {
             let envelope = UnsafeMutableRawBufferPointer(rebasing: memory[at..<at + size])
-            CallbackStorage.wrap(record, in: envelope)
+            try CallbackStorage.wrap(record, in: envelope)
             envelopes.append(UnsafeRawBufferPointer(envelope))
             at += size
         }
@@ -263,7 +264,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         return UInt64(headerSize) &+ length &+ 4 &* blocks
     }
 
-    private static func wrap(_ record: RecordPieces, in envelope: UnsafeMutableRawBufferPointer) {
+    private static func wrap(_ record: RecordPieces, in envelope: UnsafeMutableRawBufferPointer) throws {
         envelope.storeBytes(of: magic.littleEndian, toByteOffset: 0, as: UInt32.self)
         envelope.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 4, as: UInt32.self)
         envelope.storeBytes(of: UInt64(record.length).littleEndian, toByteOffset: 8, as: UInt64.self)
@@ -276,7 +277,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             block += 4 + filled
             filled = 0
         }
-        for piece in record.pieces {
+        try record.forEach { piece in
             var at = 0
             while at < piece.count {
                 let count = min(piece.count - at, blockSize - filled)

@@ -31,15 +31,14 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
             guard batch.count < Int(UInt32.max) - records.count else {
                 throw StoreError(.tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32.")
             }
+            let new = try batch.map { try $0.bytes() }
+            let first = records.count
+            records += new
             // What is appended here is never to be reported by `scan`: with no other writer, all is.
-            defer { reported = records.count }
-            return batch.map { pieces in
-                var record: [UInt8] = []
-                record.reserveCapacity(pieces.length)
-                for piece in pieces.pieces { record.append(contentsOf: piece) }
-                bytes &+= UInt64(record.count)
-                records.append(record)
-                return RecordPlace(segment: UInt32(truncatingIfNeeded: records.count - 1), offset: 0, length: UInt64(record.count))
+            reported = records.count
+            return new.indices.map { i in
+                bytes &+= UInt64(new[i].count)
+                return RecordPlace(segment: UInt32(truncatingIfNeeded: first + i), offset: 0, length: UInt64(new[i].count))
             }
         }
     }

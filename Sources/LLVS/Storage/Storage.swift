@@ -55,6 +55,13 @@ public protocol Storage: AnyObject, Sendable {
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
+    /// In which pieces the store keeps what it has read in memory, so as not to ask for it again.
+    var blockShape: BlockShape { get }
+    /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and answers how
+    /// many bytes were there; 0 when the segment cannot be read this way any more and its records must be asked for one
+    /// by one. What is read is to be checked by whoever asks.
+    func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+
     /// Values larger than this many bytes are kept as blobs, outside the record; nil when the storage
     /// keeps all within records.
     var blobThreshold: Int? { get }
@@ -95,6 +102,8 @@ extension Storage {
     public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
+    public var blockShape: BlockShape { .none }
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
     }
@@ -102,6 +111,16 @@ extension Storage {
         guard let name else { return MemoryCacheWriter() }
         return MemoryCacheWriter { [self] in try cachePut(name, $0) }
     }
+}
+
+/// How a storage's bytes are cut into the blocks that are kept in memory.
+public enum BlockShape: Sendable {
+    /// They are not: reading them costs no more than looking for them.
+    case none
+    /// Segments are runs of bytes in which records lie at their `offset`: blocks of this many bytes, a power of two.
+    case segments(Int)
+    /// Records are apart from each other: blocks of this many bytes of each, a power of two; at most 64 KiB.
+    case records(Int)
 }
 
 /// Sixteen random bytes that name a value kept outside its record.
@@ -122,11 +141,81 @@ public struct RecordPlace: Hashable, Sendable {
     }
 }
 
-/// A record to append, in pieces that are written one after another. The bytes are borrowed for the call.
+/// A record to append: pieces that are written one after another, borrowed for the call.
+///
+/// The pieces of a large record are made as they are asked for, so that it is never in memory as a whole.
 public struct RecordPieces {
-    public var pieces: [UnsafeRawBufferPointer]
-    public init(_ pieces: [UnsafeRawBufferPointer]) { self.pieces = pieces }
-    public var length: Int { pieces.reduce(0) { $0 + $1.count } }
+    private enum Source {
+        case whole(UnsafeRawBufferPointer)
+        case list([UnsafeRawBufferPointer])
+        case made((_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void)
+    }
+    private let source: Source
+    /// Bytes in all.
+    public let length: Int
+    private let knownChecksum: UInt32?
+
+    public init(_ pieces: [UnsafeRawBufferPointer]) {
+        source = .list(pieces)
+        length = pieces.reduce(0) { $0 + $1.count }
+        knownChecksum = nil
+    }
+
+    init(_ whole: UnsafeRawBufferPointer) { source = .whole(whole); length = whole.count; knownChecksum = nil }
+
+    /// `pieces` hands them to its argument, in order, the same each time that it is called.
+    /// - Parameter checksum: CRC-32C of all of them.
+    init(length: Int, checksum: UInt32, pieces: @escaping (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void) {
+        source = .made(pieces)
+        self.length = length
+        knownChecksum = checksum
+    }
+
+    static let changed = StoreError(.invalidArgument, "A version was changed while it was being stored. Leave what is handed in as it is until the call returns.")
+
+    /// Calls with each piece, in order; the bytes are good until it returns.
+    /// - Throws: what `body` throws, and `.invalidArgument` when they are not `length` bytes in the end: somebody changed them meanwhile.
+    public func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        switch source {
+        case .whole(let bytes): try body(bytes)
+        case .list(let pieces): for piece in pieces { try body(piece) }
+        case .made(let make):
+            var made = 0
+            try make { piece in
+                made += piece.count
+                guard made <= length else { throw RecordPieces.changed }
+                try body(piece)
+            }
+            guard made == length else { throw RecordPieces.changed }
+        }
+    }
+
+    /// CRC-32C of all bytes.
+    public func checksum() throws -> UInt32 {
+        if let knownChecksum { return knownChecksum }
+        var crc: UInt32 = 0
+        try forEach { crc = Bytes.crc32c($0, from: crc) }
+        return crc
+    }
+
+    /// A copy of all bytes at the beginning of `target`.
+    /// - Throws: `.internal` when there is too little room.
+    public func copy(to target: UnsafeMutableRawBufferPointer) throws {
+        guard target.count >= length else { throw StoreError(.internal, "There is no room for a record of \(length) bytes in \(target.count).") }
+        var at = 0
+        try forEach { piece in
+            UnsafeMutableRawBufferPointer(rebasing: target[at...]).copyMemory(from: piece)
+            at += piece.count
+        }
+    }
+
+    /// A copy of all bytes.
+    public func bytes() throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            try copy(to: UnsafeMutableRawBufferPointer(buffer))
+            count = length
+        }
+    }
 }
 
 /// A record met by `scan`.

@@ -3,19 +3,27 @@ struct Draft {
     var version: Version
     var first: UInt32
     var second: UInt32
-    /// Sorted by id bytes, each id once.
-    var changes: [RecordChange]
+    var changes: RecordChanges
 
-    /// How a draft's changes look as map changes of the version with this ordinal.
-    func mapChanges(_ ordinal: UInt32, bodies: [RecordEncoder.Body], ordinalOf: (VersionID) -> UInt32?) -> [MapChange] {
+    init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges) {
+        self.version = version; self.first = first; self.second = second; self.changes = changes
+    }
+    /// `changes` are sorted by id bytes, each id once.
+    init(version: Version, first: UInt32, second: UInt32, changes: [RecordChange]) {
+        self.init(version: version, first: first, second: second, changes: RecordChanges(changes))
+    }
+
+    /// How a draft's changes look as map changes of the version with this ordinal, in the record that the encoder prepared.
+    func mapChanges(_ ordinal: UInt32, in encoder: RecordEncoder, ordinalOf: (VersionID) -> UInt32?) -> [MapChange] {
         var out: [MapChange] = []
         out.reserveCapacity(changes.count)
-        for i in changes.indices {
-            let change = changes[i]
+        var bodyOffset = encoder.bodiesStart
+        for (change, body) in zip(changes, encoder.bodies) {
             switch change.kind {
             case .insert, .update:
                 out.append(MapChange(key: change.id, entry: MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: UInt64(bodies[i].offset))))
+                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
+                bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal
                 out.append(MapChange(key: change.id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)))
@@ -24,27 +32,5 @@ struct Draft {
             }
         }
         return out
-    }
-}
-
-extension Array where Element == Value.Change {
-    /// Calls with the changes as borrowed ones. The arrays of bytes in `self` are kept alive for the call, and an
-    /// array's storage does not move while nobody changes it.
-    func withBorrowed<R>(_ body: (UnsafeBufferPointer<BorrowedChange>) throws -> R) rethrows -> R {
-        let owned = self
-        return try withExtendedLifetime(owned) {
-            let borrowed = owned.map { change -> BorrowedChange in
-                let id = change.id.bytes.withUnsafeBytes { $0 }
-                switch change {
-                case .insert(_, let data), .update(_, let data):
-                    return BorrowedChange(kind: change.kind, id: id, data: data.withUnsafeBytes { $0 })
-                case .preserve(let reference):
-                    return BorrowedChange(kind: .preserve, id: id, storedVersion: reference.version)
-                case .remove, .preserveRemoval:
-                    return BorrowedChange(kind: change.kind, id: id)
-                }
-            }
-            return try borrowed.withUnsafeBufferPointer { try body($0) }
-        }
     }
 }

@@ -90,8 +90,7 @@ extension Store {
             throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
         }
         let sorted = received.changes.withBorrowed { borrowed in
-            borrowed.map { RecordChange(kind: $0.kind, id: $0.id, data: $0.data, storedVersion: $0.storedVersion) }
-                .sorted { Bytes.compare($0.id, $1.id) < 0 }
+            borrowed.sorted { Bytes.compare($0.id, $1.id) < 0 }
         }
         for i in sorted.indices {
             try ValueID.check(sorted[i].id)
@@ -154,28 +153,7 @@ extension Store {
         guard !drafts.isEmpty else { return }
         unpublished.begin()
         defer { unpublished.end() }
-        var records: [UInt8] = []
-        var ends: [Int] = []
-        var checksums: [UInt32] = []
-        try encoders.with { encoder in
-            for (_, draft) in drafts {
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                encoder.withPieces(draft.changes) { for piece in $0.pieces { records.append(contentsOf: piece) } }
-                ends.append(records.count)
-                checksums.append(encoder.checksum)
-            }
-        }
-        let places = try records.withUnsafeBytes { bytes in
-            var start = 0
-            let pieces = ends.map { end in
-                defer { start = end }
-                return RecordPieces([UnsafeRawBufferPointer(rebasing: bytes[start..<end])])
-            }
-            return try commitLock.withLock { () -> [RecordPlace] in
-                try checkOpen()
-                return try storage.append(pieces)
-            }
-        }
+        let (places, checksums) = try append(drafts.map(\.draft))
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft))
         for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
@@ -189,6 +167,38 @@ extension Store {
                 } else {
                     if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
                     dag.publish(item.ordinal, place: places[i], checksum: checksums[i])
+                }
+            }
+        }
+    }
+
+    /// Appends the records of drafts as one batch; answers their places, and the checksums of their headers.
+    private func append(_ drafts: [Draft]) throws -> ([RecordPlace], [UInt32]) {
+        var checksums: [UInt32] = []
+        // Small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
+        var gathered: [UInt8] = []
+        var ends: [Int] = []
+        var large: [Int: RecordEncoder] = [:]
+        var encoder = RecordEncoder()
+        for (i, draft) in drafts.enumerated() {
+            try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            checksums.append(encoder.checksum)
+            if encoder.recordSize <= encoder.sizes.piece {
+                try encoder.pieces(draft.changes).forEach { gathered.append(contentsOf: $0) }
+            } else {
+                large[i] = encoder
+                encoder = RecordEncoder()
+            }
+            ends.append(gathered.count)
+        }
+        return try withExtendedLifetime(large) {
+            try gathered.withUnsafeBytes { bytes in
+                let records = drafts.indices.map { i in
+                    large[i]?.pieces(drafts[i].changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
+                }
+                return try commitLock.withLock {
+                    try checkOpen()
+                    return (try storage.append(records), checksums)
                 }
             }
         }

@@ -18,9 +18,9 @@ extension Store {
 
     /// As above, with bytes that stay the caller's.
     @discardableResult
-    public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: UnsafeBufferPointer<BorrowedChange>, metadata: Metadata, id: VersionID?) throws -> Version {
+    public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> Version {
         try checkWritable("Making a version")
-        let sorted = try sortedAndChecked(changes)
+        let sorted = try ChangeOrder(checking: changes)
         var first = History.none
         var isFirstSave = false
         if let predecessor {
@@ -32,7 +32,7 @@ extension Store {
             let versionID = id ?? VersionID.random()
             if id != nil { inFlight.begin(versionID) }
             defer { if id != nil { inFlight.end(versionID) } }
-            let size = recorded.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
+            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
             var version = Version(
                 id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
             if id != nil {
@@ -59,62 +59,44 @@ extension Store {
         return time
     }
 
-    /// Checks what a caller handed in, and sorts it by id bytes.
-    private func sortedAndChecked(_ changes: UnsafeBufferPointer<BorrowedChange>) throws -> [BorrowedChange] {
-        guard changes.count <= Limits.changesPerVersion else {
-            throw StoreError(.tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it.")
-        }
-        var isSorted = true
-        for i in changes.indices {
-            let change = changes[i]
-            try ValueID.check(change.id)
-            if change.data.count > Limits.valueSize {
-                throw StoreError(.tooLarge, "The value of \"\(ValueID(unchecked: change.id))\" has \(change.data.count) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: ValueID(unchecked: change.id))
-            }
-            if i > 0, isSorted, Bytes.compare(changes[i - 1].id, change.id) >= 0 { isSorted = false }
-        }
-        if isSorted { return Array(changes) }
-        let sorted = changes.sorted { Bytes.compare($0.id, $1.id) < 0 }
-        for i in 1..<sorted.count where Bytes.equal(sorted[i - 1].id, sorted[i].id) {
-            let id = ValueID(unchecked: sorted[i].id)
-            throw StoreError(.duplicateID, "The value id \"\(id)\" is named twice in one version. Name each id once.", valueID: id)
-        }
-        return sorted
-    }
-
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
     /// Also returns bytes that the record borrows.
-    private func effective(_ changes: [BorrowedChange], on first: UInt32) throws -> ([RecordChange], [[UInt8]]) {
-        guard !changes.isEmpty else { return ([], []) }
-        let root = first == History.none ? nil : try map(first)
-        var out: [RecordChange] = []
-        out.reserveCapacity(changes.count)
-        var kept: [[UInt8]] = []
-        for change in changes {
-            let present = root?.lookup(change.id)
-            switch change.kind {
-            case .insert, .update:
-                out.append(RecordChange(kind: present == nil ? .insert : .update, id: change.id, data: change.data))
-            case .remove, .preserveRemoval:
-                if present != nil { out.append(RecordChange(kind: change.kind, id: change.id)) }
-            case .preserve:
-                guard let stored = change.storedVersion else {
-                    throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version.", valueID: ValueID(unchecked: change.id))
-                }
-                let ordinal = try checkReference(change.id, stored)
-                if let present, present.version == ordinal { continue }
-                if first != History.none, lock.withRead({ ordinal == first || dag.isAncestor(ordinal, of: first) }) {
-                    out.append(RecordChange(kind: .preserve, id: change.id, storedVersion: stored))
-                } else {
-                    let id = ValueID(unchecked: change.id)
-                    let bytes = try withValue(Value.Reference(id: id, version: stored)) { Array($0) } ?? []
-                    kept.append(bytes)
-                    let data = bytes.withUnsafeBytes { $0 }
-                    out.append(RecordChange(kind: present == nil ? .insert : .update, id: change.id, data: data))
+    private func effective(_ sorted: ChangeOrder, on first: UInt32) throws -> (RecordChanges, [[UInt8]]) {
+        let root = first == History.none || sorted.count == 0 ? nil : try map(first)
+        if root == nil, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        var items: [RecordChanges.Item] = []
+        items.reserveCapacity(sorted.count)
+        var kept: [(position: Int, bytes: [UInt8])] = []
+        let given = sorted.sorted
+        try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+            for i in run.indices {
+                let change = run[i], index = sorted.index(at: start + i)
+                let present = root?.lookup(change.id)
+                switch change.kind {
+                case .insert, .update:
+                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                case .remove, .preserveRemoval:
+                    if present != nil { items.append(RecordChanges.Item(index, change.kind)) }
+                case .preserve:
+                    guard let stored = given.storedVersion(at: start + i) else {
+                        throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version.", valueID: ValueID(unchecked: change.id))
+                    }
+                    let ordinal = try checkReference(change.id, stored)
+                    if let present, present.version == ordinal { continue }
+                    if first != History.none, lock.withRead({ ordinal == first || dag.isAncestor(ordinal, of: first) }) {
+                        items.append(RecordChanges.Item(index, .preserve))
+                    } else {
+                        kept.append((items.count, try withValue(Value.Reference(id: ValueID(unchecked: change.id), version: stored)) { Array($0) } ?? []))
+                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                    }
                 }
             }
         }
-        return (out, kept)
+        let changes = sorted.relabelled(items)
+        guard !kept.isEmpty else { return (changes, []) }
+        var list = Array(changes)
+        for (position, bytes) in kept { list[position].data = bytes.withUnsafeBytes { $0 } }
+        return (RecordChanges(list), kept.map(\.bytes))
     }
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.
@@ -130,7 +112,7 @@ extension Store {
 
     /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
     /// the very same may be made, or there would be two.
-    func checkUnconfirmed(_ version: Version, _ changes: [RecordChange]) throws {
+    func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
         guard let unconfirmed = inFlight.unconfirmed(version.id), unconfirmed.digest != identityDigest(version, changes) else { return }
         throw StoreError(
             .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
@@ -142,7 +124,7 @@ extension Store {
 
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
-    func existingVersion(_ wanted: Version, _ changes: [RecordChange], comparingTimestamp: Bool) throws -> Version? {
+    func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
         if wanted.id == EmptyRoot.id {
             var same = EmptyRoot.version
             if !comparingTimestamp { same.timestamp = wanted.timestamp }
@@ -178,28 +160,31 @@ extension Store {
 
     // MARK: Storing
 
+    /// The map of a version of so many changes is not made while it is stored: whoever loads much may never ask for it,
+    /// and it is read from the record as soon as somebody does.
+    private static let changesForLaterMap = 32_768
+
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
         let ordinal = lock.withWrite { appendHidden(draft) }
         unpublished.begin()
         defer { unpublished.end() }
         do {
-            let replay = draft.first == History.none ? nil : try mapSlot(draft.first)
-            let (place, checksum, root) = try encoders.with { encoder -> (RecordPlace, UInt32, MapNode?) in
+            let (place, checksum, map) = try encoders.with { encoder -> (RecordPlace, UInt32, MapCache.Slot?) in
+                let behind = try draft.changes.count < Store.changesForLaterMap ? draft.first == History.none ? MapCache.Slot(root: nil, replay: 0) : mapSlot(draft.first) : nil
                 try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                let place = try encoder.withPieces(draft.changes) { record in
-                    try commitLock.withLock { () -> RecordPlace in
-                        try checkOpen()
-                        guard let place = try storage.append([record]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                        return place
-                    }
+                let place = try commitLock.withLock { () -> RecordPlace in
+                    try checkOpen()
+                    guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                    return place
                 }
-                let changes = draft.mapChanges(ordinal, bodies: encoder.bodies) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                return (place, encoder.checksum, MapNode.applying(changes[...], to: replay?.root))
+                guard let behind else { return (place, encoder.checksum, nil) }
+                let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
             }
             try makeDurable([draft])
-            maps.store(ordinal, root, changes: draft.changes.count, replayBehind: replay?.replay ?? 0)
-            lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
+            if let map { maps.store(ordinal, map.root, changes: draft.changes.count, replayBehind: map.replay) }
+            if !lock.withWrite({ publish(ordinal, draft.version.id, place, checksum) }) { maps.drop(ordinal) }
         } catch {
             lock.withWrite { dag.drop(ordinal) }
             maps.drop(ordinal)
@@ -217,9 +202,12 @@ extension Store {
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
     }
 
-    /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
-    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+    /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the
+    /// lock for writing.
+    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) -> Bool {
+        guard dag.ordinal(of: id) == nil else { dag.drop(ordinal); return false }
+        dag.publish(ordinal, place: place, checksum: checksum)
+        return true
     }
 
     /// Waits for the disk, when the durability asks for it.

@@ -11,7 +11,7 @@ extension Store {
     /// record a removal of what is not there, or a preserve of what prevails anyway; and what is a removal to one
     /// is a preserved removal to the other.
     /// - Complexity: O(changes × log values), and reads the record. For versions whose digests differ only.
-    func haveSameOutcome(_ changes: [RecordChange], _ place: RecordPlace, on first: UInt32) throws -> Bool {
+    func haveSameOutcome(_ changes: some Collection<RecordChange>, _ place: RecordPlace, on first: UInt32) throws -> Bool {
         let root = first == History.none ? nil : try map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
         for change in changes {

@@ -12,8 +12,10 @@ extension Store {
         enum Fast { case found(Located), absent, slow }
         let fast: Fast = try lock.withRead {
             try checkOpenLocked()
-            guard let ordinal = dag.ordinal(of: version), let slot = maps.slot(ordinal) else { return .slow }
-            guard let entry = slot.root?.lookup(id) else { return .absent }
+            guard let ordinal = dag.ordinal(of: version) else { return .slow }
+            let (isHere, root) = maps.root(of: ordinal)
+            guard isHere else { return .slow }
+            guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .absent }
             return .found(locatedLocked(entry))
         }
         switch fast {
@@ -26,8 +28,9 @@ extension Store {
         }
     }
 
+    /// The caller holds the lock.
     @inline(__always)
-    private func locatedLocked(_ entry: MapEntry) -> Located {
+    func locatedLocked(_ entry: MapEntry) -> Located {
         Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place)
     }
 

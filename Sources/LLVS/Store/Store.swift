@@ -43,7 +43,9 @@ public final class Store: @unchecked Sendable {
     let durability: Durability
     /// Guards `dag`, `pending`, `loadedDeltas`, `damages` and `isClosed`.
     let lock = ReadWriteLock()
-    var dag = History()
+    var dag = History() { didSet { dagReference = .passUnretained(dag) } }
+    /// The same, for readers who would else write its reference count, all of them in one place.
+    private(set) var dagReference: Unmanaged<History>
     var pending = PendingVersions()
     var loadedDeltas = LoadedDeltas()
     /// The map that the caches hold. Guarded by `lock`.
@@ -54,10 +56,14 @@ public final class Store: @unchecked Sendable {
     var cachedVersions = 0
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
+    /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.
+    var followed: Set<UInt32> = []
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
+    /// What was read of the records lately; a quarter of the memory budget.
+    let blocks: StoreBlocks
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
@@ -86,8 +92,11 @@ public final class Store: @unchecked Sendable {
 
     init(storage: any Storage, options: Options) throws {
         self.storage = storage
+        dagReference = .passUnretained(dag)
         durability = options.durability
-        maps = MapCache(budget: options.memoryBudget)
+        let forBlocks = options.memoryBudget / 4
+        blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
+        maps = MapCache(budget: options.memoryBudget - forBlocks, readers: lock)
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error

@@ -123,23 +123,27 @@ private func change(_ input: llvs_change) throws -> BorrowedChange {
 }
 
 /// Calls with the changes, whose bytes stay the caller's.
-func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int,
-                    _ body: (UnsafeBufferPointer<BorrowedChange>) throws -> R) throws -> R {
+func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int, _ body: (BorrowedChanges) throws -> R) throws -> R {
     guard count >= 0, count <= Limits.changesPerVersion else { throw InputError.tooLarge("change_count", count, Limits.changesPerVersion) }
-    guard count > 0 else { return try body(UnsafeBufferPointer(start: nil, count: 0)) }
+    guard count > 0 else { return try body(BorrowedChanges([])) }
     guard let start else { throw InputError.nullWithSize("changes", count) }
     let raw = UnsafeRawPointer(start)
-    return try withUnsafeTemporaryAllocation(of: BorrowedChange.self, capacity: count) { changes in
-        var made = 0
-        defer { changes[..<made].deinitialize() }
-        while made < count {
-            // The size is checked with the first element, before it can carry the pointer anywhere.
-            let input = try element(raw + made * size, size, llvs_change.self, "llvs_change")
-            changes.initializeElement(at: made, to: try change(input))
-            made += 1
-        }
-        return try body(UnsafeBufferPointer(changes))
+    // The size is checked with the first element, before it can carry the pointer anywhere.
+    func read(_ i: Int) throws -> BorrowedChange { try change(element(raw + i * size, size, llvs_change.self, "llvs_change")) }
+    // Many are checked now, and read again from where the caller has them as they are needed.
+    if count <= 64 { return try body(BorrowedChanges((0..<count).map(read))) }
+    for i in 0..<count { _ = try read(i) }
+    return try body(BorrowedChanges(count: count, of: raw, stride: size, bytes: { checkedBytes(raw + $0 * size) }, storedVersion: { (try? read($0))?.storedVersion }))
+}
+
+/// Of a change that was checked before. A caller who changed it meanwhile gets some change, but no trap.
+private func checkedBytes(_ start: UnsafeRawPointer) -> BorrowedChange.Bytes {
+    let input = start.loadUnaligned(as: llvs_change.self)
+    func bytes(_ bytes: llvs_bytes) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : min(max(0, bytes.size), Limits.valueSize))
     }
+    return BorrowedChange.Bytes(
+        kind: Value.Change.Kind(rawValue: UInt8(truncatingIfNeeded: input.kind)) ?? .remove, id: bytes(input.id), data: bytes(input.data))
 }
 
 /// The changes with bytes of their own.

@@ -9,12 +9,13 @@ extension FileStorage {
         appending.lock()
         defer { appending.unlock() }
         let (writer, segment) = try writer(for: frameSize)
+        let start = writer.end
         do {
             let places = try writer.append(records, frameSize: frameSize, segment: segment.index, scratch: scratch)
             state.lock()
             segment.position = writer.end
             durability.serial &+= 1
-            counters.bytesWritten &+= UInt64(frameSize)
+            counters.bytesWritten &+= writer.end &- start
             state.unlock()
             return places
         } catch {

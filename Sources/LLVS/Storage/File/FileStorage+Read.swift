@@ -22,6 +22,14 @@ extension FileStorage {
         throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. Put back the longer copy, or exchange with a store that has the versions.", path: path)
     }
 
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard let file = try file(of: segment) else { return 0 }
+        do throws(Errno) { return try System.pread(file.descriptor, buffer, at: position) } catch {
+            let path = path(of: RecordPlace(segment: segment, offset: position, length: 0))
+            throw StoreError.posix(error, doing: "Reading the segment", path: path)
+        }
+    }
+
     /// The record's file, open, and where in it the record is: where it always was, or where it was folded to.
     private func locate(_ place: RecordPlace) throws -> (OpenFile, RecordPlace) {
         if let file = try file(of: place.segment) { return (file, place) }

@@ -48,6 +48,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = 1 << 20
+    public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
     let options: Options

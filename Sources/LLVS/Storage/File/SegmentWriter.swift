@@ -44,13 +44,11 @@ final class SegmentWriter {
         }
         var size = FrameFormat.frameHeaderSize + 4 + records.count * FrameFormat.entrySize
         for record in records {
-            for piece in record.pieces {
-                let (sum, overflow) = size.addingReportingOverflow(piece.count)
-                guard !overflow, sum < Int.max / 2 else {
-                    throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large.")
-                }
-                size = sum
+            let (sum, overflow) = size.addingReportingOverflow(record.length)
+            guard !overflow, sum < Int.max / 2 else {
+                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large.")
             }
+            size = sum
         }
         return size
     }
@@ -85,19 +83,17 @@ final class SegmentWriter {
     }
 
     /// The whole frame, and the segment's header before the first, in one buffer and one write.
-    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws(Errno) {
+    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
         let frame = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + frameSize])
         let table = FrameFormat.frameHeaderSize
         let tableSize = 4 + batch.count * FrameFormat.entrySize
         frame.storeBytes(of: UInt32(batch.count).littleEndian, toByteOffset: table, as: UInt32.self)
         var at = table + tableSize
         for i in batch.indices {
-            let from = at
-            for piece in batch[i].pieces {
-                if piece.count > 0, let source = piece.baseAddress, let base = frame.baseAddress { memcpy(base + at, source, piece.count) }
-                at += piece.count
-            }
-            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[from..<at]))
+            let record = UnsafeMutableRawBufferPointer(rebasing: frame[at..<at + batch[i].length])
+            try batch[i].copy(to: record)
+            at += record.count
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(record))
             FrameFormat.storeEntry(in: frame, at: table + 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: crc)
         }
         let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[table..<table + tableSize]))
@@ -106,15 +102,14 @@ final class SegmentWriter {
     }
 
     /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
-    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws(Errno) {
+    /// A frame that the pieces did not fill in the end stays torn.
+    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
         var table = [UInt8](repeating: 0, count: 4 + batch.count * FrameFormat.entrySize)
         var header = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
-        table.withUnsafeMutableBytes { table in
+        try table.withUnsafeMutableBytes { table in
             table.storeBytes(of: UInt32(batch.count).littleEndian, as: UInt32.self)
             for i in batch.indices {
-                var crc: UInt32 = 0
-                for piece in batch[i].pieces { crc = Bytes.crc32c(piece, from: crc) }
-                FrameFormat.storeEntry(in: table, at: 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: crc)
+                FrameFormat.storeEntry(in: table, at: 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: try batch[i].checksum())
             }
             let crc = Bytes.crc32c(UnsafeRawBufferPointer(table))
             header.withUnsafeMutableBytes {
@@ -124,7 +119,7 @@ final class SegmentWriter {
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: scratch, filled: preamble, offset: end)
         try header.borrowed { (b) throws(Errno) in try output.put(b) }
         try table.borrowed { (b) throws(Errno) in try output.put(b) }
-        for record in batch { for piece in record.pieces { try output.put(piece) } }
+        for record in batch { try record.forEach { try output.put($0) } }
         try output.flush()
     }
 
@@ -164,8 +159,9 @@ final class SegmentWriter {
 
     /// A write failed. Nothing follows in this segment, so a frame that does not reach its end never
     /// counts. One that does might, whatever the system said.
-    private func outcome(of error: Errno, wholeAt frameEnd: UInt64) -> StoreError {
-        let failure = StoreError.posix(error, doing: "Writing to the segment", path: path)
+    private func outcome(of error: any Error, wholeAt frameEnd: UInt64) -> StoreError {
+        let failure = (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
+            ?? (error as? StoreError) ?? StoreError(.internal, "Writing to the segment \(path) failed: \(error).")
         do {
             if try System.status(file.descriptor).size < frameEnd { return failure }
         } catch {}

@@ -55,7 +55,7 @@ extension SQLiteStorage {
         var first: Int64?
         if length <= SQLiteStorage.chunkSize {
             scratch.removeAll(keepingCapacity: true)
-            for piece in record.pieces { scratch.append(contentsOf: piece) }
+            try record.forEach { scratch.append(contentsOf: $0) }
         } else {
             let start = try writer.integer("SELECT coalesce(max(seq), 0) + 1 FROM chunks", doing: doing)
             try insertChunks(record, from: start, writer, doing)
@@ -96,7 +96,7 @@ extension SQLiteStorage {
         }
         scratch.removeAll(keepingCapacity: true)
         scratch.reserveCapacity(SQLiteStorage.chunkSize)
-        for piece in record.pieces {
+        try record.forEach { piece in
             var at = 0
             while at < piece.count {
                 let count = min(piece.count - at, SQLiteStorage.chunkSize - scratch.count)

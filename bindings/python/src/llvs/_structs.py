@@ -216,7 +216,7 @@ class llvs_merge_options(ctypes.Structure):
 class llvs_exchange_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("durability", c_uint32),
         ("restoration_state", llvs_bytes),
     ]
 
@@ -253,6 +253,8 @@ class llvs_coordinator_options(ctypes.Structure):
         ("arbiter", c_void_p),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("exchange_durability", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

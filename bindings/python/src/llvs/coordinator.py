@@ -19,7 +19,7 @@ from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import Change, Value, Version
 from .state import Range, State
 from .storage import Storage
-from .store import AnyVersion, Store, StoreOptions, VersionOptions, take_version
+from .store import AnyVersion, Store, StoreOptions, VersionOptions, durability_number, take_version
 from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
@@ -63,6 +63,7 @@ class Coordinator(Handle):
         metadata: Optional[_metadata.Metadata] = None,
         name: str = "",
         snapshots: str = "off",
+        exchange_durability: str = "full",
         storage: Union[str, Storage] = "file",
         durability: str = "full",
         memory_budget: int = 0,
@@ -78,6 +79,7 @@ class Coordinator(Handle):
         arbiter: decides conflicts; None: `MostRecentChange()`. metadata: of every save; what a save gives itself goes before.
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
+        exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
         The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
         self._path = os.fsdecode(path) if path is not None else ""
@@ -92,6 +94,7 @@ class Coordinator(Handle):
             raise errors.InvalidArgumentError('the exchange "" is no URL; leave it out for none')
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
+        travels = durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         url = encode(exchange) if isinstance(exchange, str) else b""
         pieces = Column([encode(name), url])
@@ -106,6 +109,7 @@ class Coordinator(Handle):
                 arbiter=decides._pointer if decides is not None else None,
                 metadata=entries.address,
                 metadata_count=entries.count,
+                exchange_durability=travels,
             )
             for field, index in ((made.name, 0), (made.exchange_url, 1)):
                 if pieces.sizes[index]:

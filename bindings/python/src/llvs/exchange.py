@@ -11,7 +11,7 @@ from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
 from .log import Observer, observe
 from .snapshot import Snapshot, take_snapshot
-from .store import Store
+from .store import Store, durability_number
 from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
@@ -97,12 +97,13 @@ class Exchange(Handle):
     _exit_order = 5
     _calls_back = True
 
-    def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"") -> None:
+    def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"", durability: str = "full") -> None:
         """Opens an exchange.
 
         `place` is a URL ("file:///absolute/path": a shared folder, made when it is not there; "memory:name": a place in this
         process, shared by all who give the name), or a `Transport`. `restoration_state`: what `Exchange.restoration_state` was
-        in an earlier process.
+        in an earlier process. `durability` of what a folder gets: "full": files are on disk before anybody sees them; "normal":
+        faster, but a power cut may leave files without their bytes, which whoever has the version writes anew.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
@@ -112,7 +113,9 @@ class Exchange(Handle):
         self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
         self._observers: set[Observer] = set()
         state = as_bytes(restoration_state)
-        options = _structs.llvs_exchange_options(struct_size=ctypes.sizeof(_structs.llvs_exchange_options))
+        options = _structs.llvs_exchange_options(
+            struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=durability_number(durability)
+        )
         if state:
             buffer = ctypes.create_string_buffer(state, len(state))
             options.restoration_state.data, options.restoration_state.size = ctypes.addressof(buffer), len(state)

@@ -36,6 +36,13 @@ _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
 _COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_ON_REQUEST, "always": c.COMPACTION_ALWAYS}
 
 
+def durability_number(durability: str) -> int:
+    """The constant for "full" or "normal"."""
+    if durability not in _DURABILITIES:
+        raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
+    return _DURABILITIES[durability]
+
+
 class Statistics(NamedTuple):
     """Counts of a store."""
 
@@ -118,15 +125,14 @@ class StoreOptions:
     ) -> None:
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
-        if durability not in _DURABILITIES:
-            raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
+        number = durability_number(durability)
         if compaction not in _COMPACTIONS:
             raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
         self.handle = None if isinstance(storage, str) else StorageHandle(storage)
         self.struct = _structs.llvs_store_options(
             struct_size=ctypes.sizeof(_structs.llvs_store_options),
             storage=_STORAGES[storage] if isinstance(storage, str) else c.STORAGE_HOST,
-            durability=_DURABILITIES[durability],
+            durability=number,
             read_only=int(read_only),
             must_exist=int(not create),
             compaction=_COMPACTIONS[compaction],

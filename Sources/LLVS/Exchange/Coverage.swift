@@ -1,0 +1,73 @@
+/// Which versions of a store another place has. By ordinal, so that telling costs a byte per version.
+struct Coverage {
+    fileprivate var isCovered: [Bool]
+    /// How many versions the store had.
+    let versionCount: Int
+
+    /// Up to `count` of the newest that are there, and up to `count` of the others, from `position` on, which moves behind
+    /// those: asked often enough it names all of them.
+    func sample(_ count: Int, from position: inout Int) -> [UInt32] {
+        var chosen: [UInt32] = [], end = isCovered.count
+        while end > 0, chosen.count < count {
+            end -= 1
+            if isCovered[end] { chosen.append(UInt32(truncatingIfNeeded: end)) }
+        }
+        guard end > 0 else { return chosen }
+        var at = position % end, left = end
+        while left > 0, chosen.count < 2 * count {
+            if isCovered[at] { chosen.append(UInt32(truncatingIfNeeded: at)) }
+            at = at + 1 < end ? at + 1 : 0
+            left -= 1
+        }
+        position = at
+        return chosen
+    }
+}
+
+/// What exchanges ask of the history, each in one pass.
+extension Store {
+    /// Those of the ids that are not here.
+    func unknown(among ids: [VersionID]) throws -> [VersionID] {
+        try lock.withRead {
+            try checkOpenLocked()
+            return ids.filter { dag.ordinal(of: $0) == nil }
+        }
+    }
+
+    /// Which versions are covered by the ids; all of them when there are still `complete`, since versions never go.
+    func coverage(by ids: [VersionID], complete: Int?) throws -> Coverage {
+        try lock.withRead {
+            try checkOpenLocked()
+            let isComplete = complete == dag.liveCount
+            var coverage = Coverage(isCovered: dag.rows.map { isComplete && $0.state == .live }, versionCount: dag.liveCount)
+            if !isComplete { for id in ids { if let ordinal = dag.ordinal(of: id) { coverage.isCovered[Int(ordinal)] = true } } }
+            return coverage
+        }
+    }
+
+    func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
+        lock.withRead {
+            for id in ids {
+                if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count { coverage.isCovered[Int(ordinal)] = false }
+            }
+        }
+    }
+
+    /// The ids of versions that were here when asked about before.
+    func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
+
+    /// The versions that are not covered, predecessors first.
+    func missing(from coverage: Coverage) throws -> [VersionID] {
+        try lock.withRead {
+            try checkOpenLocked()
+            var missing: [UInt32] = []
+            for i in dag.rows.indices where dag.rows[i].state == .live && !(i < coverage.isCovered.count && coverage.isCovered[i]) {
+                let ordinal = UInt32(truncatingIfNeeded: i)
+                // The empty root is virtual while nothing builds on it.
+                if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { continue }
+                missing.append(ordinal)
+            }
+            return dag.inTopologicalOrder(missing).map(dag.id)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CLLVSShims
+
+/// What is in an exchange folder, read again only when its directories have changed.
+///
+/// A directory's times tell that it gained or lost a name, with two reservations: only a file system of this
+/// machine tells it at once, and one that counts time in coarse steps may give a change the time that was read
+/// just before. So they are believed on local file systems, and when they were older than two seconds.
+struct FolderListing {
+    /// Seconds that a directory's times must be old by the system's clock.
+    static let settlingTime: Int64 = 2
+    /// The system's clock, but for tests.
+    var now: @Sendable () -> Int64 = { System.now }
+    private var known: (listing: ExchangeListing, versions: System.Status, changes: System.Status)?
+    private var marks: UInt64 = 0
+
+    /// - Parameter path: of the folder; with none of the two directories in it, nothing is there.
+    mutating func read(_ path: String) throws -> ExchangeListing {
+        let versions = path + "/versions", changes = path + "/changes"
+        let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
+        if let known, let before, known.versions == before.0, known.changes == before.1 { return known.listing }
+        known = nil
+        // Changes first: what is published between the two passes then shows as a version, not as changes without one.
+        var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
+        try FolderFiles.forEachName(in: changes) { name in
+            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(name, .changes) }
+        }
+        try FolderFiles.forEachName(in: versions) { name in
+            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(name, .versions) }
+        }
+        let changed = Set(withChanges)
+        listing.versionsOnly = listing.versions.filter { !changed.contains($0) }
+        if listing.versions.count - listing.versionsOnly.count != withChanges.count {
+            let whole = Set(listing.versions)
+            listing.changesOnly = withChanges.filter { !whole.contains($0) }
+        }
+        if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions) == 1, llvs_shim_is_local(changes) == 1 {
+            marks += 1
+            listing.mark = marks
+            known = (listing, before.0, before.1)
+        }
+        return listing
+    }
+
+    private static func status(_ path: String) -> System.Status? { try? System.status(path) }
+    private func isSettled(_ status: System.Status) -> Bool {
+        let newest = max(status.modified, status.changed), now = now()
+        return newest <= now && now - newest > FolderListing.settlingTime * 1_000_000_000
+    }
+}
+
+extension ExchangeListing {
+    fileprivate mutating func addForeign(_ name: UnsafeRawBufferPointer, _ folder: Foreign.Folder) {
+        foreign.append(Foreign(name: String(decoding: name, as: UTF8.self), folder: folder))
+    }
+}

@@ -1,0 +1,129 @@
+/// A change as it is handed in for the length of one call: its bytes belong to the caller.
+public struct BorrowedChange {
+    public var kind: Value.Change.Kind
+    public var id: UnsafeRawBufferPointer
+    /// For insert and update.
+    public var data: UnsafeRawBufferPointer
+    /// For preserve.
+    public var storedVersion: VersionID?
+    @inlinable
+    public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0), storedVersion: VersionID? = nil) {
+        self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
+    }
+
+    /// All but the version: what is looked at a million times, so that nothing is counted and nothing copied but these words.
+    public struct Bytes {
+        public var kind: Value.Change.Kind
+        public var id: UnsafeRawBufferPointer
+        /// For insert and update.
+        public var data: UnsafeRawBufferPointer
+        @inlinable
+        public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
+            self.kind = kind; self.id = id; self.data = data
+        }
+        var hasData: Bool { kind == .insert || kind == .update }
+    }
+    var bytes: Bytes { Bytes(kind: kind, id: id, data: data) }
+    var hasData: Bool { kind == .insert || kind == .update }
+}
+
+/// Changes as they are handed in for the length of one call, in any order.
+///
+/// Either a list, or made one by one as they are asked for: then a million of them take no memory beside the
+/// caller's. Each may be asked for several times, and is to be the same each time.
+public struct BorrowedChanges: RandomAccessCollection {
+    private enum Source {
+        case list([BorrowedChange])
+        case elements(Elements)
+    }
+    /// Somebody else's structs, where that is known, and what makes changes of them.
+    struct Elements {
+        let count: Int
+        var start: UnsafeRawPointer?
+        var stride = 0
+        let bytes: (Int) -> BorrowedChange.Bytes
+        let storedVersion: (Int) -> VersionID?
+    }
+    private let source: Source
+
+    public init(_ list: [BorrowedChange]) { source = .list(list) }
+
+    /// `count` changes, each asked for by its index: its bytes, and for preserve the version.
+    /// - Parameters:
+    ///   - start: an array of structs of `stride` bytes that they are made from, where there is one.
+    public init(
+        count: Int, of start: UnsafeRawPointer? = nil, stride: Int = 0,
+        bytes: @escaping (Int) -> BorrowedChange.Bytes, storedVersion: @escaping (Int) -> VersionID?
+    ) {
+        source = .elements(Elements(count: count, start: start, stride: stride, bytes: bytes, storedVersion: storedVersion))
+    }
+
+    public var startIndex: Int { 0 }
+    public var endIndex: Int {
+        switch source {
+        case .list(let list): list.count
+        case .elements(let elements): elements.count
+        }
+    }
+    public subscript(index: Int) -> BorrowedChange {
+        switch source {
+        case .list(let list): return list[index]
+        case .elements(let elements):
+            let bytes = elements.bytes(index)
+            return BorrowedChange(kind: bytes.kind, id: bytes.id, data: bytes.data, storedVersion: bytes.kind == .preserve ? elements.storedVersion(index) : nil)
+        }
+    }
+    @inline(__always)
+    func bytes(at index: Int) -> BorrowedChange.Bytes {
+        switch source {
+        case .list(let list): list[index].bytes
+        case .elements(let elements): elements.bytes(index)
+        }
+    }
+    /// Calls with each index of a range and what `bytes(at:)` gives for it; `which` says for which it is to be instead.
+    @inline(__always)
+    func forEach(_ range: Range<Int>, which: (Int) -> Int = { $0 }, _ body: (Int, BorrowedChange.Bytes) throws -> Void) rethrows {
+        switch source {
+        case .list(let list):
+            for i in range { try body(i, list[which(i)].bytes) }
+        case .elements(let elements):
+            let bytes = elements.bytes
+            for i in range { try body(i, bytes(which(i))) }
+        }
+    }
+    /// What they are made from: an array of structs of so many bytes each.
+    var memory: (start: UnsafeRawPointer, stride: Int)? {
+        guard case .elements(let elements) = source, let start = elements.start else { return nil }
+        return (start, elements.stride)
+    }
+}
+
+extension Array where Element == Value.Change {
+    /// Calls with the changes as borrowed ones. The arrays of bytes in `self` are kept alive for the call, and an
+    /// array's storage does not move while nobody changes it.
+    func withBorrowed<R>(_ body: (BorrowedChanges) throws -> R) rethrows -> R {
+        let owned = self
+        return try withExtendedLifetime(owned) {
+            try body(BorrowedChanges(count: owned.count, bytes: { owned[$0].borrowed }, storedVersion: { owned[$0].storedVersion }))
+        }
+    }
+}
+
+extension Value.Change {
+    /// Good as long as the arrays of bytes in it are kept alive and unchanged.
+    fileprivate var borrowed: BorrowedChange.Bytes {
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        return switch self {
+        case .insert(let id, let data), .update(let id, let data):
+            BorrowedChange.Bytes(kind: kind, id: id.bytes.withUnsafeBytes { $0 }, data: data.withUnsafeBytes { $0 })
+        case .preserve(let reference):
+            BorrowedChange.Bytes(kind: kind, id: reference.id.bytes.withUnsafeBytes { $0 }, data: none)
+        case .remove(let id), .preserveRemoval(let id):
+            BorrowedChange.Bytes(kind: kind, id: id.bytes.withUnsafeBytes { $0 }, data: none)
+        }
+    }
+    fileprivate var storedVersion: VersionID? {
+        if case .preserve(let reference) = self { return reference.version }
+        return nil
+    }
+}

@@ -1,0 +1,122 @@
+/// Checks what a caller handed in for one version, and finds the order of its ids.
+///
+/// Ids lie wherever the caller put them, so comparing two of them waits for memory twice. What is sorted is an array
+/// of the next eight bytes of each id (behind those that all share) and its index; only where these are equal are
+/// the ids themselves looked at again.
+struct ChangeOrder {
+    private let changes: BorrowedChanges
+    /// Nil when the changes came in order.
+    private var order: [RecordChanges.Item]?
+    /// Bytes of all values.
+    private(set) var dataSize: UInt64 = 0
+    /// The kinds that occur, as bits by raw value.
+    private var kinds: UInt8 = 0
+
+    private struct Key {
+        var prefix: UInt64
+        var item: RecordChanges.Item
+    }
+    /// Groups of ids up to this size that share eight bytes are sorted by comparing them whole.
+    private static let fewIDs = 32
+
+    /// - Throws: `.tooLarge`, `.invalidValueID`, `.invalidUTF8`, `.duplicateID`.
+    /// - Complexity: O(changes × log changes), with 16 bytes for each meanwhile.
+    init(checking changes: BorrowedChanges) throws {
+        self.changes = changes
+        guard changes.count <= Limits.changesPerVersion else {
+            throw StoreError(.tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it.")
+        }
+        guard !changes.isEmpty else { return }
+        let first = changes.bytes(at: 0).id
+        var shared = first.count, isSorted = true
+        var last = first
+        try changes.forEach(changes.indices) { i, change in
+            try ValueID.check(change.id)
+            if change.data.count > Limits.valueSize {
+                let id = ValueID(unchecked: change.id)
+                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.data.count) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
+            }
+            dataSize += UInt64(change.data.count)
+            kinds |= 1 << change.kind.rawValue
+            guard i > 0 else { return }
+            if shared > 0 { shared = ChangeOrder.sharedBytes(first, change.id, from: 0, atMost: shared) }
+            if isSorted { isSorted = Bytes.compare(last, change.id) < 0 }
+            last = change.id
+        }
+        if !isSorted { order = try sorted(behind: shared) }
+    }
+
+    /// Whether no change is of another kind.
+    func areAll(_ kind: Value.Change.Kind) -> Bool { kinds & ~(1 << kind.rawValue) == 0 }
+
+    var count: Int { changes.count }
+    /// The changes in order, labelled as they came.
+    var sorted: RecordChanges { RecordChanges(changes, order: order) }
+    /// The same in the order and with the labels of `items`.
+    func relabelled(_ items: [RecordChanges.Item]) -> RecordChanges { RecordChanges(changes, order: items) }
+    /// Which of the changes handed in is the one at `position` in order.
+    func index(at position: Int) -> Int { order.map { $0[position].index } ?? position }
+
+    // MARK: Sorting
+
+    private func sorted(behind shared: Int) throws -> [RecordChanges.Item] {
+        let keys = UnsafeMutableBufferPointer<Key>.allocate(capacity: changes.count)
+        defer { keys.deallocate() }
+        changes.forEach(changes.indices) { i, change in
+            keys.initializeElement(at: i, to: Key(prefix: ChangeOrder.prefix(change.id, at: shared), item: RecordChanges.Item(i, change.kind)))
+        }
+        try sort(keys, from: shared)
+        return keys.map(\.item)
+    }
+
+    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys.
+    private func sort(_ keys: UnsafeMutableBufferPointer<Key>, from offset: Int) throws {
+        var keys = keys
+        keys.sort { $0.prefix < $1.prefix }
+        var start = 0
+        while start < keys.count {
+            var end = start + 1
+            while end < keys.count, keys[end].prefix == keys[start].prefix { end += 1 }
+            if end - start > 1 { try sortEqual(UnsafeMutableBufferPointer(rebasing: keys[start..<end]), at: offset) }
+            start = end
+        }
+    }
+
+    /// Sorts ids whose first `offset` bytes, and the eight behind, are equal.
+    private func sortEqual(_ keys: UnsafeMutableBufferPointer<Key>, at offset: Int) throws {
+        var keys = keys
+        let first = id(keys[0])
+        // One that ends within the eight bytes differs from others at most by the NULs that they have there.
+        if keys.count > ChangeOrder.fewIDs, keys.allSatisfy({ id($0).count >= offset + 8 }) {
+            let shared = keys.reduce(Int.max) { ChangeOrder.sharedBytes(first, id($1), from: offset + 8, atMost: $0) }
+            for i in keys.indices { keys[i].prefix = ChangeOrder.prefix(id(keys[i]), at: shared) }
+            return try sort(keys, from: shared)
+        }
+        keys.sort { Bytes.compare(id($0), id($1)) < 0 }
+        for i in 1..<keys.count where Bytes.equal(id(keys[i - 1]), id(keys[i])) {
+            let id = ValueID(unchecked: id(keys[i]))
+            throw StoreError(.duplicateID, "The value id \"\(id)\" is named twice in one version. Name each id once.", valueID: id)
+        }
+    }
+
+    @inline(__always)
+    private func id(_ key: Key) -> UnsafeRawBufferPointer { changes.bytes(at: key.item.index).id }
+
+    /// Eight bytes of an id as a number that orders as they do; zeros where it ends.
+    @inline(__always)
+    private static func prefix(_ id: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
+        if id.count - offset >= 8 { return UInt64(bigEndian: id.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+        var prefix: UInt64 = 0
+        for i in 0..<8 { prefix = prefix << 8 | (offset + i < id.count ? UInt64(id[offset + i]) : 0) }
+        return prefix
+    }
+
+    /// How many bytes at the front the two share, `from` of which are known to be equal.
+    @inline(__always)
+    private static func sharedBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, from: Int, atMost limit: Int) -> Int {
+        let limit = min(limit, a.count, b.count)
+        var i = from
+        while i < limit, a[i] == b[i] { i += 1 }
+        return min(i, limit)
+    }
+}

@@ -1,0 +1,520 @@
+/*
+ * What operations cost, counted: allocations, files opened, reads, writes, bytes and syncs for fixed workloads, compared
+ * with the table in costs.txt. Counts do not depend on how fast the machine is, so they guard against what would make
+ * the store slower, and time is not looked at. When a change is meant to alter costs, write the table anew:
+ *
+ *     LLVS_PRINT_COSTS=1 build/tests/test_costs_c > Tests/C/costs.txt
+ */
+#include "support.h"
+#include "counting/allocations.h"
+#include "counting/calls.h"
+
+/* ---- costs ---- */
+
+typedef enum column { ALLOCATIONS, OPENS, MAPPINGS, READS, BYTES_READ, WRITES, BYTES_WRITTEN, SYNCS, COLUMNS } column;
+static const char *const column_names[COLUMNS] = { "allocations", "opens", "mappings", "reads", "bytes-read", "writes", "bytes-written", "syncs" };
+/* What may be more than the table says: a share of it, and so much for each operation. */
+static const double share_allowed[COLUMNS] = { 0.05, 0, 0, 0.05, 0.05, 0, 0.03, 0 };
+static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
+
+enum { ROWS_MAX = 64 };
+typedef struct row {
+    char name[48];
+    double costs[COLUMNS]; /* of one operation */
+} row;
+static row measured[ROWS_MAX], expected[ROWS_MAX];
+static size_t measured_count, expected_count;
+
+static double before[COLUMNS];
+
+static void count_now(double counts[COLUMNS]) {
+    call_counts calls = calls_counted();
+    counts[ALLOCATIONS] = (double)allocations_counted();
+    counts[OPENS] = (double)calls.opens;
+    counts[MAPPINGS] = (double)calls.mappings;
+    counts[READS] = (double)calls.reads;
+    counts[BYTES_READ] = (double)calls.bytes_read;
+    counts[WRITES] = (double)calls.writes;
+    counts[BYTES_WRITTEN] = (double)calls.bytes_written;
+    counts[SYNCS] = (double)calls.syncs;
+}
+
+static void begin(void) { count_now(before); }
+
+/* What happened since `begin` was `operations` of these. */
+static void end(const char *name, const char *group, size_t operations) {
+    double after[COLUMNS];
+    row *row = &measured[measured_count++];
+    int i;
+    count_now(after);
+    assert_true(measured_count <= ROWS_MAX);
+    snprintf(row->name, sizeof row->name, "%s/%s", group, name);
+    for (i = 0; i < COLUMNS; i++) row->costs[i] = (after[i] - before[i]) / (double)operations;
+}
+
+static int is_worse(double cost, double than, column column) {
+    return cost > than * (1 + share_allowed[column]) + more_allowed[column];
+}
+
+static const row *row_named(const row *rows, size_t count, const char *name) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+    return NULL;
+}
+
+/* ---- the table ---- */
+
+static void read_table(void) {
+    char line[512];
+    FILE *file = fopen(LLVS_SOURCE_DIR "/Tests/C/costs.txt", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        row *row = &expected[expected_count];
+        double *c = row->costs;
+        if (line[0] == '#' || line[0] == '\n') continue;
+        assert_true(expected_count < ROWS_MAX);
+        assert_int_equal(sscanf(line, "%47s %lf %lf %lf %lf %lf %lf %lf %lf", row->name, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]), 1 + COLUMNS);
+        expected_count++;
+    }
+    fclose(file);
+}
+
+static void print_table(void) {
+    size_t i;
+    int column;
+    printf("# What one operation costs: see test_costs.c, which compares and which writes this table.\n#\n# %-36s", "");
+    for (column = 0; column < COLUMNS; column++) printf(" %14s", column_names[column]);
+    printf("\n");
+    for (i = 0; i < measured_count; i++) {
+        printf("%-38s", measured[i].name);
+        for (column = 0; column < COLUMNS; column++) printf(" %14.*f", measured[i].costs[column] < 1000 ? 2 : 0, measured[i].costs[column]);
+        printf("\n");
+    }
+}
+
+/* ---- data ---- */
+
+enum { VALUE_SIZE = 100, UPDATES = 1000 };
+typedef struct dataset {
+    size_t count;
+    char (*ids)[40];
+    uint8_t (*values)[VALUE_SIZE];
+} dataset;
+
+static uint64_t draw(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static dataset make_data(size_t count) {
+    dataset data;
+    uint64_t state = 1;
+    size_t i, at;
+    data.count = count;
+    data.ids = calloc(count, sizeof *data.ids);
+    data.values = calloc(count, sizeof *data.values);
+    assert_true(data.ids && data.values);
+    for (i = 0; i < count; i++) {
+        uint64_t a = draw(&state), b = draw(&state);
+        snprintf(data.ids[i], sizeof data.ids[i], "%08X-%04X-4%03X-A%03X-%012llX", (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xFFFF), (unsigned)(a & 0xFFF),
+                 (unsigned)(b >> 52), (unsigned long long)(b & 0xFFFFFFFFFFFFu));
+        for (at = 0; at < VALUE_SIZE; at++) data.values[i][at] = (uint8_t)draw(&state);
+    }
+    return data;
+}
+
+static void free_data(dataset *data) {
+    free(data->ids);
+    free(data->values);
+}
+
+static llvs_store *open_kind(const char *path, llvs_storage_kind kind, llvs_durability durability) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    options.storage = kind;
+    options.durability = durability;
+    OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+    return store;
+}
+
+static void close_store(llvs_store *store) {
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
+static llvs_change change_of(const dataset *data, size_t i, llvs_change_kind kind) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    change.kind = kind;
+    change.id = llvs_str(data->ids[i % data->count]);
+    change.data = llvs_bytes_make(data->values[i % data->count], VALUE_SIZE);
+    return change;
+}
+
+static llvs_version_id load(llvs_store *store, const dataset *data) {
+    llvs_change *changes = calloc(data->count, sizeof *changes);
+    llvs_version_id id;
+    size_t i;
+    assert_non_null(changes);
+    for (i = 0; i < data->count; i++) changes[i] = change_of(data, i, LLVS_CHANGE_INSERT);
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, data->count, sizeof *changes, NULL, &id, NULL, &error));
+    free(changes);
+    return id;
+}
+
+/* Versions that change one value each; which, follows from their numbers. */
+static llvs_version_id save_updates(llvs_store *store, const dataset *data, llvs_version_id at, size_t first, size_t count) {
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        uint64_t state = i;
+        size_t which = (size_t)draw(&state) % data->count;
+        llvs_change change = change_of(data, which, LLVS_CHANGE_UPDATE);
+        llvs_version_id id;
+        data->values[which][0]++;
+        OK(llvs_store_make_version(store, llvs_id(&at), &change, 1, sizeof change, NULL, &id, NULL, &error));
+        at = id;
+    }
+    return at;
+}
+
+static void fetch(llvs_store *store, const dataset *data, llvs_version_id at, size_t first, size_t count) {
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        uint64_t state = i;
+        llvs_buffer buffer;
+        OK(llvs_store_value(store, llvs_str(data->ids[(size_t)draw(&state) % data->count]), llvs_id(&at), &buffer, NULL, &error));
+        assert_int_equal(buffer.size, VALUE_SIZE);
+        llvs_buffer_dispose(&buffer);
+    }
+}
+
+static size_t enumerate(llvs_store *store, llvs_version_id at, const char *prefix, size_t limit) {
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *page = NULL, *next;
+    size_t count = 0;
+    range.prefix = llvs_str(prefix);
+    range.limit = limit;
+    for (;;) {
+        OK(llvs_store_enumerate(store, llvs_id(&at), &range, &next, &error));
+        llvs_value_list_free(page);
+        page = next;
+        if (!page) return count;
+        count += llvs_value_list_count(page);
+        if (limit && count >= limit) break;
+        range.after = llvs_value_list_at(page, llvs_value_list_count(page) - 1)->id;
+    }
+    llvs_value_list_free(page);
+    return count;
+}
+
+static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_id to) {
+    llvs_change_cursor *cursor;
+    llvs_change_list *page;
+    size_t count = 0;
+    OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), &cursor, &error));
+    for (;;) {
+        OK(llvs_change_cursor_next(cursor, 0, 0, &page, &error));
+        if (!page) break;
+        count += llvs_change_list_count(page);
+        llvs_change_list_free(page);
+    }
+    llvs_change_cursor_free(cursor);
+    return count;
+}
+
+static llvs_version_id merge(llvs_store *store, llvs_version_id a, llvs_version_id b) {
+    llvs_version_list *merged;
+    llvs_version_id id;
+    memset(&id, 0, sizeof id);
+    OK(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, NULL, &merged, &error));
+    assert_int_equal(llvs_version_list_count(merged), 1);
+    id.size = (uint32_t)llvs_version_list_at(merged, 0)->id.size;
+    memcpy(id.text, llvs_version_list_at(merged, 0)->id.data, id.size);
+    llvs_version_list_free(merged);
+    return id;
+}
+
+/* ---- workloads ---- */
+
+typedef struct subject {
+    llvs_storage_kind kind;
+    const char *group;
+    size_t count;
+} subject;
+
+static void measure_merges(llvs_store *store, const dataset *data, llvs_version_id base, const subject *subject, size_t changed, int is_same) {
+    enum { ROUNDS = 5 };
+    double sum[COLUMNS] = { 0 }, after[COLUMNS];
+    size_t round, i;
+    int column;
+    for (round = 0; round < ROUNDS + 1; round++) {
+        llvs_version_id a, b;
+        size_t first = round * 1000;
+        a = save_updates(store, data, base, first, changed);
+        b = save_updates(store, data, base, is_same ? first : first + changed, changed);
+        begin();
+        base = merge(store, a, b);
+        count_now(after);
+        /* The first one fills caches. */
+        for (i = 0; round > 0 && i < COLUMNS; i++) sum[i] += after[i] - before[i];
+    }
+    begin();
+    end(is_same ? "merge-same-100" : "merge-100+100", subject->group, 1);
+    for (column = 0; column < COLUMNS; column++) measured[measured_count - 1].costs[column] = sum[column] / ROUNDS;
+}
+
+static void measure_saving_and_reading(const subject *subject) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    dataset data = make_data(subject->count);
+    llvs_version_id first, head, ten_back;
+    llvs_store *store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
+
+    begin();
+    first = load(store, &data);
+    end("load", subject->group, 1);
+    begin();
+    close_store(store);
+    end("close-after-load", subject->group, 1);
+
+    store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
+    head = save_updates(store, &data, first, 0, 10);
+    begin();
+    head = save_updates(store, &data, head, 10, UPDATES);
+    end("save-one-value,-normal", subject->group, UPDATES);
+    begin();
+    close_store(store);
+    end("close-after-saving", subject->group, 1);
+
+    store = open_kind(path, subject->kind, LLVS_DURABILITY_FULL);
+    head = save_updates(store, &data, head, 10 + UPDATES, 10);
+    begin();
+    head = save_updates(store, &data, head, 20 + UPDATES, 50);
+    end("save-one-value,-full", subject->group, 50);
+    close_store(store);
+
+    begin();
+    store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
+    fetch(store, &data, head, 0, 1);
+    end("open-and-fetch", subject->group, 1);
+    fetch(store, &data, head, 0, 5000);
+    begin();
+    fetch(store, &data, head, 2500, 5000);
+    end("fetch-at-the-head", subject->group, 5000);
+    begin();
+    fetch(store, &data, first, 0, 1);
+    end("fetch-at-the-first,-once", subject->group, 1);
+    fetch(store, &data, first, 0, 5000);
+    begin();
+    fetch(store, &data, first, 2500, 5000);
+    end("fetch-at-the-first", subject->group, 5000);
+    assert_int_equal(enumerate(store, head, "", 0), subject->count);
+    begin();
+    assert_int_equal(enumerate(store, head, "", 0), subject->count);
+    end("enumerate", subject->group, 1);
+    enumerate(store, head, "7", 50);
+    begin();
+    assert_int_equal(enumerate(store, head, "7", 50), 50);
+    end("prefix-scan-of-50", subject->group, 1);
+    ten_back = head;
+    head = save_updates(store, &data, head, 5000, 10);
+    differences(store, ten_back, head);
+    begin();
+    assert_int_equal(differences(store, ten_back, head), 10);
+    end("differences-of-10", subject->group, 1);
+    measure_merges(store, &data, head, subject, 100, 0);
+    measure_merges(store, &data, head, subject, 100, 1);
+    close_store(store);
+    free_data(&data);
+    free(path);
+    remove_directory(directory);
+}
+
+/* Walks of the history, and a value that is too large for a record. */
+static void measure_history_and_large_values(void) {
+    enum { LARGE = 4 << 20, BRANCH = 500 };
+    char *directory = new_directory(), *path = join(directory, "store");
+    dataset data = make_data(1000);
+    llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    llvs_version_id base = load(store, &data), a = save_updates(store, &data, base, 0, BRANCH), b = save_updates(store, &data, base, BRANCH, BRANCH);
+    uint8_t *large = malloc(LARGE);
+    llvs_version_list *list;
+    llvs_history_cursor *cursor;
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_buffer buffer;
+    uint64_t state = 3;
+    int i;
+    for (i = 0; i < 2; i++) {
+        begin();
+        OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), &list, &error));
+        llvs_version_list_free(list);
+    }
+    end("merge-base-500-back", "history", 1);
+    for (i = 0; i < 2; i++) {
+        begin();
+        OK(llvs_store_history(store, NULL, 0, &cursor, &error));
+        OK(llvs_history_cursor_next(cursor, 100, &list, &error));
+        llvs_version_list_free(list);
+        llvs_history_cursor_free(cursor);
+    }
+    end("newest-100", "history", 1);
+    assert_non_null(large);
+    for (i = 0; i < LARGE; i++) large[i] = (uint8_t)draw(&state);
+    change.kind = LLVS_CHANGE_INSERT;
+    change.id = llvs_str("large");
+    change.data = llvs_bytes_make(large, LARGE);
+    begin();
+    a = save(store, &a, change);
+    end("save-4-MiB", "large", 1);
+    for (i = 0; i < 2; i++) {
+        begin();
+        OK(llvs_store_value(store, llvs_str("large"), llvs_id(&a), &buffer, NULL, &error));
+        assert_int_equal(buffer.size, LARGE);
+        llvs_buffer_dispose(&buffer);
+    }
+    end("fetch-4-MiB", "large", 1);
+    free(large);
+    close_store(store);
+    free_data(&data);
+    free(path);
+    remove_directory(directory);
+}
+
+static void send_and_retrieve(const char *group, const char *directory, const char *name, const char *url) {
+    enum { VERSIONS = 200 };
+    dataset data = make_data(1000);
+    char *from_path = join(directory, name), *to_path = malloc(strlen(from_path) + 4);
+    llvs_store *from, *to;
+    llvs_exchange *out, *in;
+    llvs_exchange_result *result;
+    llvs_version_id head;
+    sprintf(to_path, "%s-to", from_path);
+    from = open_kind(from_path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    to = open_kind(to_path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    head = load(from, &data);
+    OK(llvs_exchange_open(from, llvs_str(url), NULL, &out, &error));
+    OK(llvs_exchange_open(to, llvs_str(url), NULL, &in, &error));
+    OK(llvs_exchange_send(out, NULL, &result, &error));
+    llvs_exchange_result_free(result);
+    OK(llvs_exchange_retrieve(in, NULL, &result, &error));
+    llvs_exchange_result_free(result);
+    save_updates(from, &data, head, 0, VERSIONS);
+    begin();
+    OK(llvs_exchange_send(out, NULL, &result, &error));
+    end("send-200", group, 1);
+    llvs_exchange_result_free(result);
+    begin();
+    OK(llvs_exchange_retrieve(in, NULL, &result, &error));
+    end("retrieve-200", group, 1);
+    llvs_exchange_result_free(result);
+    begin();
+    OK(llvs_exchange_retrieve(in, NULL, &result, &error));
+    end("retrieve-nothing-new", group, 1);
+    llvs_exchange_result_free(result);
+    assert_int_equal(version_count(to), VERSIONS + 1);
+    llvs_exchange_free(out);
+    llvs_exchange_free(in);
+    close_store(from);
+    close_store(to);
+    free(from_path);
+    free(to_path);
+    free_data(&data);
+}
+
+static void measure_exchanges(void) {
+    char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16);
+    sprintf(url, "file://%s", folder);
+    send_and_retrieve("exchange-in-memory", directory, "memory", "memory:costs");
+    send_and_retrieve("exchange-in-folder", directory, "files", url);
+    free(url);
+    free(folder);
+    remove_directory(directory);
+}
+
+static void measure_all(void) {
+    /* Two sizes of a store show what grows with it. */
+    const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 }, { LLVS_STORAGE_FILE, "file-20000", 20000 }, { LLVS_STORAGE_SQLITE, "sqlite-20000", 20000 } };
+    size_t i;
+    /* What is set up once in a process counts for nothing. */
+    measure_saving_and_reading(&subjects[0]);
+    measured_count = 0;
+    for (i = 0; i < sizeof subjects / sizeof *subjects; i++) measure_saving_and_reading(&subjects[i]);
+    measure_history_and_large_values();
+    measure_exchanges();
+}
+
+/* ---- tests ---- */
+
+static void costs_are_at_most_those_of_the_table(void **state) {
+    size_t i, worse = 0;
+    int column;
+    (void)state;
+    assert_int_equal(measured_count, expected_count);
+    for (i = 0; i < measured_count; i++) {
+        const row *row = row_named(expected, expected_count, measured[i].name);
+        if (!row) fail_msg("the table has no row %s", measured[i].name);
+        for (column = ALLOCATIONS_ARE_COUNTED ? 0 : 1; column < COLUMNS; column++)
+            if (is_worse(measured[i].costs[column], row->costs[column], column)) {
+                print_error("%s: %s of one operation are %.2f, not %.2f\n", row->name, column_names[column], measured[i].costs[column], row->costs[column]);
+                worse++;
+            } else if (is_worse(row->costs[column], measured[i].costs[column] * 1.2, column))
+                print_message("%s: %s of one operation are only %.2f, the table says %.2f\n", row->name, column_names[column], measured[i].costs[column], row->costs[column]);
+    }
+    if (worse) fail_msg("%lu costs grew", (unsigned long)worse);
+}
+
+/* The slack is smaller than one more of anything for each operation, or a tenth of what there are many of. */
+static void a_cost_that_grew_is_noticed(void **state) {
+    size_t i;
+    int column;
+    (void)state;
+    for (i = 0; i < expected_count; i++)
+        for (column = 0; column < COLUMNS; column++) {
+            double cost = expected[i].costs[column];
+            int is_bytes = column == BYTES_READ || column == BYTES_WRITTEN;
+            assert_false(is_worse(cost, cost, column));
+            if (!is_bytes || cost > 2000) assert_true(is_worse(cost * 1.1 + 1, cost, column));
+            if (is_bytes) assert_true(is_worse(cost * 1.1 + 100, cost, column));
+        }
+}
+
+static void what_the_store_counts_is_what_reaches_the_system(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    dataset data = make_data(1000);
+    llvs_durability levels[] = { LLVS_DURABILITY_NORMAL, LLVS_DURABILITY_FULL };
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    size_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, levels[i]);
+        llvs_version_id head;
+        double after[COLUMNS];
+        begin();
+        head = i == 0 ? load(store, &data) : save(store, NULL, insert("x", "y"));
+        save_updates(store, &data, head, 0, 20);
+        count_now(after);
+        OK(llvs_store_statistics(store, &statistics, &error));
+        assert_int_equal(statistics.bytes_written, (uint64_t)(after[BYTES_WRITTEN] - before[BYTES_WRITTEN]));
+        assert_int_equal(statistics.syncs, (uint64_t)(after[SYNCS] - before[SYNCS]));
+        close_store(store);
+    }
+    free_data(&data);
+    free(path);
+    remove_directory(directory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costs_are_at_most_those_of_the_table),
+        cmocka_unit_test(a_cost_that_grew_is_noticed),
+        cmocka_unit_test(what_the_store_counts_is_what_reaches_the_system),
+    };
+    measure_all();
+    if (getenv("LLVS_PRINT_COSTS")) {
+        print_table();
+        return 0;
+    }
+    read_table();
+    return cmocka_run_group_tests_name("costs", tests, NULL, NULL);
+}
