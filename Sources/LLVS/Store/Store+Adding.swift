@@ -231,7 +231,11 @@ extension Store {
     /// Lets in the versions that were pending for these, and tells observers of all of them.
     func tellOfNew(_ ids: [VersionID]) {
         var all = ids
-        let waiting = lock.withWrite { pending.count == 0 ? [] : ids.flatMap { pending.take(waitingFor: $0) } }
+        let waiting = lock.withWrite { () -> [PendingVersions.Record] in
+            guard pending.count > 0 else { return [] }
+            for id in ids { pending.forget(id) }
+            return ids.flatMap { pending.take(waitingFor: $0) }
+        }
         for record in waiting { all += admit(record) }
         observers.tell(all)
     }
