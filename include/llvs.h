@@ -509,6 +509,38 @@ LLVS_API const llvs_value_info *llvs_value_list_at(LLVS_BORROWED const llvs_valu
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_value_list_free(LLVS_OWNED llvs_value_list *list);
 
+/**
+ * Many values in a few large pieces: less to make and to walk than a list, and, for languages whose calls into C are
+ * dear, no call per value. Since 0.1.
+ */
+typedef struct llvs_value_block_info {
+    uint32_t struct_size;
+    /** How many version ids are in `versions`. */
+    uint32_t version_count;
+    /** How many values were asked for or enumerated. */
+    size_t count;
+    /** How many of them there are. */
+    size_t present_count;
+    /** Of an enumeration: the ids, each with a NUL behind it that `id_sizes` does not count; else empty. */
+    llvs_bytes ids;
+    /** The size of each id; NULL where there are no ids. */
+    const uint64_t *id_sizes;
+    /** The bytes of the values, one behind the other, with nothing between them. */
+    llvs_bytes data;
+    /** The size of each value, 0 for one that is not there; NULL when the bytes were not asked for. */
+    const uint64_t *data_sizes;
+    /** Ids of the versions that stored them, each with a NUL behind it; one that stored several may be there several times. */
+    llvs_bytes versions;
+    /** For each value which of those versions stored it, counted from 0; `version_count` for one that is not there. */
+    const uint32_t *version_indexes;
+} llvs_value_block_info;
+/** Values in a few large pieces: immutable, owned. Since 0.1. */
+typedef struct llvs_value_block llvs_value_block;
+/** What is in it, borrowed from the block. O(1). Since 0.1. */
+LLVS_API const llvs_value_block_info *llvs_value_block_get(LLVS_BORROWED const llvs_value_block *block);
+/** Releases the block. Since 0.1. */
+LLVS_API void llvs_value_block_free(LLVS_OWNED llvs_value_block *block);
+
 /** A change that a version recorded, or a difference of two versions. Since 0.1. */
 typedef struct llvs_change_info {
     uint32_t struct_size;
@@ -881,6 +913,16 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
 LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
                                       LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /**
+ * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
+ * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0
+ * @param capacity        bytes in `buffer`
+ * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: `buffer` holds nothing, ask again with more
+ * @param stored_version  as for llvs_store_value
+ * Errors, cost: as llvs_store_value. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
+                                           LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
  * Which version stored the value that prevails, without reading it: size 0 when there is no such value. How to ask whether it is there.
  * Errors: as llvs_store_value. O(log n). Since 0.1.
  */
@@ -889,6 +931,15 @@ LLVS_API llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_
 /** Many values at one version: an element for each id, in order, `present` or not. Errors: as llvs_store_value. Since 0.1. */
 LLVS_API llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
                                        LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/**
+ * Many values at one version, in a few large pieces.
+ * @param ids       the value ids, one behind the other, with nothing between them
+ * @param id_sizes  the size of each, `count` in all
+ * @param block     receives the values, in order
+ * Errors: as llvs_store_value; LLVS_ERROR_INVALID_ARGUMENT when the sizes do not add up. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at,
+                                            LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
  * The bytes that a version stored for a value id.
  * @param data  its data is NULL when that version did not store that id
@@ -931,6 +982,9 @@ LLVS_API llvs_status llvs_range_init(LLVS_BORROWED llvs_range *range, size_t str
  */
 LLVS_API llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
                                           LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** As llvs_store_enumerate, the page in a few large pieces; NULL when there are no more. Since 0.1. */
+LLVS_API llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+                                                LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
  * How many values prevail at a version (`limit`, `byte_limit` and `without_data` of the range are ignored).
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(log n). Since 0.1.
@@ -1393,6 +1447,12 @@ LLVS_API llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coor
 /** As llvs_store_values; `at` LLVS_NONE: the current version. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
                                              LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** As llvs_store_read_value; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
+                                                 LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** As llvs_store_value_block; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count,
+                                                  llvs_bytes at, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /** As llvs_store_enumerate; `at` LLVS_NONE: the current version (name a version when asking for several pages). Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
                                                 LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
@@ -1600,6 +1660,7 @@ LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 104);
 LLVS_LAYOUT(llvs_value_info, 56);
+LLVS_LAYOUT(llvs_value_block_info, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_store_options, 64);
 LLVS_LAYOUT(llvs_statistics, 80);

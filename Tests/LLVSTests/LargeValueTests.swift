@@ -110,7 +110,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         let document = Array("[{\"\(long)\":\"\(long)\",\"insert\":{\"id\":\"a\",\"data\":\"QUJD\"}}]".utf8)
         #expect(try InterchangeDecoder.changes(.pieces(Trickle(document, step: 1_000)), of: VersionID("V")) == [insert("a", "ABC")])
         let window = PieceWindow(Trickle(Array("\"QUJDRA==\"".utf8), step: 3))
-        try withExtendedLifetime(window) {
+        withExtendedLifetime(window) {
             var reader = JSONReader(window)
             #expect(throws: JSONReader.TooLong.self) { try reader.base64(atMost: 3) }
         }

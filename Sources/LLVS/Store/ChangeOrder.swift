@@ -49,6 +49,9 @@ struct ChangeOrder {
     /// Whether no change is of another kind.
     func areAll(_ kind: Value.Change.Kind) -> Bool { kinds & ~(1 << kind.rawValue) == 0 }
 
+    /// Whether a change is of that kind.
+    func has(_ kind: Value.Change.Kind) -> Bool { kinds & 1 << kind.rawValue != 0 }
+
     var count: Int { changes.count }
     /// The changes in order, labelled as they came.
     var sorted: RecordChanges { RecordChanges(changes, order: order) }

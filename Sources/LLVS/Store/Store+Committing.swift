@@ -45,9 +45,9 @@ extension Store {
                 _ = try findOrdinal(versionID)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
             }
-            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
+            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? waitingTimestamp(versionID) ?? newTimestamp(after: first)
             try checkUnconfirmed(version, recorded)
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
             return (version, true)
         }
@@ -124,6 +124,9 @@ extension Store {
             versionID: version.id.description)
     }
 
+    /// That of a version which waits for its ancestry or for its large values: made again, it must be the same version.
+    private func waitingTimestamp(_ id: VersionID) -> Double? { lock.withRead { pending.records[id]?.header.timestamp } }
+
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
@@ -139,8 +142,10 @@ extension Store {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
             }
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            var asked = wanted
+            if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
-               digest != identityDigest(wanted, changes) {
+               digest != identityDigest(asked, changes) {
                 throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
             }
             return nil
@@ -186,6 +191,7 @@ extension Store {
                 }
                 guard let behind else { return (place, encoder.checksum, nil) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                keepChanges(ordinal, draft, changes)
                 return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
             }
             try makeDurable([draft])
@@ -211,7 +217,8 @@ extension Store {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
-            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
+            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
+            traits: draft.traits)
     }
 
     /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the

@@ -42,7 +42,7 @@ extension Store {
             lock.withWrite {
                 dag = History()
                 pending = PendingVersions()
-                loadedDeltas.removeAll()
+                changeLists.removeAll()
                 checkpoint = nil
             }
             for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
@@ -98,23 +98,30 @@ extension Store {
             return ([], prevailing == best ? nil : (header.id, prevailing))
         }
         // The common case, under one lock: a version that is new and whose predecessors are here.
-        enum Met { case admitted, known(RecordPlace, UInt32), slow }
+        enum Met { case admitted, known(RecordPlace, UInt32, isWaiting: Bool), slow }
         let met: Met = lock.withWrite {
             if let ordinal = dag.ordinal(of: header.id) {
                 let row = dag.rows[Int(ordinal)]
-                return .known(row.place, row.checksum)
+                return .known(row.place, row.checksum, isWaiting: false)
             }
-            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum) }
+            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
             guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, place) else { return .slow }
-            if loading, let prefix, place.length <= UInt64(LoadedDeltas.largestRecord) { loadedDeltas.append(ordinal, header, prefix) }
+            if let prefix { keepChanges(ordinal, header, prefix) }
             return .admitted
         }
         switch met {
         case .admitted: return (loading ? [] : [header.id], nil)
         case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
-        case .known(let knownPlace, let checksum):
+        case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
             if checksum == header.checksum, knownPlace.length == place.length, try haveSameBytes(knownPlace, place) { return ([], nil) }
+            if isWaiting, !header.blobs.isEmpty, let digest = try? identityDigest(ofRecordAt: place), digest == (try? identityDigest(ofRecordAt: knownPlace)) {
+                let waiting = lock.withWrite { () -> PendingVersions.Record? in
+                    pending.addAlternative(PendingVersions.Record(place: place, header: header))
+                    return pending.remove(header.id)
+                }
+                return (waiting.map(admit) ?? [], nil)
+            }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             return ([], loading && prevailing != knownPlace ? (header.id, place) : nil)
         }
@@ -135,7 +142,8 @@ extension Store {
         guard dag.caseTwin(of: header.id) == nil else { return nil }
         let ordinal = dag.append(
             id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
-            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount)
+            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
+            traits: header.dependencies.isEmpty ? [] : .preserves)
         dag.publish(ordinal, place: place, checksum: header.checksum)
         return ordinal
     }
@@ -184,9 +192,10 @@ extension Store {
     func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
-        while let record = work.popLast() {
-            let header = record.header
-            let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
+        while let next = work.popLast() {
+            let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
+            let whole = candidates.first { $0.header.blobs.allSatisfy(storage.hasBlob) }
+            let record = whole ?? next, header = record.header, blobsHere = whole != nil
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
                 let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
@@ -202,6 +211,7 @@ extension Store {
                     return
                 }
                 guard publishLocked(header, record.place) != nil else { return }
+                pending.forget(header.id)
                 added.append(header.id)
                 work += pending.take(waitingFor: header.id)
             }

@@ -27,15 +27,19 @@ final class BlobDirectory: @unchecked Sendable {
     static let blockSize = 65_536
 
     let path: String
-    private let store: StoreDirectory
+    let store: StoreDirectory
     let durability: Durability
     let system: FileSystem
     private let lock = Lock()
     /// Written here and not synced yet (at durability `normal`).
     private var dirty: [String] = []
     private var directoryIsDirty = false
+    /// The directory's own name was synced: whoever made it may have been killed before he could.
+    private var directoryIsDurable = false
     /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
     private var poison: StoreError?
+    /// A sync of what others wrote failed: see `rewriteDoubtful`.
+    private var doubtful = false
     private var open: [OpenBlob] = []
     private static let openLimit = 16
 
@@ -113,15 +117,24 @@ final class BlobDirectory: @unchecked Sendable {
                 throw failure
             }
         }
-        if directory { try store.syncDirectory(path, system) }
+        if directory {
+            if !lock.withLock({ directoryIsDurable }) { try store.syncDirectory(store.path, system) }
+            try store.syncDirectory(path, system)
+        }
         if directory || !paths.isEmpty {
             lock.withLock {
+                if directory { directoryIsDurable = true }
                 let synced = Set(paths)
                 dirty.removeAll { synced.contains($0) }
                 if dirty.isEmpty { directoryIsDirty = false }
             }
         }
         return paths.count + (directory ? 1 : 0)
+    }
+
+    var isDoubtful: Bool {
+        get { lock.withLock { doubtful } }
+        set { lock.withLock { doubtful = newValue } }
     }
 
     // MARK: Reading

@@ -72,6 +72,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
+    /// The same, and what is pinned, for those who read without `state`.
+    let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []
     var damageSet: Set<StorageDamage> = []
@@ -132,6 +134,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
                     try? writer.seal()
                 }
             } catch { failure = error }
+        }
+        state.withLock {
+            closed = true
+            descriptors.removeAll()
         }
         letGo()
         if let failure { throw failure }

@@ -96,6 +96,21 @@ class llvs_value_info(ctypes.Structure):
     ]
 
 
+class llvs_value_block_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version_count", c_uint32),
+        ("count", c_size_t),
+        ("present_count", c_size_t),
+        ("ids", llvs_bytes),
+        ("id_sizes", c_void_p),
+        ("data", llvs_bytes),
+        ("data_sizes", c_void_p),
+        ("versions", llvs_bytes),
+        ("version_indexes", c_void_p),
+    ]
+
+
 class llvs_change_info(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
