@@ -19,6 +19,11 @@ extension Store {
     /// As above, with bytes that stay the caller's.
     @discardableResult
     public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> Version {
+        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id).version
+    }
+
+    /// Not new: the same version was there already.
+    func make(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> (version: Version, isNew: Bool) {
         try checkWritable("Making a version")
         let sorted = try ChangeOrder(checking: changes)
         var first = History.none
@@ -38,13 +43,13 @@ extension Store {
             if id != nil {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(versionID)
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
             }
             version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? waitingTimestamp(versionID) ?? newTimestamp(after: first)
             try checkUnconfirmed(version, recorded)
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
-            return version
+            return (version, true)
         }
     }
 
@@ -172,14 +177,21 @@ extension Store {
         do {
             let (place, checksum, map) = try encoders.with { encoder -> (RecordPlace, UInt32, MapCache.Slot?) in
                 let behind = try draft.changes.count < Store.changesForLaterMap ? draft.first == History.none ? MapCache.Slot(root: nil, replay: 0) : mapSlot(draft.first) : nil
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                let place = try commitLock.withLock { () -> RecordPlace in
-                    try checkOpen()
-                    guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                    return place
+                let place: RecordPlace
+                do {
+                    try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+                    place = try commitLock.withLock { () -> RecordPlace in
+                        try checkOpen()
+                        guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                        return place
+                    }
+                } catch {
+                    removeBlobs(encoder.blobs, after: error)
+                    throw error
                 }
                 guard let behind else { return (place, encoder.checksum, nil) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                keepChanges(ordinal, draft, changes)
                 return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
             }
             try makeDurable([draft])
@@ -194,12 +206,19 @@ extension Store {
         tellOfNew([draft.version.id])
     }
 
+    /// Removes the blobs of records that are not there.
+    func removeBlobs(_ blobs: [BlobID], after error: any Error) {
+        guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
+        for blob in blobs { storage.removeBlob(blob) }
+    }
+
     /// The caller holds the lock for writing.
     func appendHidden(_ draft: Draft) -> UInt32 {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
-            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
+            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
+            traits: draft.traits)
     }
 
     /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the

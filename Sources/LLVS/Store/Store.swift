@@ -41,13 +41,13 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending`, `loadedDeltas`, `damages` and `isClosed`.
+    /// Guards `dag`, `pending`, `damages` and `isClosed`.
     let lock = ReadWriteLock()
     var dag = History() { didSet { dagReference = .passUnretained(dag) } }
     /// The same, for readers who would else write its reference count, all of them in one place.
     private(set) var dagReference: Unmanaged<History>
     var pending = PendingVersions()
-    var loadedDeltas = LoadedDeltas()
+    let changeLists: ChangeLists
     /// The map that the caches hold. Guarded by `lock`.
     var checkpoint: MapCheckpoint?
     /// The one that the history index on disk names.
@@ -62,7 +62,7 @@ public final class Store: @unchecked Sendable {
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
-    /// What was read of the records lately; a quarter of the memory budget.
+    /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
     /// Held while the storage appends or scans.
     let commitLock = Lock()
@@ -94,9 +94,10 @@ public final class Store: @unchecked Sendable {
         self.storage = storage
         dagReference = .passUnretained(dag)
         durability = options.durability
-        let forBlocks = options.memoryBudget / 4
+        let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
-        maps = MapCache(budget: options.memoryBudget - forBlocks, readers: lock)
+        changeLists = ChangeLists(capacity: forLists)
+        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error

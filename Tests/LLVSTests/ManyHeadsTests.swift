@@ -1,0 +1,106 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Folding many heads gives what merging them one by one gives, and looks at the history once.
+@Suite struct ManyHeadsTests {
+    @Test func basesAreThoseOfTheWholeWalk() throws {
+        for seed in UInt64(0)..<200 {
+            var random = SeededRandom(seed: seed)
+            let store = try memoryStore()
+            var made: [Version] = []
+            for i in 0..<30 {
+                let base = made.isEmpty || Int.random(in: 0..<12, using: &random) == 0 ? nil : made.randomElement(using: &random)
+                if let base, Int.random(in: 0..<3, using: &random) == 0, let other = made.randomElement(using: &random) {
+                    made.append(try store.merge(base.id, with: other.id, arbiter: BuiltInArbiter.mostRecentChange))
+                } else {
+                    made.append(try store.set(["k\(i % 5)": "\(i)"], base))
+                }
+            }
+            let ordinals = try made.map { try store.requireOrdinal($0.id) }
+            store.lock.withRead {
+                let dag = store.dag
+                var merged = MergedAncestry()
+                var parts: [UInt32] = []
+                for _ in 0..<4 {
+                    guard let part = ordinals.randomElement(using: &random) else { continue }
+                    parts.append(part)
+                    merged.add(part, in: dag)
+                    for other in ordinals {
+                        let isIn = parts.contains { $0 == other || dag.isAncestor(other, of: $0) }
+                        #expect(merged.contains(other) == isIn)
+                        if !isIn { #expect(merged.bases(of: other, in: dag) == dag.bestCommonAncestors(parts, [other]), "seed \(seed)") }
+                    }
+                    let behind = ordinals.filter { dag.isAncestor(part, of: $0) }
+                    #expect(dag.descendants(of: part, among: ordinals) == Set(behind))
+                }
+            }
+        }
+    }
+
+    @Test func foldingIsMergingOneByOne() throws {
+        for seed in UInt64(300)..<360 {
+            var random = SeededRandom(seed: seed)
+            let one = try memoryStore(), other = try memoryStore()
+            _ = try RecordedDifferenceTests.randomHistory(one, &random, versions: 30)
+            let trunk = try one.allVersionIDs()
+            for i in 0..<6 { _ = try one.set(["b\(i % 4)": "\(i)"], one.version(trunk[Int.random(in: trunk.indices, using: &random)])) }
+            try ConvergenceTests.exchange(one, other)
+            let heads = try one.heads()
+            guard heads.count > 1 else { continue }
+            let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange][Int(seed % 2)]
+            let into = heads[Int.random(in: heads.indices, using: &random)]
+            let folded = try one.mergeHeads(into: into.id, arbiter: arbiter)
+            var result = heads[0]
+            for next in heads.dropFirst() { result = try other.merge(result.id, with: next.id, arbiter: RecordedDifferenceTests.Wrapped(arbiter: arbiter)) }
+            #expect(folded == result, "seed \(seed)")
+            #expect(try one.headIDs() == [result.id])
+            #expect(try one.state(result.id) == other.state(result.id))
+            one.maps.removeAll()
+            one.changeLists.removeAll()
+            #expect(try one.state(result.id) == other.state(result.id))
+        }
+    }
+
+    /// An arbiter that stores bytes: what it stored is read again while the fold goes on, and afterwards.
+    private struct Joining: MergeArbiter {
+        func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+            try merge.forks.filter(\.fork.isConflicting).map { id, fork in
+                let parts = try [fork.first, fork.second].compactMap { try $0.flatMap { try store.value($0)?.data } }
+                return .update(id, data: Array(parts.joined(separator: [UInt8(ascii: "+")])))
+            }
+        }
+    }
+
+    @Test func foldsWhatArbitersStore() throws {
+        let store = try memoryStore()
+        let base = try store.set(["x": "0", "y": "0"], nil)
+        for i in 1...5 { _ = try store.set(["x": "\(i)", "y\(i)": "1"], base) }
+        let folded = try #require(try store.mergeHeads(into: base.id, arbiter: Joining()))
+        #expect(try store.text("x", folded) == "5+4+3+2+1")
+        let state = try store.state(folded.id)
+        #expect(state.count == 7)
+        store.maps.removeAll()
+        store.changeLists.removeAll()
+        #expect(try store.state(folded.id) == state)
+    }
+
+    @Test func costsByTheHeadsAlone() throws {
+        func reads(heads: Int) throws -> Int {
+            let storage = CountingStorage(MemoryStorage())
+            let store = try Store(storage: storage, options: Store.Options())
+            var trunk = try store.set(Dictionary(uniqueKeysWithValues: (0..<200).map { ("k\($0)", "old") }), nil)
+            for i in 0..<heads {
+                trunk = try store.set(["k\(i % 200)": "\(i)"], trunk)
+                _ = try store.set(["n\(i)": "1"], trunk)
+            }
+            let before = storage.reads
+            let result = try #require(try store.mergeHeads(into: trunk.id, arbiter: BuiltInArbiter.mostRecentChange))
+            let after = storage.reads
+            #expect(try store.count(at: result.id) == 200 + heads && store.headIDs() == [result.id])
+            return after - before
+        }
+        let few = try reads(heads: 40), many = try reads(heads: 160)
+        #expect(many <= 4 * few + 16, "\(few) reads for 40 heads, \(many) for 160")
+    }
+}
