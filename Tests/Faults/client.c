@@ -22,9 +22,7 @@ struct change_spec drop(const char *key) {
 }
 
 void client_met(const struct work *work, const char *doing, llvs_status status, llvs_error *error) {
-    if (getenv("FAULTS_VERBOSE")) fprintf(stderr, "%s: %s: %s\n", doing, llvs_status_name(status), llvs_error_message(error));
     if (!work->expects_faults || (faults && faults->fired == 0)) {
-        if (getenv("FAULTS_VERBOSE")) fprintf(stderr, "%s: %s: %s\n", doing, llvs_status_name(status), llvs_error_message(error));
     book_fail("%s failed without a reason: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     } else if (status == LLVS_ERROR_INTERNAL || strlen(llvs_error_message(error)) == 0) {
         book_fail("%s failed with an error that helps nobody: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));

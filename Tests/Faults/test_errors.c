@@ -110,7 +110,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     memcpy(counts, faults->count, sizeof counts);
     for (int k = 0; k < KINDS && !book->failure[0]; k++) {
         const struct kind *kind = &kinds[k];
-        long calls = 0, step, most = is_thorough ? LONG_MAX : prepared->count > 500 ? 4 : 10;
+        long calls = 0, step, most = is_thorough ? LONG_MAX : prepared->count > 500 ? 3 : unit->workload->has_large_values ? 6 : 8;
         for (int i = 0; i < CALL_KINDS; i++) if (kind->calls >> i & 1) calls += counts[i];
         if (calls == 0) continue;
         /* Not more than so many, here and there. */

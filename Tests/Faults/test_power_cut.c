@@ -183,7 +183,7 @@ static int look_at_recording(struct trial *trial, const struct tree *base, long 
     for (long cut = faults->op_count; cut >= earliest && !is_bad; cut--) {
         if (!is_telling(trial, cut)) continue;
         plan.cut = cut;
-        plan.budget = budget / left > 8 ? budget / left : 8;
+        plan.budget = budget / left > 5 ? budget / left : 5;
         cuts++;
         if (look_at_cut(&plan)) {
             is_bad = 1;
@@ -299,12 +299,14 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     trial.work.root = trial.base;
     if (run_in_child(prepare, &trial, 300) != 0) book_fail("cannot prepare");
     memcpy(prepared, book, book_size(book));
-    long budget = is_thorough ? 1500 : 200;
+    /* To look through a long history, or at large values, takes its time. */
+    int is_slow = prepared->count > 500 || unit->workload->has_large_values;
+    long budget = is_thorough ? 1500 : is_slow ? 60 : 160;
     is_bad = book->failure[0] || plain(&trial, budget);
     if (!is_bad && is_full && unit->workload->acknowledges) {
         is_bad = on_a_lying_disk(&trial, LIES_OF_FILES, budget);
         if (!is_bad && is_file) is_bad = on_a_lying_disk(&trial, LIES_OF_FOLDERS, budget);
-        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : 30);
+        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : is_slow ? 10 : 30);
     }
     if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 60 : 16);
     snprintf(note, note_size, "%ld outcomes", totals->count[OUTCOMES] - before);

@@ -245,6 +245,15 @@ final class Segment {
     var durable: UInt64 = 0
     /// Its seal was met: nothing follows.
     var complete = false
+    /// Parts of it could not be read: when it is looked at again though it did not change, nanoseconds since 1970.
+    var due: Int64?
+    /// Nanoseconds.
+    static let longestWait: Int64 = 600 * 1_000_000_000
+    /// A medium that fails takes its time: most of it is to be left for other things.
+    static func nextLook(began: Int64) -> Int64 {
+        let now = System.now, taken = min(max(0, now &- began), longestWait / 10)
+        return taken < 20_000_000 ? now : now &+ taken * 10
+    }
     /// What `stat` said when it was last read to its end.
     var look: System.Status?
     var file: OpenFile?
