@@ -39,8 +39,9 @@ final class MapCache: @unchecked Sendable {
         return anchors[ordinal]
     }
 
-    /// Keeps a map that was made by applying `changes` changes to one whose replay is `replayBehind`.
-    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, replayBehind: Int) {
+    /// Keeps a map that was made by applying `changes` changes to one whose replay is `replayBehind`; answers what it kept.
+    @discardableResult
+    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, replayBehind: Int) -> Slot {
         lock.lock()
         defer { lock.unlock() }
         var slot = Slot(root: root, replay: replayBehind + changes)
@@ -55,6 +56,7 @@ final class MapCache: @unchecked Sendable {
             }
         }
         insertYoung(ordinal, slot, cost: min(max(1, changes) * MapCache.costPerChange, max(MapCache.costPerChange, (root?.count ?? 0) * 72)))
+        return slot
     }
 
     private func insertYoung(_ ordinal: UInt32, _ slot: Slot, cost: Int) {

@@ -109,7 +109,7 @@ extension Store {
     func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
         let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(Store.flatChanges) && checkpoint == nil }
-        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge ? try? mapSlot(head) : nil)
+        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
         let found = lock.withRead { checkpoint }
         if let found, let flat = found.flat {

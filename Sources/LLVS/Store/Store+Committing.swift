@@ -29,7 +29,7 @@ extension Store {
         }
         let (recorded, kept) = try effective(sorted, on: first)
         return try withExtendedLifetime(kept) {
-            let versionID = id ?? VersionID.random()
+            let versionID = id ?? newIDs.next()
             if id != nil { inFlight.begin(versionID) }
             defer { if id != nil { inFlight.end(versionID) } }
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
@@ -62,8 +62,23 @@ extension Store {
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32) throws -> (RecordChanges, [[UInt8]]) {
-        let root = first == History.none || sorted.count == 0 ? nil : try map(first)
-        if root == nil, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        guard first != History.none, sorted.count > 0 else { return try effective(sorted, on: first) { _ in nil } }
+        guard sorted.count > MapLines.fewChanges else {
+            let view = try view(at: first)
+            return try effective(sorted, on: first) { view.lookup($0) }
+        }
+        let root = try map(first)
+        return try effective(sorted, on: first) { root?.lookup($0) }
+    }
+
+    /// `present` tells what prevails at the version.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) -> MapEntry?) throws -> (RecordChanges, [[UInt8]]) {
+        if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        if sorted.count == 1 {
+            // By far the most common: an update that is one.
+            let change = sorted.first
+            if change.kind == .update, present(change.id) != nil { return (sorted.sorted, []) }
+        }
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
         var kept: [(position: Int, bytes: [UInt8])] = []
@@ -71,7 +86,7 @@ extension Store {
         try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
-                let present = root?.lookup(change.id)
+                let present = present(change.id)
                 switch change.kind {
                 case .insert, .update:
                     items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
@@ -155,30 +170,24 @@ extension Store {
 
     // MARK: Storing
 
-    /// The map of a version of so many changes is not made while it is stored: whoever loads much may never ask for it,
-    /// and it is read from the record as soon as somebody does.
-    private static let changesForLaterMap = 32_768
-
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     func commit(_ draft: Draft) throws {
         let ordinal = lock.withWrite { appendHidden(draft) }
         unpublished.begin()
         defer { unpublished.end() }
         do {
-            let (place, checksum, map) = try encoders.with { encoder -> (RecordPlace, UInt32, MapCache.Slot?) in
-                let behind = try draft.changes.count < Store.changesForLaterMap ? draft.first == History.none ? MapCache.Slot(root: nil, replay: 0) : mapSlot(draft.first) : nil
+            let (place, checksum, changes) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
                 let place = try commitLock.withLock { () -> RecordPlace in
                     try checkOpen()
                     guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
                     return place
                 }
-                guard let behind else { return (place, encoder.checksum, nil) }
-                let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
+                let isMapped = draft.first != History.none && draft.changes.count < Store.flatChanges
+                return (place, encoder.checksum, isMapped ? draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } } : [])
             }
             try makeDurable([draft])
-            if let map { maps.store(ordinal, map.root, changes: draft.changes.count, replayBehind: map.replay) }
+            keepMap(ordinal, draft, changes)
             lock.withWrite { publish(ordinal, draft.version.id, place, checksum) }
         } catch {
             lock.withWrite { dag.drop(ordinal) }
@@ -187,6 +196,18 @@ extension Store {
         }
         inFlight.confirm(draft.version.id)
         tellOfNew([draft.version.id])
+    }
+
+    /// Sees to it that the map of a version that was stored can be had without reading its record. That of many changes is
+    /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
+    private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange]) {
+        guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
+        if draft.changes.count > MapLines.fewChanges {
+            guard let behind = try? mapSlot(draft.first) else { return }
+            maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, replayBehind: behind.replay)
+        } else if let view = try? view(at: draft.first) {
+            lines.append(ordinal, changes, to: view)
+        }
     }
 
     /// The caller holds the lock for writing.

@@ -4,11 +4,18 @@ extension Store {
     func map(_ ordinal: UInt32) throws -> MapNode? { try mapSlot(ordinal).root }
 
     func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
-        if let slot = maps.slot(ordinal) ?? takeCheckpoint(of: ordinal) { return slot }
+        if let slot = maps.slot(ordinal) { return slot }
+        if let view = lines.view(ordinal) {
+            let (root, from) = view.map()
+            let slot = maps.store(ordinal, root, changes: from.changes, replayBehind: from.slot.replay)
+            view.keep(slot)
+            return slot
+        }
+        if let slot = takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
         var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
         var base = MapCache.Slot(root: nil, replay: 0)
-        let checkpointed = lock.withRead { () -> UInt32? in
+        let near = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
                 let row = dag.rows[Int(at)]
@@ -17,10 +24,11 @@ extension Store {
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
                 if let checkpoint, checkpoint.isOf(at) { return at }
+                if lines.view(at) != nil { return at }
             }
         }
         // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
-        if let checkpointed { base = try takeCheckpoint(of: checkpointed) ?? mapSlot(checkpointed) }
+        if let near { base = try mapSlot(near) }
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
@@ -50,6 +58,12 @@ extension Store {
         }
         if chain.count > 64, lock.withRead({ !loadedDeltas.isEmpty }) { lock.withWrite { loadedDeltas.removeAll() } }
         return slot
+    }
+
+    /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
+    func view(at ordinal: UInt32) throws -> MapLines.View {
+        if let view = lines.view(ordinal), lines.isOpen(view) { return view }
+        return try lines.begin(mapSlot(ordinal), of: ordinal)
     }
 
     /// The effect of one version's record on the map of its first predecessor.

@@ -58,6 +58,8 @@ public final class Store: @unchecked Sendable {
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
+    let lines: MapLines
+    let newIDs = VersionIDSource()
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
@@ -88,6 +90,7 @@ public final class Store: @unchecked Sendable {
         self.storage = storage
         durability = options.durability
         maps = MapCache(budget: options.memoryBudget)
+        lines = MapLines(budget: options.memoryBudget)
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error
