@@ -24,7 +24,7 @@ final class MapLine {
     private var ordinals: [UInt32] = []
     /// How many changes there are up to each of `ordinals`.
     private var ends: [UInt32] = []
-    private var keys: [UInt8] = []
+    private var keys = RecordBuffer()
     private var changes: [Change] = []
     /// The last change under each hash; open addressing would have to compare keys, chains of changes do it anyway.
     private var table: [UInt32] = []
@@ -52,15 +52,17 @@ final class MapLine {
     }
 
     /// Goes on by a version. `ordinal` is above all that are here.
-    func append(_ ordinal: UInt32, _ more: [MapChange]) {
+    /// - Throws: `.outOfMemory`; then some of the changes are here, but the version is not, and nobody finds them.
+    func append(_ ordinal: UInt32, _ more: [MapChange]) throws {
         for change in more {
+            try keys.reserve(change.key.count)
             if changes.count >= table.count { grow() }
             let hash = Bytes.crc32c(change.key)
             let slot = Int(hash) & (table.count - 1)
             changes.append(Change(
                 keyStart: UInt32(truncatingIfNeeded: keys.count), keyCount: UInt16(truncatingIfNeeded: change.key.count), isThere: change.entry != nil,
                 previous: table[slot], hash: hash, entry: change.entry ?? MapEntry(version: 0, size: 0, bodyOffset: 0)))
-            keys.append(contentsOf: change.key)
+            keys.raw(change.key)
             table[slot] = UInt32(truncatingIfNeeded: changes.count - 1)
         }
         ordinals.append(ordinal)
@@ -83,7 +85,7 @@ final class MapLine {
         var at = table[Int(hash) & (table.count - 1)]
         while at != MapLine.none {
             let change = changes[Int(at)]
-            if Int(at) < position, change.hash == hash, keys.withUnsafeBytes({ Bytes.equal(MapLine.key(of: change, in: $0), key) }) {
+            if Int(at) < position, change.hash == hash, Bytes.equal(self.key(of: change), key) {
                 return MapChange(key: key, entry: change.isThere ? change.entry : nil)
             }
             at = change.previous
@@ -91,8 +93,8 @@ final class MapLine {
         return nil
     }
 
-    private static func key(of change: Change, in keys: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: keys[Int(change.keyStart)..<Int(change.keyStart) + Int(change.keyCount)])
+    private func key(of change: Change) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: keys.bytes[Int(change.keyStart)..<Int(change.keyStart) + Int(change.keyCount)])
     }
 
     /// The nearest map at or before `position`, and the changes from there on.
@@ -100,9 +102,7 @@ final class MapLine {
         var from = 0, slot = base
         if let made, made.position <= position { (from, slot) = made }
         var arena = KeyArena()
-        keys.withUnsafeBytes { keys in
-            for change in changes[from..<position] { arena.append(MapLine.key(of: change, in: keys), change.isThere ? change.entry : nil) }
-        }
+        for change in changes[from..<position] { arena.append(key(of: change), change.isThere ? change.entry : nil) }
         return (from, slot, arena)
     }
 
@@ -116,6 +116,9 @@ final class MapLine {
 final class MapLines: @unchecked Sendable {
     /// A version of more changes has a map made of it at once, or when it is asked for.
     static let fewChanges = 64
+    /// After so many changes the next line is begun, with a map: making one of the more changes the less each of them costs,
+    /// since they share more of the paths to them, but the longer it takes whoever asks for it.
+    private static let longest = 4_096
     /// More lines than these are not gone on with at once.
     private static let most = 16
 
@@ -124,7 +127,7 @@ final class MapLines: @unchecked Sendable {
     private var lines: [MapLine] = []
     private let mostMemory: Int
 
-    init(budget: Int) { mostMemory = max(32 << 10, min(256 << 10, budget / 64)) }
+    init(budget: Int) { mostMemory = max(32 << 10, min(1 << 20, budget / 64)) }
 
     /// What prevails at one version of a line: what it answers stays true.
     struct View {
@@ -149,9 +152,18 @@ final class MapLines: @unchecked Sendable {
     }
 
     /// A version that is in a line.
-    func view(_ ordinal: UInt32) -> View? {
-        lock.lock()
-        defer { lock.unlock() }
+    func view(_ ordinal: UInt32) -> View? { lock.withLock { find(ordinal) } }
+
+    /// The same, if the line may be gone on with.
+    func openView(_ ordinal: UInt32) -> View? {
+        lock.withLock {
+            guard let view = find(ordinal), isOpen(view.line) else { return nil }
+            return view
+        }
+    }
+    private func isOpen(_ line: MapLine) -> Bool { line.position < MapLines.longest && line.memory < mostMemory }
+
+    private func find(_ ordinal: UInt32) -> View? {
         var i = lines.count - 1
         while i >= 0 {
             if let position = lines[i].position(of: ordinal) { return View(lines: self, line: lines[i], position: position) }
@@ -160,16 +172,16 @@ final class MapLines: @unchecked Sendable {
         return nil
     }
 
-    /// Whether a line is to be gone on with at a version that is in it: it is the last one, and there is room.
-    func isOpen(_ view: View) -> Bool {
-        lock.withLock { view.line.position < MapCache.anchorSpacing && view.line.memory < mostMemory }
-    }
-
     /// A new line, which begins with the map of a version.
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let line = MapLine(slot, of: ordinal)
-            if lines.count >= MapLines.most { lines.removeFirst() }
+            // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
+            if let full = lines.firstIndex(where: { !isOpen($0) }), lines[(full + 1)...].contains(where: { !isOpen($0) }) {
+                lines.remove(at: full)
+            } else if lines.count >= MapLines.most {
+                lines.removeFirst()
+            }
             lines.append(line)
             return View(lines: self, line: line, position: 0)
         }
@@ -178,8 +190,8 @@ final class MapLines: @unchecked Sendable {
     /// Goes on from a view by a version, unless another has done so.
     func append(_ ordinal: UInt32, _ changes: [MapChange], to view: View) {
         lock.withLock {
-            guard view.line.position == view.position, let i = lines.lastIndex(where: { $0 === view.line }) else { return }
-            view.line.append(ordinal, changes)
+            guard view.line.position == view.position, ordinal > view.line.tip, let i = lines.lastIndex(where: { $0 === view.line }) else { return }
+            do { try view.line.append(ordinal, changes) } catch { lines.remove(at: i); return }
             if i < lines.count - 1 { lines.append(lines.remove(at: i)) }
         }
     }

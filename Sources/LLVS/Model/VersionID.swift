@@ -57,38 +57,29 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     private static func parseUUID(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
-        var high: UInt64 = 0, low: UInt64 = 0
-        var digits = 0
-        for i in 0..<36 {
-            let b = bytes[i]
-            if i == 8 || i == 13 || i == 18 || i == 23 {
-                guard b == UInt8(ascii: "-") else { return nil }
-                continue
-            }
-            let nibble: UInt8
-            switch b {
-            case 0x30...0x39: nibble = b - 0x30
-            case 0x41...0x46: nibble = b - 0x37
-            default: return nil
-            }
-            if digits < 16 { high = high << 4 | UInt64(nibble) } else { low = low << 4 | UInt64(nibble) }
-            digits += 1
-        }
-        return (high, low)
+        let dash = UInt8(ascii: "-")
+        guard bytes.count == 36, bytes[8] == dash, bytes[13] == dash, bytes[18] == dash, bytes[23] == dash else { return nil }
+        func word(_ offset: Int) -> UInt64 { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+        func half(_ offset: Int) -> UInt64 { UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
+        guard let a = HexDigits.number(word(0)), let b = HexDigits.number(half(9) | half(14) << 32),
+              let c = HexDigits.number(half(19) | half(24) << 32), let d = HexDigits.number(word(28)) else { return nil }
+        return (UInt64(a) << 32 | UInt64(b), UInt64(c) << 32 | UInt64(d))
     }
 
     /// Calls with the ASCII bytes of the id.
     public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
-        return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 1) { buffer in
-            var k = 0
-            for i in 0..<36 {
-                if i == 8 || i == 13 || i == 18 || i == 23 { buffer[i] = UInt8(ascii: "-"); continue }
-                let word = k < 16 ? high : low
-                let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (k & 15))) & 15
-                buffer[i] = nibble < 10 ? nibble + 0x30 : nibble + 0x37
-                k += 1
-            }
+        return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { buffer in
+            let b = HexDigits.text(UInt32(truncatingIfNeeded: high)), c = HexDigits.text(UInt32(truncatingIfNeeded: low >> 32))
+            func put(_ digits: UInt64, _ offset: Int) { buffer.storeBytes(of: UInt32(truncatingIfNeeded: digits).littleEndian, toByteOffset: offset, as: UInt32.self) }
+            buffer.storeBytes(of: HexDigits.text(UInt32(truncatingIfNeeded: high >> 32)).littleEndian, as: UInt64.self)
+            put(b, 9)
+            put(b >> 32, 14)
+            put(c, 19)
+            put(c >> 32, 24)
+            buffer.storeBytes(of: HexDigits.text(UInt32(truncatingIfNeeded: low)).littleEndian, toByteOffset: 28, as: UInt64.self)
+            let dash = UInt8(ascii: "-")
+            buffer[8] = dash; buffer[13] = dash; buffer[18] = dash; buffer[23] = dash
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

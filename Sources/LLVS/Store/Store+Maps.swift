@@ -62,7 +62,7 @@ extension Store {
 
     /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
     func view(at ordinal: UInt32) throws -> MapLines.View {
-        if let view = lines.view(ordinal), lines.isOpen(view) { return view }
+        if let view = lines.openView(ordinal) { return view }
         return try lines.begin(mapSlot(ordinal), of: ordinal)
     }
 

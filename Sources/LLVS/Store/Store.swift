@@ -65,7 +65,8 @@ public final class Store: @unchecked Sendable {
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
-    let unpublished = UnpublishedCommits()
+    /// Guarded by `lock`.
+    var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
     /// Records that a version could not be read from, and versions of one id that differ.
