@@ -8,12 +8,17 @@ final class MapCache: @unchecked Sendable {
     struct Slot {
         var root: MapNode?
         /// Changes to replay from the nearest anchor behind.
-        var replay: Int
+        var replay = 0
+        /// Changes since the flat map that it builds on, or since there was nothing: what may be nodes in memory.
+        var overlay = 0
     }
     /// So many changes are replayed at most between two anchors, while the budget lasts.
     static let anchorSpacing = 1_024
     /// Memory that one changed value costs in copied nodes, about.
     private static let costPerChange = 2_048
+    /// The same for many at once, which share what is copied: for one of them, and for each value when all are copied.
+    private static let nodesPerChange = 1_024
+    private static let nodesPerValue = 80
 
     private let lock = Lock()
     private var young: [UInt32: Slot] = [:]
@@ -39,12 +44,22 @@ final class MapCache: @unchecked Sendable {
         return anchors[ordinal]
     }
 
-    /// Keeps a map that was made by applying `changes` changes to one whose replay is `replayBehind`; answers what it kept.
+    /// Keeps a flat map, which takes no memory of its own but was much to make.
     @discardableResult
-    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, replayBehind: Int) -> Slot {
+    func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
+        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
+    }
+
+    /// Keeps a map that was made by applying `changes` changes to another; answers what it kept.
+    @discardableResult
+    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
+        store(ordinal, root, changes: changes, overlay: behind.overlay + changes, replayBehind: behind.replay)
+    }
+
+    private func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, overlay: Int, replayBehind: Int) -> Slot {
         lock.lock()
         defer { lock.unlock() }
-        var slot = Slot(root: root, replay: replayBehind + changes)
+        var slot = Slot(root: root, replay: replayBehind + changes, overlay: overlay)
         if slot.replay >= MapCache.anchorSpacing {
             let cost = min(slot.replay * MapCache.costPerChange, (root?.count ?? 0) * 72)
             slot.replay = 0
@@ -79,6 +94,16 @@ final class MapCache: @unchecked Sendable {
         anchorOrder = order
         anchorCosts = costs
         anchorCost = costs.reduce(0, +)
+    }
+
+    /// Whether so much of a map is nodes in memory that it had better be a flat one.
+    ///
+    /// Writing one costs by all values, so it is done when as many changes have come as will pay for it, be it that the
+    /// budget is too small for them: a quarter of it for nodes, and for small budgets at least a few thousand changes.
+    func isHeavy(_ slot: Slot) -> Bool {
+        guard let count = slot.root?.count else { return false }
+        let memory = min(slot.overlay * MapCache.nodesPerChange, count * MapCache.nodesPerValue)
+        return memory > budget / 4 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 16, budget / 2 / MapCache.nodesPerChange))
     }
 
     /// Forgets all: they are made again from the records when they are asked for.

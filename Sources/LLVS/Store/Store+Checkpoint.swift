@@ -18,8 +18,7 @@ extension Store {
             }
             root = patched
         }
-        maps.store(ordinal, root, changes: MapCache.anchorSpacing, replayBehind: 0)
-        return MapCache.Slot(root: root, replay: 0)
+        return maps.store(ordinal, flat: root)
     }
 
     private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
@@ -128,7 +127,12 @@ extension Store {
         }
         // There is none, or most of it is out of date.
         lock.withWrite { checkpoint = nil }
-        _ = try? flatten(head, isKept: true, expected: root.count) { append in
+        _ = try? flatten(root, of: head, isKept: true)
+    }
+
+    /// The map written anew, as one that takes no memory. `isKept`: as the checkpoint, where there is none.
+    func flatten(_ root: MapNode, of ordinal: UInt32, isKept: Bool) throws -> MapNode? {
+        try flatten(ordinal, isKept: isKept, expected: root.count) { append in
             var failure: (any Error)?
             root.forEach { key, entry in
                 do { try append(key, entry); return true } catch { failure = error; return false }

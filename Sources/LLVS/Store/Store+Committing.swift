@@ -207,7 +207,7 @@ extension Store {
         guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
         if draft.changes.count > MapLines.fewChanges {
             guard let behind = try? mapSlot(draft.first) else { return }
-            maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, replayBehind: behind.replay)
+            maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind)
         } else if let view = view ?? (try? self.view(at: draft.first)) {
             lines.append(ordinal, changes, to: view)
         }

@@ -7,14 +7,14 @@ extension Store {
         if let slot = maps.slot(ordinal) { return slot }
         if let view = lines.view(ordinal) {
             let (root, from) = view.map()
-            let slot = maps.store(ordinal, root, changes: from.changes, replayBehind: from.slot.replay)
+            let slot = maps.store(ordinal, root, changes: from.changes, on: from.slot)
             view.keep(slot)
             return slot
         }
         if let slot = takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
         var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
-        var base = MapCache.Slot(root: nil, replay: 0)
+        var base = MapCache.Slot()
         let near = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
@@ -37,8 +37,7 @@ extension Store {
             let next = chain[i]
             if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
                 let root = try flatten(next.ordinal, next.place, on: slot.root, changes: next.changes)
-                maps.store(next.ordinal, root, changes: max(next.changes, MapCache.anchorSpacing), replayBehind: 0)
-                slot = MapCache.Slot(root: root, replay: 0)
+                slot = maps.store(next.ordinal, flat: root)
                 i -= 1
                 continue
             }
@@ -53,8 +52,7 @@ extension Store {
                 i -= 1
             }
             let root = arena.withChanges(isSorted: single) { MapNode.applying($0, to: slot.root) }
-            maps.store(chain[last].ordinal, root, changes: used, replayBehind: slot.replay)
-            slot = MapCache.Slot(root: root, replay: slot.replay + used)
+            slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
         }
         if chain.count > 64, lock.withRead({ !loadedDeltas.isEmpty }) { lock.withWrite { loadedDeltas.removeAll() } }
         return slot
@@ -63,7 +61,14 @@ extension Store {
     /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
     func view(at ordinal: UInt32) throws -> MapLines.View {
         if let view = lines.openView(ordinal) { return view }
-        return try lines.begin(mapSlot(ordinal), of: ordinal)
+        let slot = try mapSlot(ordinal)
+        return lines.begin(maps.isHeavy(slot) ? lightened(slot, of: ordinal) : slot, of: ordinal)
+    }
+
+    /// The same map, but flat: what was changed in it since the last time takes much memory.
+    private func lightened(_ slot: MapCache.Slot, of ordinal: UInt32) -> MapCache.Slot {
+        guard let root = slot.root, let flat = try? flatten(root, of: ordinal, isKept: false) else { return slot }
+        return maps.store(ordinal, flat: flat)
     }
 
     /// The effect of one version's record on the map of its first predecessor.
