@@ -2,6 +2,8 @@
 #
 #   Tests/C/*.c, *.cpp      one cmocka program each; files in Tests/C/support are linked to all of them
 #   Tests/C/counting/*.c    replace calls in the programs that count them
+#   Tests/Faults/test_*.c   killed, cut off and failing system calls (scripts/suites/27-faults, scripts/soak); the other
+#                           files there are linked to all of them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -49,6 +51,21 @@ foreach(source IN LISTS tests)
 endforeach()
 
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
+# Their functions named as the C library's are to be found before those, also by the libraries.
+file(GLOB faults CONFIGURE_DEPENDS Tests/Faults/test_*.c)
+file(GLOB fault_parts CONFIGURE_DEPENDS Tests/Faults/*.c)
+list(REMOVE_ITEM fault_parts ${faults})
+add_library(fault_parts OBJECT ${fault_parts})
+target_link_libraries(fault_parts PRIVATE llvs::llvs)
+target_compile_options(fault_parts PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+foreach(source IN LISTS faults)
+    get_filename_component(name "${source}" NAME_WE)
+    llvs_program(${name} faults "${source}" $<TARGET_OBJECTS:fault_parts>)
+    target_include_directories(${name} PRIVATE Tests/Faults)
+    target_compile_options(${name} PRIVATE -O2)
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+endforeach()
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
 foreach(source IN LISTS examples)

@@ -736,6 +736,32 @@ LLVS_API llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BO
  * Making versions
  * ------------------------------------------------------------------------------------------------ */
 
+/**
+ * Gives what comes next of a value. Since 0.1.
+ *   thread     the one that made the call; one value after another, in their order, before anything is stored
+ *   re-entry   may call the library, the store included; no lock is held. (To save through the coordinator that is saving
+ *              is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at most `capacity`; 0 ends the value. Below zero: the
+ *              version is not made, and the call gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
+ *              optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
+ */
+typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+
+/**
+ * A value to set whose bytes are asked for piece by piece. With file storage one of more than 1 MiB goes straight to a file of its
+ * own, so that no more of it than a piece is in memory; elsewhere it is gathered in memory. Since 0.1.
+ */
+typedef struct llvs_value_source {
+    /** The value id. */
+    llvs_bytes id;
+    /** Bytes in all; 0: not known beforehand, which costs a large value being written twice. LLVS_ERROR_INVALID_ARGUMENT when it comes out otherwise. */
+    uint64_t size;
+    llvs_read_fn read;
+    void *payload;
+} llvs_value_source;
+#define LLVS_VALUE_SOURCE_INIT { { 0, 0 }, 0, 0, 0 }
+
 /** What a new version carries beside its changes. Since 0.1. */
 typedef struct llvs_version_options {
     uint32_t struct_size;
@@ -747,8 +773,13 @@ typedef struct llvs_version_options {
     /** A key given twice keeps the last. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Further values to set, `source_count` structs, `source_size` bytes each; NULL when there are none. */
+    const llvs_value_source *sources;
+    size_t source_count;
+    /** sizeof(llvs_value_source). */
+    size_t source_size;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0 }
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_VERSION_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_options *options, size_t struct_size);
 
@@ -757,11 +788,12 @@ LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_option
  * @param predecessor   the version it is based on; LLVS_NONE makes a root (a store may have many)
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
- * @param options       id, branch and metadata; may be NULL
+ * @param options       id, branch, metadata, and values that come in pieces; may be NULL
  * @param id            receives the new version's id; may be NULL. The cheap way: no allocation
  * @param version       receives a list of the one version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
- * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors.
+ * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors;
+ * LLVS_ERROR_USER and others that a value's `read` gave.
  * Cost: the changes; O(log n) in the number of values.
  * Since 0.1.
  */
@@ -1573,7 +1605,8 @@ LLVS_LAYOUT(llvs_store_options, 64);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 64);
 LLVS_LAYOUT(llvs_compaction_report, 64);
-LLVS_LAYOUT(llvs_version_options, 56);
+LLVS_LAYOUT(llvs_value_source, 40);
+LLVS_LAYOUT(llvs_version_options, 80);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
 LLVS_LAYOUT(llvs_merge_options, 56);

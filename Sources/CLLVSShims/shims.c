@@ -86,6 +86,18 @@ int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size)
     return whole;
 }
 
+uint32_t llvs_shim_thread_number(void) {
+    static uint32_t next = 1;
+    static _Thread_local uint32_t own;
+    if (!own) own = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+    return own - 1;
+}
+
+uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
+    static _Thread_local uint64_t counts[2];
+    return counts[which & 1] += more;
+}
+
 int llvs_shim_random(void *out, size_t size) {
     uint8_t *p = out;
     while (size) {

@@ -110,7 +110,7 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         var metadata = settings.metadata
         if branch != nil { metadata.branch = nil }
         let made = try withChanges(changes, change_count, change_size) {
-            try coordinator.save(borrowing: $0, metadata: metadata, branch: branch)
+            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch)
         }
         guard let made else { return }
         write(made.id, to: id)
@@ -143,7 +143,7 @@ public func llvs_coordinator_values(_ coordinator: OpaquePointer!, _ ids: Unsafe
         let out = try required(values, "values")
         let coordinator = try openCoordinator(coordinator)
         guard let version = try place(coordinator, at) else {
-            out.pointee = try ValueList(elements(ids, count, "ids").map { .absent(try valueID($0, "ids")) }).owned
+            out.pointee = try ValueList(coordinator.store.emptyBatch(elements(ids, count, "ids").map { try valueID($0, "ids") })).owned
             return
         }
         out.pointee = try fetchMany(ids, count, at: version, from: coordinator.store).owned
@@ -158,8 +158,7 @@ public func llvs_coordinator_enumerate(_ coordinator: OpaquePointer!, _ at: llvs
         let coordinator = try openCoordinator(coordinator)
         let page = try Page(range)
         guard let version = try place(coordinator, at) else { return }
-        let items = try page.items(at: version, of: coordinator.store)
-        if !items.isEmpty { out.pointee = try ValueList(items).owned }
+        out.pointee = try page.list(at: version, of: coordinator.store)?.owned
     }
 }
 

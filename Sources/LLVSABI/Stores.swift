@@ -5,7 +5,9 @@ import LLVS
 
 final class StoreHandle: Handle, @unchecked Sendable {
     let store: Store
-    init(_ store: Store) { self.store = store }
+    /// The same, for calls that need not keep it alive.
+    let reference: Unmanaged<Store>
+    init(_ store: Store) { self.store = store; reference = .passUnretained(store) }
     override func checkReentry() throws { try store.checkReentry() }
 }
 

@@ -1,4 +1,5 @@
 import CLLVS
+import Glibc
 import LLVS
 
 // MARK: Reading values
@@ -10,17 +11,53 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     write(nil, to: stored_version)
     return entry(error) {
         let out = try required(data, "data")
-        let store = try LLVSABI.store(store)
-        try fetch(id, at: versionID(at, "at"), from: store, into: out, stored_version)
+        let version = try versionID(at, "at")
+        if let store, try fetchQuickly(id, at: version, from: store, into: out, stored_version) { return }
+        try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
+    }
+}
+
+/// Without counting references to the store: all threads would write that count. Nothing that is called from here can
+/// let go of the store. False when it is to be fetched as usual.
+@inline(__always)
+private func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
+                             into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws -> Bool {
+    try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
+        guard !handle.isForked else { return false }
+        return try handle.reference._withUnsafeGuaranteedRef { store in
+            try store.checkReentry()
+            return try allocating(into: out, stored) { try store.fetchQuickly(rawBytes(id, "id"), at: version, into: $0) }
+        }
     }
 }
 
 /// One lookup and one allocation.
 func fetch(_ id: llvs_bytes, at version: VersionID, from store: Store,
            into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
-    _ = try store.withValue(rawBytes(id, "id"), at: version) { bytes, storedVersion in
-        out.pointee = try ownedBuffer(bytes)
-        write(storedVersion, to: stored)
+    _ = try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
+}
+
+/// Hands `fetch` something to allocate with, and the caller of the library what was fetched; false when that is nothing.
+@inline(__always)
+private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
+                        _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched?) throws -> Bool {
+    var memory: UnsafeMutableRawPointer?
+    do {
+        let fetched = try fetch { size in
+            guard let start = malloc(size + 1) else { throw OutOfMemory() }
+            start.storeBytes(of: 0, toByteOffset: size, as: UInt8.self)
+            memory = start
+            return start
+        }
+        guard let fetched else { return false }
+        if case .copied(let size, let storedVersion) = fetched {
+            out.pointee = llvs_buffer(data: memory?.assumingMemoryBound(to: UInt8.self), size: size)
+            if stored != nil { write(storedVersion, to: stored) }
+        }
+        return true
+    } catch {
+        Glibc.free(memory)
+        throw error
     }
 }
 
@@ -45,9 +82,10 @@ public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs
 }
 
 func fetchMany(_ ids: UnsafePointer<llvs_bytes>?, _ count: Int, at version: VersionID, from store: Store) throws -> ValueList {
-    let ids = try elements(ids, count, "ids").map { try valueID($0, "ids") }
-    let found = try store.values(ids, at: version)
-    return try ValueList(zip(ids, found).map { id, value in value.map { .value($0) } ?? .absent(id) })
+    let ids = try elements(ids, count, "ids")
+    return try ValueList(store.batch(at: version) { sink in
+        for id in ids { try sink(rawBytes(id, "ids")) }
+    })
 }
 
 @_cdecl("llvs_store_value_by_reference") @implementation
@@ -67,11 +105,10 @@ public func llvs_store_values_by_reference(_ store: OpaquePointer!, _ references
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        let items = try elements(references, count, "references").map { input -> ValueList.Item in
-            let reference = Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
-            return try store.value(reference).map { .value($0) } ?? .absent(reference.id)
+        let references = try elements(references, count, "references").map { input in
+            Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
         }
-        out.pointee = try ValueList(items).owned
+        out.pointee = try ValueList(store.batch(references)).owned
     }
 }
 
@@ -114,29 +151,10 @@ struct Page {
         return nil
     }
 
-    func items(at version: VersionID, of store: Store) throws -> [ValueList.Item] {
-        if withoutData {
-            return try store.references(at: version, in: range, after: after, limit: limit).map { .reference($0) }
-        }
-        // How large the values are is known only when they are read: begin with few, and ask for as many more as
-        // the average lets expect to fit.
-        var items: [ValueList.Item] = []
-        var bytes = 0, ask = 4
-        var last = after
-        while items.count < limit, bytes < byteLimit {
-            let wanted = min(ask, limit - items.count)
-            let values = try store.values(at: version, in: range, after: last, limit: wanted)
-            for value in values {
-                bytes += value.data.count
-                items.append(.value(value))
-                last = value.id
-                if bytes >= byteLimit { break }
-            }
-            if values.count < wanted { break }
-            let average = max(1, bytes / max(1, items.count))
-            ask = max(1, min(ask * 4, 1000, (byteLimit - min(bytes, byteLimit)) / average))
-        }
-        return items
+    /// The page's list; nil when it is empty.
+    func list(at version: VersionID, of store: Store) throws -> ValueList? {
+        let batch = try store.batch(at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData)
+        return batch.count > 0 ? try ValueList(batch) : nil
     }
 }
 
@@ -146,8 +164,7 @@ public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ ra
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        let items = try Page(range).items(at: versionID(at, "at"), of: store)
-        if !items.isEmpty { out.pointee = try ValueList(items).owned }
+        out.pointee = try Page(range).list(at: versionID(at, "at"), of: store)?.owned
     }
 }
 

@@ -112,14 +112,15 @@ import Testing
         let store = try Store(path: directory.path + "/store", options: options)
         var head: Version?
         var most = 0
-        for step in 0..<7_000 {
-            head = try store.set(["\(step &* 0x9E37_79B9 % 1_000_000_007)": ""], head)
-            if step % 200 == 0, let head { most = max(most, memory(try store.map(store.requireOrdinal(head.id)))) }
+        for step in 0..<1_000 {
+            let ids = (0..<12).map { "\((step * 12 + $0) &* 0x9E37_79B9 % 1_000_000_007)" }
+            head = try store.set(Dictionary(uniqueKeysWithValues: ids.map { ($0, "") }), head)
+            if step % 20 == 0, let head { most = max(most, memory(try store.map(store.requireOrdinal(head.id)))) }
         }
         let id = try #require(head).id
-        #expect(try store.count(at: id) == 7_000)
+        #expect(try store.count(at: id) == 12_000)
         #expect(most < options.memoryBudget * 3 / 4, "\(most) bytes of nodes")
         try store.close()
-        #expect(try Store(path: directory.path + "/store", options: options).count(at: id) == 7_000)
+        #expect(try Store(path: directory.path + "/store", options: options).count(at: id) == 12_000)
     }
 }

@@ -104,7 +104,7 @@ import Testing
             let storage = try FileStorage(path: directory + "/store")
             let data = [UInt8](repeating: 7, count: 100_000)
             try StorageConformance.append(storage, [bytes("before")])
-            try data.withUnsafeBytes { piece in
+            data.withUnsafeBytes { piece in
                 let record = RecordPieces(length: 1_000_000, checksum: 1) { sink in
                     for _ in 0..<made / piece.count { try sink(piece) }
                     if made == 0 { try sink(piece); throw StoreError(.busy, "It cannot go on.") }

@@ -14,7 +14,7 @@ func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     try withExtendedLifetime(directory) { try body(directory.path) }
 }
 
-private func readFile(_ path: String) throws -> [UInt8] {
+func readFile(_ path: String) throws -> [UInt8] {
     let file = try System.open(path, O_RDONLY)
     defer { System.close(file) }
     let size = Int(try System.status(file).size)
@@ -23,7 +23,7 @@ private func readFile(_ path: String) throws -> [UInt8] {
     }
 }
 
-private func writeFile(_ path: String, _ bytes: [UInt8]) throws {
+func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     let file = try System.open(path, O_WRONLY | O_CREAT | O_TRUNC)
     defer { System.close(file) }
     let written = try bytes.withUnsafeBytes { try System.pwrite(file, $0, at: 0) }

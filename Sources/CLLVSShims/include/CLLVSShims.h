@@ -1,6 +1,6 @@
 /* C that the engine calls: checksums, digests and compression from well-kept libraries,
    and system calls that Swift cannot import (variadic ones, macros). No state, no allocation
-   that outlives a call unless a function says so. */
+   that outlives a call unless a function says so; and the atomic operations that the engine needs. */
 #ifndef CLLVS_SHIMS_H
 #define CLLVS_SHIMS_H
 #include <stddef.h>
@@ -33,6 +33,28 @@ int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
 /* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+
+/* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
+   are types of their own; these work on raw memory. `ordered` is sequentially consistent. */
+static inline uint32_t llvs_shim_load_ordered(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
+static inline void llvs_shim_store_ordered(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
+static inline void llvs_shim_add_ordered(uint32_t *at, uint32_t value) { __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
+static inline uint32_t llvs_shim_load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void llvs_shim_store_release(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+static inline uint32_t llvs_shim_load_relaxed(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+static inline void llvs_shim_store_relaxed(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+static inline uint64_t llvs_shim_load_word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void llvs_shim_store_word(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+/* What a processor is told while it waits for another. */
+static inline void llvs_shim_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+/* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
+uint32_t llvs_shim_thread_number(void);
+/* Adds to one of two numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
+uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);

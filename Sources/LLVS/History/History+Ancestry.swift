@@ -57,9 +57,11 @@ extension History {
         return found.sorted(by: isNewer)
     }
 
-    /// Whether every version that can be reached from exactly one of the two is a merge. Walked by generation
-    /// as above, so that it costs by what lies between the two and their bases, whatever their shape.
+    /// Whether every version that can be reached from exactly one of the two, of which none is an ancestor of the
+    /// other, is a merge. Walked by generation as above, so that it costs by what lies between the two and their
+    /// bases, whatever their shape.
     func holdMergesOnly(_ a: UInt32, _ b: UInt32) -> Bool {
+        if rows[Int(a)].second == History.none || rows[Int(b)].second == History.none { return false }
         let both: Side = [.left, .right]
         var marks: [UInt32: Side] = [:]
         var queue = GenerationQueue()

@@ -24,7 +24,20 @@ final class History {
         var checksum: UInt32
         var changeCount: UInt32
         var state: State
-        var isText: Bool
+        var traits: Traits
+        var isText: Bool { traits.contains(.isText) }
+    }
+    /// What is known of a version beyond its record.
+    struct Traits: OptionSet {
+        let rawValue: UInt8
+        static let isText = Traits(rawValue: 1)
+        /// Its changes were checked against its first predecessor's state: each changes something, an insert what was
+        /// not there, an update or removal what was. Of records that come from elsewhere nobody knows.
+        static let labelsAreTrue = Traits(rawValue: 2)
+        /// It names bytes that other versions stored.
+        static let preserves = Traits(rawValue: 4)
+        /// Later, in canonical order, than each of its ancestors, and so is each of them.
+        static let isLaterThanAncestors = Traits(rawValue: 8)
     }
     enum State: UInt8 {
         /// Being stored: nobody finds it by its id.
@@ -97,10 +110,15 @@ final class History {
         return true
     }
 
+    /// Writes down where the records of a segment are by now.
+    func moveRecords(of segment: UInt32, _ place: (RecordPlace) -> RecordPlace) {
+        for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
+    }
+
     /// Adds a version, hidden. Its predecessors are in already.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
-        place: RecordPlace, checksum: UInt32, changeCount: Int
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> UInt32 {
         var generation: UInt32 = 0
         if first != History.none { generation = rows[Int(first)].generation &+ 1 }
@@ -110,8 +128,10 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, isText: id.text != nil))
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: id.text == nil ? traits : traits.union(.isText)))
         if id.text != nil { texts[ordinal] = id }
+        let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
+        if isLatest { rows[Int(ordinal)].traits.insert(.isLaterThanAncestors) }
         table.insert(ordinal, hash: OrdinalTable.hash(id.folded)) { OrdinalTable.hash(self.id($0).folded) }
         return ordinal
     }
@@ -120,12 +140,12 @@ final class History {
     /// predecessor is none that is live. `findHeads` must follow the last one.
     func appendLive(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
-        place: RecordPlace, checksum: UInt32, changeCount: Int
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> Bool {
         guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else { return false }
         let ordinal = append(
             id: id, timestamp: timestamp, valueDataSize: valueDataSize, first: first, second: second, branch: branch, place: place,
-            checksum: checksum, changeCount: changeCount)
+            checksum: checksum, changeCount: changeCount, traits: traits)
         rows[Int(ordinal)].state = .live
         liveCount += 1
         link(ordinal)
@@ -137,7 +157,7 @@ final class History {
         rows.append(Row(
             high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none, second: History.none,
             generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: 0,
-            changeCount: 0, state: .dead, isText: false))
+            changeCount: 0, state: .dead, traits: []))
     }
 
     func isLive(_ ordinal: Int) -> Bool { ordinal >= 0 && ordinal < rows.count && rows[ordinal].state == .live }

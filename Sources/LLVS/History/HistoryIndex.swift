@@ -1,8 +1,9 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX2" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///     index   = magic "LLVSHIX3" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
 ///             · rows varint · row ... · checkpoint
-///     row     = 255 u8, where a version was given up; else version id · timestamp f64 · checksum u32 · value data size varint · changes varint
+///     row     = 255 u8, where a version was given up; else version id · timestamp f64 · checksum u32 · value data size varint
+///             · changes × 4 + traits varint (1: labels are true, 2: preserves)
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
 ///
@@ -13,7 +14,7 @@
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3258_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3358_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
@@ -39,7 +40,7 @@ enum HistoryIndex {
             out.integer(row.timestamp.bitPattern)
             out.integer(row.checksum)
             out.varint(row.valueDataSize)
-            out.varint(UInt64(row.changeCount))
+            out.varint(UInt64(row.changeCount) << 2 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0))
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
             out.varint(UInt64(at.segment))
@@ -87,7 +88,7 @@ enum HistoryIndex {
                 }
                 guard let id = reader.versionID(), let timestamp = reader.integer(UInt64.self), Double(bitPattern: timestamp).isFinite,
                       let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
-                      let changes = reader.count(atMost: Limits.changesPerVersion), let first = reader.count(atMost: number),
+                      let changes = reader.count(atMost: Limits.changesPerVersion << 2 | 3), let first = reader.count(atMost: number),
                       let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
                       let segment = reader.count(atMost: Int(UInt32.max - 1)), let zigzag = reader.varint(), let length = reader.varint(),
                       length < UInt64(Int64.max)
@@ -99,7 +100,8 @@ enum HistoryIndex {
                     id: id, timestamp: Double(bitPattern: timestamp), valueDataSize: valueDataSize,
                     first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
                     branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
-                    checksum: checksum, changeCount: changes) else { return nil }
+                    checksum: checksum, changeCount: changes >> 2,
+                    traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : [])) else { return nil }
             }
             history.findHeads()
             guard let hasCheckpoint = reader.integer(UInt8.self), hasCheckpoint <= 1 else { return nil }

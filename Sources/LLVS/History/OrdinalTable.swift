@@ -2,9 +2,18 @@
 /// versions cost a megabyte. The ids themselves are kept by the history.
 ///
 /// Keyed by a secret per process: ids from outside cannot be made to collide.
-struct OrdinalTable {
-    private var slots: [UInt32] = Array(repeating: .max, count: 64)
+struct OrdinalTable: ~Copyable {
+    /// Memory of our own rather than an array, whose references readers on all threads would count.
+    private var slots = OrdinalTable.memory(64)
+    private var mask = 63
     private var used = 0
+    private static func memory(_ count: Int) -> UnsafeMutablePointer<UInt32> {
+        let slots = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
+        slots.initialize(repeating: .max, count: count)
+        return slots
+    }
+    deinit { slots.deallocate() }
+
     private static let secret = SystemRandomNumberGenerator.word()
 
     /// Of the folded id, so that ids that differ by case only meet.
@@ -20,15 +29,12 @@ struct OrdinalTable {
 
     @inline(__always)
     func find(_ hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32? {
-        slots.withUnsafeBufferPointer { slots in
-            let mask = slots.count - 1
-            var i = Int(truncatingIfNeeded: hash) & mask
-            while slots[i] != .max {
-                if matches(slots[i]) { return slots[i] }
-                i = (i + 1) & mask
-            }
-            return nil
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while slots[i] != .max {
+            if matches(slots[i]) { return slots[i] }
+            i = (i + 1) & mask
         }
+        return nil
     }
 
     /// Makes room in an empty table.
@@ -36,22 +42,25 @@ struct OrdinalTable {
         guard used == 0 else { return }
         var size = 64
         while size * 3 < (count + count / 8 + 1) * 4 { size *= 2 }
-        slots = Array(repeating: .max, count: size)
+        slots.deallocate()
+        slots = OrdinalTable.memory(size)
+        mask = size - 1
     }
 
     /// `hashOf` gives the hash of an ordinal that is in the table already.
     mutating func insert(_ ordinal: UInt32, hash: UInt64, hashOf: (UInt32) -> UInt64) {
-        if (used + 1) * 4 > slots.count * 3 {
-            let old = slots
-            slots = Array(repeating: .max, count: old.count * 2)
+        if (used + 1) * 4 > (mask + 1) * 3 {
+            let old = UnsafeMutableBufferPointer(start: slots, count: mask + 1)
+            slots = OrdinalTable.memory(old.count * 2)
+            mask = old.count * 2 - 1
             for ordinal in old where ordinal != .max { place(ordinal, hashOf(ordinal)) }
+            old.deallocate()
         }
         place(ordinal, hash)
         used += 1
     }
 
     private mutating func place(_ ordinal: UInt32, _ hash: UInt64) {
-        let mask = slots.count - 1
         var i = Int(truncatingIfNeeded: hash) & mask
         while slots[i] != .max { i = (i + 1) & mask }
         slots[i] = ordinal

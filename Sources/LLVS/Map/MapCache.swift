@@ -1,9 +1,14 @@
+import CLLVSShims
+
 /// The maps that are in memory, by the ordinal of their version, within a budget.
 ///
-/// Two generations make a cheap least-recently-used: what is asked for moves to the young one; when that is
-/// full, it becomes the old one and what was old is let go. Maps that were costly to make (many changes
-/// since the nearest other) are anchors and are kept apart, so that reading the past never replays much.
-/// Safe from all threads.
+/// What was asked for since it was last looked at stays; of the rest the oldest goes first. Maps that were costly
+/// to make (many changes since the nearest other) are anchors and are kept apart, so that reading the past never
+/// replays much.
+///
+/// Safe from all threads. `root(of:)` takes no lock and counts no reference: it is for those who read under the
+/// store's lock, and what the cache lets go of is released when those who read at that time have left. Nothing but
+/// `root(of:)` and `slot(_:)` may be called under that lock.
 final class MapCache: @unchecked Sendable {
     struct Slot {
         var root: MapNode?
@@ -20,114 +25,272 @@ final class MapCache: @unchecked Sendable {
     private static let nodesPerChange = 1_024
     private static let nodesPerValue = 80
 
+    /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
+    private final class Kept {
+        let ordinal: UInt32
+        let slot: Slot
+        let cost: Int
+        var isRecent = true
+        var isAnchor = false
+        /// Asked for since it was last looked at, of `slot(_:)`.
+        var wasAskedFor = false
+        /// Where it is in the table; nil when there was no room.
+        var shown: Int?
+        init(_ ordinal: UInt32, _ slot: Slot, cost: Int) {
+            self.ordinal = ordinal
+            self.slot = slot
+            self.cost = cost
+        }
+    }
+
+    /// The store's: what is let go of waits for its readers.
+    private let readers: ReadWriteLock
     private let lock = Lock()
-    private var young: [UInt32: Slot] = [:]
-    private var old: [UInt32: Slot] = [:]
-    private var anchors: [UInt32: Slot] = [:]
-    private var anchorOrder: [UInt32] = []
-    private var anchorCosts: [Int] = []
-    private var youngCost = 0
+    /// All that is kept.
+    private var kept: [UInt32: Kept] = [:]
+    /// In the order in which they came, from `firstRecent` on.
+    private var recent: [Kept] = []
+    private var firstRecent = 0
+    private var recentCost = 0
+    private var anchors: [Kept] = []
     private var anchorCost = 0
     private let budget: Int
 
-    init(budget: Int) { self.budget = max(1 << 20, budget) }
+    /// Where readers look: `ways` words for each hash, each 0 or a `Kept`. One that finds no room is found by `slot` alone.
+    private let table: UnsafeMutablePointer<UInt64>
+    /// For each word of the table, 1 when readers asked for it since it was last looked at.
+    private let used: UnsafeMutablePointer<UInt32>
+    private let mask: Int
+    private static let ways = 8
+    /// A word has some bits of the ordinal above the pointer, which tell most others apart without looking at them.
+    private static let pointerBits: UInt64 = 48
+
+    init(budget: Int, readers: ReadWriteLock) {
+        self.budget = max(1 << 20, budget)
+        self.readers = readers
+        var size = 64
+        while size < min(self.budget / MapCache.costPerChange, 1 << 16) { size *= 2 }
+        mask = size - 1
+        table = .allocate(capacity: size)
+        table.initialize(repeating: 0, count: size)
+        used = .allocate(capacity: size)
+        used.initialize(repeating: 0, count: size)
+    }
+    deinit {
+        table.deallocate()
+        used.deallocate()
+    }
+
+    /// Maps that are kept, for tests.
+    var count: Int { lock.withLock { kept.count } }
+
+    // MARK: Reading
+
+    /// A version's map for one who holds the store's lock for reading, for as long as that: `found` tells whether it is
+    /// here, and `root` is nil when it is empty.
+    @inline(__always)
+    func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
+        let bucket = bucket(ordinal)
+        for at in bucket..<bucket + MapCache.ways {
+            let word = llvs_shim_load_word(table + at)
+            guard word >> MapCache.pointerBits == MapCache.tag(ordinal),
+                  let pointer = UnsafeRawPointer(bitPattern: UInt(word & (1 << MapCache.pointerBits - 1))) else { continue }
+            let found: (Bool, Unmanaged<MapNode>?) = Unmanaged<Kept>.fromOpaque(pointer)._withUnsafeGuaranteedRef { kept in
+                guard kept.ordinal == ordinal else { return (false, nil) }
+                return (true, kept.slot.root.map { Unmanaged.passUnretained($0) })
+            }
+            guard found.0 else { continue }
+            if llvs_shim_load_relaxed(used + at) == 0 { llvs_shim_store_relaxed(used + at, 1) }
+            return found
+        }
+        return (false, nil)
+    }
 
     /// The map of a version, when it is here.
     func slot(_ ordinal: UInt32) -> Slot? {
         lock.lock()
         defer { lock.unlock() }
-        if let slot = young[ordinal] { return slot }
-        if let slot = old[ordinal] {
-            insertYoung(ordinal, slot, cost: MapCache.costPerChange)
-            return slot
-        }
-        return anchors[ordinal]
+        guard let kept = kept[ordinal] else { return nil }
+        kept.wasAskedFor = true
+        return kept.slot
     }
 
-    /// Keeps a flat map, which takes no memory of its own but was much to make.
-    @discardableResult
-    func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
-        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
-    }
+    // MARK: Changing
 
-    /// Keeps a map that was made by applying `changes` changes to another; answers what it kept.
+    /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
         store(ordinal, root, changes: changes, overlay: behind.overlay + changes, replayBehind: behind.replay)
     }
 
+    /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
+    @discardableResult
+    func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
+        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
+    }
+
     private func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, overlay: Int, replayBehind: Int) -> Slot {
-        lock.lock()
-        defer { lock.unlock() }
         var slot = Slot(root: root, replay: replayBehind + changes, overlay: overlay)
-        if slot.replay >= MapCache.anchorSpacing {
-            let cost = min(slot.replay * MapCache.costPerChange, (root?.count ?? 0) * 72)
-            slot.replay = 0
-            if anchors.updateValue(slot, forKey: ordinal) == nil {
-                anchorOrder.append(ordinal)
-                anchorCosts.append(cost)
-                anchorCost += cost
-                trimAnchors()
+        letGo { gone in
+            if let known = kept[ordinal] {
+                // Made twice at once: they are equal.
+                slot = known.slot
+                if !known.isRecent { addRecent(known) }
+                return trimRecent(&gone)
             }
+            let isAnchor = slot.replay >= MapCache.anchorSpacing
+            let whole = (root?.count ?? 0) * 72
+            let anchorCost = min(slot.replay * MapCache.costPerChange, whole)
+            if isAnchor { slot.replay = 0 }
+            let new = Kept(ordinal, slot, cost: isAnchor ? anchorCost : min(max(1, changes) * MapCache.costPerChange, max(MapCache.costPerChange, whole)))
+            kept[ordinal] = new
+            show(new)
+            if isAnchor {
+                new.isAnchor = true
+                anchors.append(new)
+                self.anchorCost += new.cost
+                trimAnchors(&gone)
+            }
+            addRecent(new)
+            trimRecent(&gone)
         }
-        insertYoung(ordinal, slot, cost: min(max(1, changes) * MapCache.costPerChange, max(MapCache.costPerChange, (root?.count ?? 0) * 72)))
         return slot
     }
 
-    private func insertYoung(_ ordinal: UInt32, _ slot: Slot, cost: Int) {
-        young[ordinal] = slot
-        youngCost += cost
-        if youngCost > budget / 4 {
-            old = young
-            young = [:]
-            youngCost = 0
+    private func addRecent(_ one: Kept) {
+        one.isRecent = true
+        recent.append(one)
+        recentCost += one.cost
+    }
+
+    /// Lets go of the oldest that were not asked for since they were last looked at, some at a time, but never of the newest.
+    private func trimRecent(_ gone: inout [Kept]) {
+        guard recentCost > budget / 2 else { return }
+        var chances = recent.count - firstRecent
+        while recentCost > budget / 2 - budget / 16, recent.count - firstRecent > 1 {
+            let oldest = recent[firstRecent]
+            firstRecent += 1
+            if chances > 0, takeUse(oldest) {
+                chances -= 1
+                recent.append(oldest)
+                continue
+            }
+            oldest.isRecent = false
+            recentCost -= oldest.cost
+            forget(oldest, &gone)
+        }
+        if firstRecent > 1_024, firstRecent * 2 > recent.count {
+            recent.removeFirst(firstRecent)
+            firstRecent = 0
         }
     }
 
-    /// Over the budget, every other anchor goes: what remains is evenly spread over the past.
-    private func trimAnchors() {
-        guard anchorCost > budget / 2, anchorOrder.count > 4 else { return }
-        var order: [UInt32] = [], costs: [Int] = []
-        for (i, ordinal) in anchorOrder.enumerated() {
-            if i % 2 == 0 || i == anchorOrder.count - 1 { order.append(ordinal); costs.append(anchorCosts[i]) } else { anchors[ordinal] = nil }
+    /// Whether it was asked for since this was last called.
+    private func takeUse(_ one: Kept) -> Bool {
+        var wasUsed = one.wasAskedFor
+        one.wasAskedFor = false
+        if let at = one.shown, llvs_shim_load_relaxed(used + at) != 0 {
+            llvs_shim_store_relaxed(used + at, 0)
+            wasUsed = true
         }
-        anchorOrder = order
-        anchorCosts = costs
-        anchorCost = costs.reduce(0, +)
+        return wasUsed
+    }
+
+    /// Over the budget, every other anchor goes: what remains is evenly spread over the past.
+    private func trimAnchors(_ gone: inout [Kept]) {
+        guard anchorCost > budget / 2, anchors.count > 4 else { return }
+        var left: [Kept] = []
+        for (i, anchor) in anchors.enumerated() {
+            if i % 2 == 0 || i == anchors.count - 1 { left.append(anchor); continue }
+            anchor.isAnchor = false
+            anchorCost -= anchor.cost
+            forget(anchor, &gone)
+        }
+        anchors = left
+    }
+
+    /// Takes away what is neither recent nor an anchor.
+    private func forget(_ one: Kept, _ gone: inout [Kept]) {
+        guard !one.isRecent, !one.isAnchor, kept[one.ordinal] === one else { return }
+        kept[one.ordinal] = nil
+        hide(one)
+        gone.append(one)
     }
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one.
     ///
-    /// Writing one costs by all values, so it is done when as many changes have come as will pay for it, be it that the
-    /// budget is too small for them: a quarter of it for nodes, and for small budgets at least a few thousand changes.
+    /// Writing one costs by all values, so as many changes come first as will pay for it, unless that would be too much memory.
     func isHeavy(_ slot: Slot) -> Bool {
         guard let count = slot.root?.count else { return false }
         let memory = min(slot.overlay * MapCache.nodesPerChange, count * MapCache.nodesPerValue)
-        return memory > budget / 4 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 16, budget / 2 / MapCache.nodesPerChange))
+        return memory > budget / 2 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 8, budget / 3 * 4 / MapCache.nodesPerChange))
     }
 
     /// Forgets all: they are made again from the records when they are asked for.
     func removeAll() {
-        lock.withLock {
-            young = [:]
-            old = [:]
-            anchors = [:]
-            anchorOrder = []
-            anchorCosts = []
-            youngCost = 0
+        letGo { gone in
+            gone = Array(kept.values)
+            gone.forEach(hide)
+            kept = [:]
+            recent = []
+            firstRecent = 0
+            recentCost = 0
+            anchors = []
             anchorCost = 0
         }
     }
 
     /// Forgets a version whose commit failed.
     func drop(_ ordinal: UInt32) {
-        lock.withLock {
-            young[ordinal] = nil
-            old[ordinal] = nil
-            if anchors.removeValue(forKey: ordinal) != nil, let i = anchorOrder.firstIndex(of: ordinal) {
-                anchorOrder.remove(at: i)
-                anchorCost -= anchorCosts.remove(at: i)
+        letGo { gone in
+            guard let one = kept[ordinal] else { return }
+            if one.isRecent {
+                one.isRecent = false
+                recentCost -= one.cost
+                if let i = recent[firstRecent...].lastIndex(where: { $0 === one }) { recent.remove(at: i) }
             }
+            if one.isAnchor {
+                one.isAnchor = false
+                anchorCost -= one.cost
+                anchors.removeAll { $0 === one }
+            }
+            forget(one, &gone)
         }
+    }
+
+    /// Runs `body` under the lock; what it has hidden and puts into `gone` is released when nobody reads it any more.
+    private func letGo(_ body: (inout [Kept]) -> Void) {
+        var gone: [Kept] = []
+        lock.lock()
+        body(&gone)
+        lock.unlock()
+        withExtendedLifetime(gone) { if !gone.isEmpty { readers.waitForReaders() } }
+    }
+
+    // MARK: What readers see
+
+    @inline(__always)
+    private func bucket(_ ordinal: UInt32) -> Int {
+        Int(truncatingIfNeeded: UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15 >> 32) & mask & ~(MapCache.ways - 1)
+    }
+
+    @inline(__always)
+    private static func tag(_ ordinal: UInt32) -> UInt64 { UInt64(ordinal & 0xFFFF) }
+
+    private func show(_ one: Kept) {
+        let bucket = bucket(one.ordinal), pointer = UInt64(UInt(bitPattern: Unmanaged.passUnretained(one).toOpaque()))
+        guard pointer >> MapCache.pointerBits == 0 else { return }
+        for at in bucket..<bucket + MapCache.ways where llvs_shim_load_word(table + at) == 0 {
+            llvs_shim_store_relaxed(used + at, 0)
+            llvs_shim_store_word(table + at, pointer | MapCache.tag(one.ordinal) << MapCache.pointerBits)
+            one.shown = at
+            return
+        }
+    }
+
+    private func hide(_ one: Kept) {
+        guard let at = one.shown else { return }
+        one.shown = nil
+        llvs_shim_store_word(table + at, 0)
     }
 }

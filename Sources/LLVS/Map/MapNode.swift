@@ -36,7 +36,9 @@ final class MapNode: @unchecked Sendable {
     let prefix: UnsafeRawBufferPointer
     let children: ContiguousArray<MapNode>
     /// The checkpoint that this node lies in, and where.
-    let flat: FlatMap?
+    var flat: FlatMap? { flatReference?.takeUnretainedValue() }
+    /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
+    private let flatReference: Unmanaged<FlatMap>?
     let offset: UInt32
 
     private static var noSymbols: UnsafeBufferPointer<UInt16> { UnsafeBufferPointer(start: nil, count: 0) }
@@ -64,8 +66,9 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        flat = nil
+        flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     init(prefix: UnsafeRawBufferPointer, symbols: some Collection<UInt16>, children: ContiguousArray<MapNode>) {
@@ -81,8 +84,9 @@ final class MapNode: @unchecked Sendable {
         self.symbols = UnsafeBufferPointer(list)
         self.prefix = UnsafeRawBufferPointer(start: memory + symbolBytes, count: prefix.count)
         self.children = children
-        flat = nil
+        flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     /// What lies in a checkpoint at `offset`.
@@ -92,8 +96,9 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        self.flat = flat
+        flatReference = .passRetained(flat)
         self.offset = offset
+        MapWork.made()
     }
 
     /// The map that a checkpoint is of.
@@ -106,13 +111,15 @@ final class MapNode: @unchecked Sendable {
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
-        flat = nil
+        flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     deinit {
         leaf?.deallocate()
         symbols.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).deallocate() }
+        flatReference?.release()
     }
 
     /// The node itself, or one like it that is not in a checkpoint: its keys copied, its children in the checkpoint still.
@@ -234,6 +241,7 @@ final class MapNode: @unchecked Sendable {
     func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
         var node = Unmanaged.passUnretained(self)
         while true {
+            MapWork.read()
             let next: Unmanaged<MapNode>? = node._withUnsafeGuaranteedRef { node in
                 guard !node.children.isEmpty, key.count >= node.prefix.count,
                       let i = node.childIndex(MapNode.symbol(of: key, at: node.prefix.count)) else { return nil }
@@ -241,7 +249,9 @@ final class MapNode: @unchecked Sendable {
             }
             if let next { node = next; continue }
             return node._withUnsafeGuaranteedRef { node in
-                if let flat = node.flat { return flat.find(key, beneath: node.offset).map { flat.slots[$0] } }
+                if let flat = node.flatReference {
+                    return flat._withUnsafeGuaranteedRef { flat in flat.find(key, beneath: node.offset).map { flat.slots[$0] } }
+                }
                 guard node.leaf != nil else { return nil }
                 let (i, found) = node.search(key)
                 return found ? node.entry(i) : nil

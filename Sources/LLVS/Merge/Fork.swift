@@ -19,6 +19,14 @@ public struct Fork: Hashable, Sendable {
     /// The rows of the table above.
     public enum Kind: UInt8, Sendable {
         case inserted = 1, twiceInserted, updated, twiceUpdated, removed, twiceRemoved, removedAndUpdated
+
+        /// Whether an arbiter must decide.
+        public var isConflicting: Bool {
+            switch self {
+            case .twiceInserted, .twiceUpdated, .removedAndUpdated: true
+            case .inserted, .updated, .removed, .twiceRemoved: false
+            }
+        }
     }
     /// One of the two versions merged.
     public enum Side: UInt8, Sendable {
@@ -37,12 +45,7 @@ public struct Fork: Hashable, Sendable {
     public var ancestor: Value.Reference?
 
     /// Whether an arbiter must decide.
-    public var isConflicting: Bool {
-        switch kind {
-        case .twiceInserted, .twiceUpdated, .removedAndUpdated: true
-        case .inserted, .updated, .removed, .twiceRemoved: false
-        }
-    }
+    public var isConflicting: Bool { kind.isConflicting }
     /// What prevails on that side.
     public func reference(on side: Side) -> Value.Reference? { side == .first ? first : second }
 }

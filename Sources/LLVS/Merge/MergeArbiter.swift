@@ -21,19 +21,25 @@ public enum BuiltInArbiter: UInt32, MergeArbiter {
 
     public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         try merge.forks.filter(\.fork.isConflicting).map { id, fork in
-            let winner: Fork.Side
-            switch self {
-            case .mostRecentBranch: winner = .first
-            case .ours: winner = merge.oursSide
-            case .theirs: winner = merge.oursSide.other
-            case .mostRecentChange:
-                switch (fork.first, fork.second) {
-                case (let first?, let second?): winner = try store.isLater(first.version, second.version) ? .first : .second
-                case (nil, _): winner = .second
-                case (_, nil): winner = .first
-                }
-            }
+            let winner = try winner(fork.first, fork.second, oursSide: merge.oursSide) { try store.isLater($0.version, $1.version) }
             return fork.reference(on: winner).map { .preserve($0) } ?? .remove(id)
+        }
+    }
+
+    /// The side that wins a conflict between what prevails on the first side and on the second.
+    func winner<Reference>(
+        _ first: Reference?, _ second: Reference?, oursSide: Fork.Side, isStoredLater: (Reference, Reference) throws -> Bool
+    ) rethrows -> Fork.Side {
+        switch self {
+        case .mostRecentBranch: return .first
+        case .ours: return oursSide
+        case .theirs: return oursSide.other
+        case .mostRecentChange:
+            switch (first, second) {
+            case (let first?, let second?): return try isStoredLater(first, second) ? .first : .second
+            case (nil, _): return .second
+            case (_, nil): return .first
+            }
         }
     }
 }

@@ -36,6 +36,8 @@ struct MergeBase {
     let store: Store
     let bases: [UInt32]
     private var basesOf: [[UInt32]: [UInt32]] = [:]
+    /// Of the one base.
+    private var onlyMap: MapCache.Slot?
 
     init(store: Store, bases: [UInt32]) { self.store = store; self.bases = bases }
 
@@ -48,7 +50,11 @@ struct MergeBase {
     /// What the ancestor holds for a key.
     mutating func state(_ key: UnsafeRawBufferPointer) throws -> BaseState {
         guard let first = bases.first else { return .absent }
-        if bases.count == 1 { return BaseState(try store.map(first)?.lookup(key)) }
+        if bases.count == 1 {
+            let map = try onlyMap ?? store.mapSlot(first)
+            onlyMap = map
+            return BaseState(map.root?.lookup(key))
+        }
         var memo: [[UInt32]: BaseState] = [:]
         var stack = [try frame(bases, key)]
         var delivered: BaseState?
@@ -126,9 +132,11 @@ struct MergeBase {
 
 extension Store {
     /// Whether two references of one id name the same bytes: by length, then by digest for large ones, then by bytes.
-    func haveSameBytes(_ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer) throws -> Bool {
+    /// Fingerprints, where they are known, spare reading bytes that differ.
+    func haveSameBytes(_ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
         if a.isSameReference(as: b) { return true }
         if a.size != MapEntry.unknownSize, b.size != MapEntry.unknownSize, a.size != b.size { return false }
+        if let x = aFingerprint ?? changeLists.fingerprint(a.version, id), let y = bFingerprint ?? changeLists.fingerprint(b.version, id), x != y { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
         // Small ones are compared as they are; large ones by digests, when their records have them.
         let isSmall = a.size == b.size && a.size != MapEntry.unknownSize && Int(a.size) <= RecordTable.digestThreshold

@@ -20,74 +20,71 @@ extension Store {
             inFlight.begin(version.id)
             defer { inFlight.end(version.id) }
             return try withExtendedLifetime(changes) {
-                let recorded = recordChanges(changes)
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: true) { return existing }
-                try checkUnconfirmed(version, recorded)
-                try commit(Draft(version: version, first: first, second: second, changes: recorded))
+                if let existing = try existingVersion(version, changes.changes, comparingTimestamp: true) { return existing }
+                try checkUnconfirmed(version, changes.changes)
+                try commit(Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits))
                 return version
             }
         }
-    }
-
-    /// Borrows from `changes`, which the caller keeps alive and unchanged.
-    func recordChanges(_ changes: [Value.Change]) -> [RecordChange] {
-        changes.withBorrowed { Array($0) }
     }
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
     /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
+    /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
+    ///   history once.
     @discardableResult
     public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
-        var steps: [(ordinal: UInt32, version: Version, first: UInt32, second: UInt32, changes: [Value.Change])] = []
+        var steps: [Step] = []
         var places: [RecordPlace] = []
         var committed = false
         defer {
             for place in places { provisional.remove(place) }
             if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
-        var targetIsIn = result == target || lock.withRead { dag.isAncestor(target, of: result) }
+        // Which of the heads hold `into`: that side is `ours`.
+        let holders = lock.withRead { candidates.contains(target) ? [target] : dag.descendants(of: target, among: candidates) }
+        var targetIsIn = holders.contains(result)
+        var merged = MergedAncestry()
+        let ages = PreservedAges()
         for (i, next) in candidates.dropFirst().enumerated() {
             try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
-            let nextHasTarget = !targetIsIn && (next == target || lock.withRead { dag.isAncestor(target, of: next) })
+            let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
+                merged.add(result, in: dag)
+                return merged.contains(next) ? (true, []) : (false, merged.bases(of: next, in: dag))
+            }
+            if isMergedAlready { continue }
+            let nextHasTarget = !targetIsIn && holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
-            switch try prepareMerge(ours, theirs, arbiter: arbiter, metadata: metadata, relation: .any) {
-            case .fastForward(let ordinal): result = ordinal
-            case .version(let version, let first, let second, let changes):
-                if let existing = try existingStep(version) { result = existing; continue }
-                let draft = Draft(version: version, first: first, second: second, changes: recordChanges(changes))
-                let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
-                    try encoder.encode(version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
-                    return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
-                }
-                places.append(place)
-                result = lock.withWrite {
-                    let ordinal = appendHidden(draft)
-                    dag.stage(ordinal, place, checksum)
-                    return ordinal
-                }
-                steps.append((result, version, first, second, changes))
-            }
+            if bases.contains(result) { result = next; continue }
+            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, ages: ages) else { continue }
+            if let existing = try existingStep(version) { result = existing; continue }
+            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
+            places.append(place)
+            steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
+            result = ordinal
         }
         guard result != target else { return nil }
         if steps.isEmpty { return try version(result) }
         try checkWritable("Merging heads")
-        for id in steps.map(\.version.id).sorted() { inFlight.begin(id) }
-        defer { for step in steps { inFlight.end(step.version.id) } }
-        // The maps made so far point into the provisional records.
-        for step in steps { maps.drop(step.ordinal) }
+        for id in steps.map(\.draft.version.id).sorted() { inFlight.begin(id) }
+        defer { for step in steps { inFlight.end(step.draft.version.id) } }
+        // Maps of steps that store bytes point into the provisional records, and so do those made from them.
+        let pointing = steps.drop { !$0.storesBytes }
+        for step in pointing { maps.drop(step.ordinal) }
         let made = try withExtendedLifetime(steps) { () -> [VersionID] in
             // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
             var theirs: [UInt32: UInt32] = [:]
             lock.withWrite {
                 for step in steps {
-                    if let ordinal = dag.ordinal(of: step.version.id) {
+                    if let ordinal = dag.ordinal(of: step.draft.version.id) {
                         theirs[step.ordinal] = ordinal
                         dag.drop(step.ordinal)
                     } else if !theirs.isEmpty {
@@ -97,15 +94,50 @@ extension Store {
             }
             let missing = steps.filter { theirs[$0.ordinal] == nil }
             try store(missing.map { step in
-                let first = theirs[step.first] ?? step.first, second = theirs[step.second] ?? step.second
-                return (step.ordinal, Draft(version: step.version, first: first, second: second, changes: recordChanges(step.changes)))
+                var draft = step.draft
+                draft.first = theirs[draft.first] ?? draft.first
+                draft.second = theirs[draft.second] ?? draft.second
+                return (step.ordinal, draft)
             })
-            return missing.map(\.version.id)
+            return missing.map(\.draft.version.id)
         }
         committed = true
-        for step in steps { maps.drop(step.ordinal) }
+        for step in pointing { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
-        return steps.last?.version
+        return steps.last?.draft.version
+    }
+
+    /// One merge of a fold, staged: to be stored with the others.
+    private struct Step {
+        var ordinal: UInt32
+        var draft: Draft
+        /// Holds what the draft borrows.
+        var changes: MergeChanges
+        var storesBytes: Bool { draft.changes.contains(where: \.hasData) }
+    }
+
+    /// Makes a merge that is not stored yet readable by those who know its id.
+    private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
+        let ordinal = lock.withWrite { appendHidden(draft) }
+        do {
+            let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
+                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+                let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
+            }
+            lock.withWrite { dag.stage(ordinal, place, checksum) }
+            if !draft.changes.contains(where: \.hasData) {
+                // What it names lies elsewhere, and stays what it is when the merge is stored.
+                keepChanges(ordinal, draft, mapped)
+                if let behind = maps.slot(draft.first) {
+                    maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
+                }
+            }
+            return (ordinal, place)
+        } catch {
+            lock.withWrite { dag.drop(ordinal) }
+            throw error
+        }
     }
 
     /// The live version of a step's id.
@@ -135,7 +167,7 @@ extension Store {
                 }
             }
             // Heads are no ancestors of each other; only `target` can be one of theirs.
-            if !chosen.contains(target), !chosen.contains(where: { dag.isAncestor(target, of: $0) }) { chosen.append(target) }
+            if !chosen.contains(target), dag.descendants(of: target, among: chosen).isEmpty { chosen.append(target) }
             return chosen.sorted(by: dag.isNewer)
         }
     }
@@ -148,12 +180,17 @@ extension Store {
         try checkWritable("Reverting")
         let undone = try requireOrdinal(version), target = try requireOrdinal(head)
         let before = lock.withRead { dag.rows[Int(undone)].first }
-        let old = before == History.none ? nil : try map(before), new = try map(undone), now = try map(target)
+        let now = try map(target)
         var changes: [Value.Change] = []
-        MapNode.forEachDifference(old, new) { key, was, became in
+        func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) {
             guard isSame(now?.lookup(key), became) else { return }
             let id = ValueID(unchecked: key)
             changes.append(was.map { .preserve(.init(id: id, version: versionID($0.version))) } ?? .remove(id))
+        }
+        if before == History.none {
+            try MapNode.forEachDifference(nil, map(undone), undo)
+        } else {
+            try forEachDifference(before, undone) { undo($0.key, $0.before, $0.after) }
         }
         return try makeVersion(basedOn: head, changes: changes, metadata: metadata)
     }

@@ -57,29 +57,25 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     private static func parseUUID(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
-        let dash = UInt8(ascii: "-")
-        guard bytes.count == 36, bytes[8] == dash, bytes[13] == dash, bytes[18] == dash, bytes[23] == dash else { return nil }
-        func word(_ offset: Int) -> UInt64 { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
-        func half(_ offset: Int) -> UInt64 { UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
-        guard let a = HexDigits.number(word(0)), let b = HexDigits.number(half(9) | half(14) << 32),
-              let c = HexDigits.number(half(19) | half(24) << 32), let d = HexDigits.number(word(28)) else { return nil }
+        let hyphen = UInt8(ascii: "-")
+        func four(_ offset: Int) -> UInt64 { UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
+        guard bytes.count == 36, bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen,
+              let a = Hex.word(of: four(0) | four(4) << 32), let b = Hex.word(of: four(9) | four(14) << 32),
+              let c = Hex.word(of: four(19) | four(24) << 32), let d = Hex.word(of: four(28) | four(32) << 32) else { return nil }
         return (UInt64(a) << 32 | UInt64(b), UInt64(c) << 32 | UInt64(d))
     }
 
     /// Calls with the ASCII bytes of the id.
+    @inline(__always)
     public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
         return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { buffer in
-            let b = HexDigits.text(UInt32(truncatingIfNeeded: high)), c = HexDigits.text(UInt32(truncatingIfNeeded: low >> 32))
-            func put(_ digits: UInt64, _ offset: Int) { buffer.storeBytes(of: UInt32(truncatingIfNeeded: digits).littleEndian, toByteOffset: offset, as: UInt32.self) }
-            buffer.storeBytes(of: HexDigits.text(UInt32(truncatingIfNeeded: high >> 32)).littleEndian, as: UInt64.self)
-            put(b, 9)
-            put(b >> 32, 14)
-            put(c, 19)
-            put(c >> 32, 24)
-            buffer.storeBytes(of: HexDigits.text(UInt32(truncatingIfNeeded: low)).littleEndian, toByteOffset: 28, as: UInt64.self)
-            let dash = UInt8(ascii: "-")
-            buffer[8] = dash; buffer[13] = dash; buffer[18] = dash; buffer[23] = dash
+            func put(_ word: UInt64, _ offset: Int) { buffer.storeBytes(of: UInt32(truncatingIfNeeded: word).littleEndian, toByteOffset: offset, as: UInt32.self) }
+            let (a, b) = (Hex.digits(of: UInt32(truncatingIfNeeded: high >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: high)))
+            let (c, d) = (Hex.digits(of: UInt32(truncatingIfNeeded: low >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: low)))
+            put(a, 0); put(a >> 32, 4); put(b, 9); put(b >> 32, 14)
+            put(c, 19); put(c >> 32, 24); put(d, 28); put(d >> 32, 32)
+            (buffer[8], buffer[13], buffer[18], buffer[23]) = (0x2D, 0x2D, 0x2D, 0x2D)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

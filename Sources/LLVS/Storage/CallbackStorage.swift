@@ -55,6 +55,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = nil
+    public let blockShape = BlockShape.records(CallbackStorage.blockSize)
 
     static let headerSize = 24
     static let blockSize = 65_536

@@ -55,12 +55,24 @@ public protocol Storage: AnyObject, Sendable {
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
+    /// In which pieces the store keeps what it has read in memory, so as not to ask for it again.
+    var blockShape: BlockShape { get }
+    /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and answers how
+    /// many bytes were there; 0 when the segment cannot be read this way any more and its records must be asked for one
+    /// by one. What is read is to be checked by whoever asks.
+    func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+
     /// Values larger than this many bytes are kept as blobs, outside the record; nil when the storage
     /// keeps all within records.
     var blobThreshold: Int? { get }
     /// Stores the bytes outside any record and returns their name. Not visible to anybody until a
     /// record that names them is appended; `sync` covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
+    /// Stores a blob that comes in pieces.
+    /// - Parameter size: its bytes in all; nil when they are not known beforehand.
+    func blobWriter(size: Int?) throws -> any BlobWriter
+    /// Removes a blob that no record names, and none will. What fails is left as it is.
+    func removeBlob(_ id: BlobID)
     func hasBlob(_ id: BlobID) -> Bool
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -95,6 +107,10 @@ extension Storage {
     public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
+    public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
+    public func removeBlob(_ id: BlobID) {}
+    public var blockShape: BlockShape { .none }
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
     }
@@ -102,6 +118,25 @@ extension Storage {
         guard let name else { return MemoryCacheWriter() }
         return MemoryCacheWriter { [self] in try cachePut(name, $0) }
     }
+}
+
+/// Stores one blob piece by piece. One that is let go unfinished leaves nothing.
+public protocol BlobWriter: AnyObject {
+    func append(_ bytes: UnsafeRawBufferPointer) throws
+    /// The name of the blob, which is now as `Storage.storeBlob` leaves it. Throws when the bytes are not as many as was said.
+    func finish() throws -> BlobID
+    /// Removes what was written. Nothing happens once it is finished.
+    func cancel()
+}
+
+/// How a storage's bytes are cut into the blocks that are kept in memory.
+public enum BlockShape: Sendable {
+    /// They are not: reading them costs no more than looking for them.
+    case none
+    /// Segments are runs of bytes in which records lie at their `offset`: blocks of this many bytes, a power of two.
+    case segments(Int)
+    /// Records are apart from each other: blocks of this many bytes of each, a power of two; at most 64 KiB.
+    case records(Int)
 }
 
 /// Sixteen random bytes that name a value kept outside its record.

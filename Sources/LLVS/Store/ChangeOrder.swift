@@ -32,11 +32,11 @@ struct ChangeOrder {
         var last = first
         try changes.forEach(changes.indices) { i, change in
             try ValueID.check(change.id)
-            if change.data.count > Limits.valueSize {
+            if change.size > Limits.valueSize {
                 let id = ValueID(unchecked: change.id)
-                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.data.count) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
+                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.size) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
             }
-            dataSize += UInt64(change.data.count)
+            dataSize += UInt64(change.size)
             kinds |= 1 << change.kind.rawValue
             guard i > 0 else { return }
             if shared > 0 { shared = ChangeOrder.sharedBytes(first, change.id, from: 0, atMost: shared) }
@@ -48,6 +48,9 @@ struct ChangeOrder {
 
     /// Whether no change is of another kind.
     func areAll(_ kind: Value.Change.Kind) -> Bool { kinds & ~(1 << kind.rawValue) == 0 }
+
+    /// Whether a change is of that kind.
+    func has(_ kind: Value.Change.Kind) -> Bool { kinds & 1 << kind.rawValue != 0 }
 
     var count: Int { changes.count }
     /// The least of them; there is one.

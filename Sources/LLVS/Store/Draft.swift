@@ -4,13 +4,15 @@ struct Draft {
     var first: UInt32
     var second: UInt32
     var changes: RecordChanges
+    /// What is known of the version beyond what it records.
+    var traits: History.Traits
 
-    init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges) {
-        self.version = version; self.first = first; self.second = second; self.changes = changes
+    init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges, traits: History.Traits = []) {
+        self.version = version; self.first = first; self.second = second; self.changes = changes; self.traits = traits
     }
     /// `changes` are sorted by id bytes, each id once.
-    init(version: Version, first: UInt32, second: UInt32, changes: [RecordChange]) {
-        self.init(version: version, first: first, second: second, changes: RecordChanges(changes))
+    init(version: Version, first: UInt32, second: UInt32, changes: [RecordChange], traits: History.Traits = []) {
+        self.init(version: version, first: first, second: second, changes: RecordChanges(changes), traits: traits)
     }
 
     /// How a draft's changes look as map changes of the version with this ordinal, in the record that the encoder prepared.
@@ -24,7 +26,7 @@ struct Draft {
             switch change.kind {
             case .insert, .update:
                 out.append(MapChange(key: change.id, entry: MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
+                    version: ordinal, size: UInt32(truncatingIfNeeded: change.size), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
                 bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal

@@ -5,10 +5,10 @@ struct RecordReader {
     private var window: [UInt8]
     private var windowStart = 0
 
-    init(length: UInt64, prefix: UnsafeRawBufferPointer? = nil, read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) {
+    init(length: UInt64, read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) {
         self.length = Int(clamping: length)
         self.read = read
-        window = prefix.map { Array($0.prefix(Int(clamping: length))) } ?? []
+        window = []
     }
 
     /// Calls with `count` bytes from `offset` on, reading ahead up to `ahead` more. Nil when the record ends before.

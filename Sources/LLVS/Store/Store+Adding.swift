@@ -122,7 +122,8 @@ extension Store {
         }
         var recorded = version
         recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
-        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted)
+        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted,
+            traits: sorted.contains { $0.kind == .preserve } ? .preserves : [])
     }
 
     /// What a batch holds so far, and where by id.
@@ -153,13 +154,13 @@ extension Store {
         guard !drafts.isEmpty else { return }
         lock.withWrite { unpublished.running += 1 }
         defer { lock.withWrite { unpublished.running -= 1 } }
-        let (places, checksums) = try append(drafts.map(\.draft))
+        let (places, checksums, mapped) = try append(drafts)
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft))
+        // A scan may have met the same version meanwhile, made by another process: then theirs stands.
+        var replaced: [UInt32: UInt32] = [:]
         lock.withWrite {
             for (_, draft) in drafts { unpublished.confirm(draft.version.id) }
-            // A scan may have met the same version meanwhile, made by another process: then theirs stands.
-            var replaced: [UInt32: UInt32] = [:]
             for (i, item) in drafts.enumerated() {
                 if let theirs = dag.ordinal(of: item.draft.version.id) {
                     replaced[item.ordinal] = theirs
@@ -170,19 +171,37 @@ extension Store {
                 }
             }
         }
+        // The lists name versions of the batch by their ordinals.
+        if replaced.isEmpty { for (item, mapped) in zip(drafts, mapped) { keepChanges(item.ordinal, item.draft, mapped) } }
     }
 
-    /// Appends the records of drafts as one batch; answers their places, and the checksums of their headers.
-    private func append(_ drafts: [Draft]) throws -> ([RecordPlace], [UInt32]) {
+    /// Appends the records of drafts as one batch; answers their places, the checksums of their headers, and what those
+    /// that are not large do to the map.
+    private func append(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws -> ([RecordPlace], [UInt32], [[MapChange]]) {
         var checksums: [UInt32] = []
+        var mapped: [[MapChange]] = []
+        var own: [VersionID: UInt32] = [:]
+        if drafts.contains(where: { $0.draft.traits.contains(.preserves) }) {
+            for (ordinal, draft) in drafts { own[draft.version.id] = ordinal }
+        }
         // Small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
         var gathered: [UInt8] = []
         var ends: [Int] = []
         var large: [Int: RecordEncoder] = [:]
         var encoder = RecordEncoder()
-        for (i, draft) in drafts.enumerated() {
-            try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+        var blobs: [BlobID] = []
+        for (i, (ordinal, draft)) in drafts.enumerated() {
+            do {
+                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            } catch {
+                removeBlobs(blobs + encoder.blobs, after: error)
+                throw error
+            }
+            blobs += encoder.blobs
             checksums.append(encoder.checksum)
+            mapped.append(draft.changes.count > ChangeLists.longestList ? [] : draft.mapChanges(ordinal, in: encoder) { id in
+                own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) }
+            })
             if encoder.recordSize <= encoder.sizes.piece {
                 try encoder.pieces(draft.changes).forEach { gathered.append(contentsOf: $0) }
             } else {
@@ -194,11 +213,16 @@ extension Store {
         return try withExtendedLifetime(large) {
             try gathered.withUnsafeBytes { bytes in
                 let records = drafts.indices.map { i in
-                    large[i]?.pieces(drafts[i].changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
+                    large[i]?.pieces(drafts[i].draft.changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
                 }
-                return try commitLock.withLock {
-                    try checkOpen()
-                    return (try storage.append(records), checksums)
+                do {
+                    return try commitLock.withLock {
+                        try checkOpen()
+                        return (try storage.append(records), checksums, mapped)
+                    }
+                } catch {
+                    removeBlobs(blobs, after: error)
+                    throw error
                 }
             }
         }

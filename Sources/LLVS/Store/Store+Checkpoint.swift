@@ -41,7 +41,7 @@ extension Store {
 
     /// The map of a version that changes much, written as a checkpoint straight from its record. The first one is kept
     /// for later processes; others are gone when nobody uses them any more.
-    func flatten(_ ordinal: UInt32, _ place: RecordPlace, on first: MapNode?, changes: Int) throws -> MapNode? {
+    func flatten(_ ordinal: UInt32, on first: MapNode?, changes: Int) throws -> MapNode? {
         let isKept = lock.withRead { checkpoint == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
         return try flatten(ordinal, isKept: isKept, expected: (first?.count ?? 0) + changes) { append in
             // What the version before has between the last change and the next.
@@ -55,7 +55,8 @@ extension Store {
                 }
                 if let failure { throw failure }
             }
-            try forEachMapChange(of: ordinal, place) { key, entry in
+            try readChanges(of: ordinal) { change in
+                let key = change.key
                 if first != nil {
                     try copy(upTo: key)
                     // The least key behind this one.
@@ -63,7 +64,7 @@ extension Store {
                     from.append(contentsOf: key)
                     from.append(0)
                 }
-                if let entry { try append(key, entry) }
+                if let entry = change.entry { try append(key, entry) }
             }
             try copy(upTo: nil)
         }

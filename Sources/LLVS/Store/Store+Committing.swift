@@ -19,6 +19,11 @@ extension Store {
     /// As above, with bytes that stay the caller's.
     @discardableResult
     public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> Version {
+        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id).version
+    }
+
+    /// Not new: the same version was there already.
+    func make(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> (version: Version, isNew: Bool) {
         let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
             try checkOpenLocked()
             return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
@@ -43,7 +48,7 @@ extension Store {
             if id != nil {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(version.id)
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
             }
             if version.id == EmptyRoot.id {
                 version.timestamp = EmptyRoot.version.timestamp
@@ -53,9 +58,9 @@ extension Store {
                 version.timestamp = unconfirmed?.timestamp ?? max(Clock.now(), behind.map(Clock.after) ?? -.infinity)
             }
             if id != nil { try checkUnconfirmed(version, recorded) }
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded)
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
-            return version
+            return (version, true)
         }
     }
 
@@ -176,20 +181,28 @@ extension Store {
         }
         do {
             let (place, checksum, changes) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                let place = try commitLock.withLock { try storage.append([encoder.pieces(draft.changes)]).first }
+                let place: RecordPlace?
+                do {
+                    try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+                    place = try commitLock.withLock { try storage.append([encoder.pieces(draft.changes)]).first }
+                } catch {
+                    removeBlobs(encoder.blobs, after: error)
+                    throw error
+                }
                 guard let place else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                let isMapped = draft.first != History.none && draft.changes.count < Store.flatChanges
-                return (place, encoder.checksum, isMapped ? draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } } : [])
+                guard draft.changes.count < Store.flatChanges else { return (place, encoder.checksum, []) }
+                let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+                keepChanges(ordinal, draft, changes)
+                return (place, encoder.checksum, changes)
             }
             if durability == .full { try makeDurable([draft]) }
             keepMap(ordinal, draft, changes, view)
-            let othersWait = lock.withWrite { () -> Bool in
+            let (isLive, othersWait) = lock.withWrite { () -> (Bool, Bool) in
                 unpublished.running -= 1
                 unpublished.confirm(draft.version.id)
-                publish(ordinal, draft.version.id, place, checksum)
-                return pending.count > 0
+                return (publish(ordinal, draft.version.id, place, checksum), pending.count > 0)
             }
+            if !isLive { maps.drop(ordinal) }
             if othersWait { tellOfNew([draft.version.id]) } else { observers.tell([draft.version.id]) }
         } catch {
             lock.withWrite {
@@ -213,17 +226,27 @@ extension Store {
         }
     }
 
+    /// Removes the blobs of records that are not there.
+    func removeBlobs(_ blobs: [BlobID], after error: any Error) {
+        guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
+        for blob in blobs { storage.removeBlob(blob) }
+    }
+
     /// The caller holds the lock for writing.
     func appendHidden(_ draft: Draft) -> UInt32 {
         dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
-            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count)
+            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
+            traits: draft.traits)
     }
 
-    /// Makes a stored version live, unless a scan met the same one meanwhile. The caller holds the lock for writing.
-    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) {
-        if dag.ordinal(of: id) != nil { dag.drop(ordinal); maps.drop(ordinal) } else { dag.publish(ordinal, place: place, checksum: checksum) }
+    /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the
+    /// lock for writing.
+    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) -> Bool {
+        guard dag.ordinal(of: id) == nil else { dag.drop(ordinal); return false }
+        dag.publish(ordinal, place: place, checksum: checksum)
+        return true
     }
 
     /// Waits for the disk, when the durability asks for it.

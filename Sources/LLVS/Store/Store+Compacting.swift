@@ -24,6 +24,16 @@ extension Store {
         return report
     }
 
+    /// A segment is gone: its records are looked for in the segment that they were put into, from now on, where they can be
+    /// kept in memory by blocks again. Once for each segment.
+    func follow(_ segment: UInt32) {
+        guard !lock.withRead({ followed.contains(segment) }) else { return }
+        lock.withWrite {
+            followed.insert(segment)
+            dag.moveRecords(of: segment, storage.currentPlace)
+        }
+    }
+
     /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.
     func compactIfItPays(_ trigger: CompactionTrigger) {
         guard !storage.isReadOnly else { return }

@@ -42,7 +42,7 @@ extension Store {
             lock.withWrite {
                 dag = History()
                 pending = PendingVersions()
-                loadedDeltas.removeAll()
+                changeLists.removeAll()
                 checkpoint = nil
             }
             for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
@@ -106,7 +106,7 @@ extension Store {
             }
             if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum) }
             guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, place) else { return .slow }
-            if loading, let prefix, place.length <= UInt64(LoadedDeltas.largestRecord) { loadedDeltas.append(ordinal, header, prefix) }
+            if let prefix { keepChanges(ordinal, header, prefix) }
             return .admitted
         }
         switch met {
@@ -135,7 +135,8 @@ extension Store {
         guard dag.caseTwin(of: header.id) == nil else { return nil }
         let ordinal = dag.append(
             id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
-            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount)
+            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
+            traits: header.dependencies.isEmpty ? [] : .preserves)
         dag.publish(ordinal, place: place, checksum: header.checksum)
         return ordinal
     }

@@ -13,13 +13,13 @@ extension Store {
         }
         if let slot = takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
-        var chain: [(ordinal: UInt32, place: RecordPlace, changes: Int)] = []
+        var chain: [(ordinal: UInt32, changes: Int)] = []
         var base = MapCache.Slot()
         let near = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
                 let row = dag.rows[Int(at)]
-                chain.append((at, row.place, Int(row.changeCount)))
+                chain.append((at, Int(row.changeCount)))
                 at = row.first
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
@@ -36,7 +36,7 @@ extension Store {
         while i >= 0 {
             let next = chain[i]
             if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
-                let root = try flatten(next.ordinal, next.place, on: slot.root, changes: next.changes)
+                let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
                 slot = maps.store(next.ordinal, flat: root)
                 i -= 1
                 continue
@@ -46,7 +46,7 @@ extension Store {
             let single = chain[i].changes >= stretch
             var last = i
             while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
-                try appendChanges(of: chain[i].ordinal, chain[i].place, to: &arena)
+                try forEachRecordedChange(chain[i].ordinal) { arena.append($0.key, $0.entry) }
                 used += max(1, chain[i].changes)
                 last = i
                 i -= 1
@@ -54,7 +54,6 @@ extension Store {
             let root = arena.withChanges(isSorted: single) { MapNode.applying($0, to: slot.root) }
             slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
         }
-        if chain.count > 64, lock.withRead({ !loadedDeltas.isEmpty }) { lock.withWrite { loadedDeltas.removeAll() } }
         return slot
     }
 
@@ -68,32 +67,7 @@ extension Store {
     /// The same map, but flat: what was changed in it since the last time takes much memory.
     private func lightened(_ slot: MapCache.Slot, of ordinal: UInt32) -> MapCache.Slot {
         guard let root = slot.root, let flat = try? flatten(root, of: ordinal, isKept: false) else { return slot }
+        maps.drop(ordinal)
         return maps.store(ordinal, flat: flat)
-    }
-
-    /// The effect of one version's record on the map of its first predecessor.
-    private func appendChanges(of ordinal: UInt32, _ place: RecordPlace, to arena: inout KeyArena) throws {
-        if lock.withRead({ loadedDeltas.appendChanges(of: ordinal, to: &arena) }) { return }
-        try forEachMapChange(of: ordinal, place) { arena.append($0, $1) }
-    }
-
-    /// Calls with what each change of a version's record sets in its map, in order of the keys; nil removes.
-    func forEachMapChange(of ordinal: UInt32, _ place: RecordPlace, _ body: (UnsafeRawBufferPointer, MapEntry?) throws -> Void) throws {
-        let checksum = lock.withRead { dag.rows[Int(ordinal)].checksum }
-        try forEachChange(place) { entry, header in
-            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
-            switch entry.kind {
-            case .insert, .update:
-                try body(entry.id, MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)))
-            case .remove, .preserveRemoval:
-                try body(entry.id, nil)
-            case .preserve:
-                let stored = header.dependencies[entry.dependency]
-                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
-                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
-                }
-                try body(entry.id, MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
-            }
-        }
     }
 }

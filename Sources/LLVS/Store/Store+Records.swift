@@ -20,8 +20,17 @@ extension Store {
         try storage.read(place, at: offset, into: buffer)
     }
 
-    func reader(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) -> RecordReader {
-        RecordReader(length: place.length, prefix: prefix) { [self] offset, buffer in try readBytes(place, at: offset, into: buffer) }
+    /// As `readBytes`, but by way of the blocks in memory.
+    private func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if place.segment == ProvisionalRecords.segment { return try readBytes(place, at: offset, into: buffer) }
+        if try !blocks.read(place, at: offset, into: buffer) { follow(place.segment) }
+    }
+
+    /// - Parameter anew: from the storage, whatever is in memory.
+    func reader(_ place: RecordPlace, anew: Bool = true) -> RecordReader {
+        RecordReader(length: place.length) { [self] offset, buffer in
+            if anew { try readBytes(place, at: offset, into: buffer) } else { try readBlocks(place, at: offset, into: buffer) }
+        }
     }
 
     func readHeader(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
@@ -88,9 +97,19 @@ extension Store {
         }
     }
 
+    typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
+
     /// What a record holds about one value id; nil when it does not name it. O(log changes) reads.
-    func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer) throws -> (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)? {
-        var reader = reader(place)
+    /// - Parameter anew: from the storage, whatever is in memory.
+    func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
+        guard !anew else { return try findChange(place, id, reader(place)) }
+        do { return try findChange(place, id, reader(place, anew: false)) } catch let error as StoreError where error.code == .damaged {
+            return try findChange(place, id, reader(place))
+        }
+    }
+
+    private func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, _ reader: RecordReader) throws -> FoundChange? {
+        var reader = reader
         let header = try readHeader(&reader, place)
         var low = 0, high = header.pageCount
         while low < high {
@@ -146,16 +165,18 @@ extension Store {
     }
 
     /// Calls with the bytes of a value that version `stored` recorded.
+    /// - Parameter anew: from the storage, whatever is in memory.
     func withBody<R>(
-        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool = false,
+        _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
-            guard let found = try findChange(place, id), found.kind == .insert || found.kind == .update else {
+            guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
             }
             if let blob = found.body.blob { return try withBlob(blob, found.body.size, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
-            return try withBody(place, located, id: id, stored: stored, body)
+            return try withBody(place, located, id: id, stored: stored, anew: anew, body)
         }
         let size = Int(entry.size)
         guard entry.bodyOffset < place.length else { throw damaged(place, "is cut short", version: stored, value: id) }
@@ -163,18 +184,16 @@ extension Store {
         let wanted = min(UInt64(RecordTable.bodyHeaderSize + size), available)
         guard wanted >= UInt64(RecordTable.bodyHeaderSize) else { throw damaged(place, "is cut short", version: stored, value: id) }
         return try withScratch(Int(wanted)) { buffer in
-            try readBytes(place, at: entry.bodyOffset, into: buffer)
-            let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
-            let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-            let storedSize = Int(sizeField)
-            guard storedSize <= size, RecordTable.bodyHeaderSize + storedSize <= buffer.count else {
-                throw damaged(place, "has a damaged value", version: stored, value: id)
+            if anew { try readBytes(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }
+            var found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
+            if found == nil, !anew {
+                // What is in memory may have been read before it was written, or is damaged itself.
+                blocks.forget(place, from: entry.bodyOffset, count: buffer.count)
+                try readBytes(place, at: entry.bodyOffset, into: buffer)
+                found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
             }
-            let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[RecordTable.bodyHeaderSize..<RecordTable.bodyHeaderSize + storedSize])
-            guard RecordTable.bodyChecksum(sizeField: sizeField, id: id, version: stored, stored: bytes) == checksum else {
-                throw damaged(place, "has a damaged value", version: stored, value: id)
-            }
-            if storedSize == size { return try body(bytes) }
+            guard let bytes = found else { throw damaged(place, "has a damaged value", version: stored, value: id) }
+            if bytes.count == size { return try body(bytes) }
             return try withScratch(size) { out in
                 guard let to = out.baseAddress, let from = bytes.baseAddress, llvs_shim_inflate(from, bytes.count, to, size) == 1 else {
                     throw damaged(place, "has a value that does not inflate", version: stored, value: id)
@@ -184,20 +203,26 @@ extension Store {
         }
     }
 
+    /// An entry whose size or place the map does not tell, with its size, and its place where it is within the record.
+    func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
+        guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {
+            throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
+        }
+        return located
+    }
+
     private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         try withScratch(size) { buffer in
             try storage.readBlob(blob, at: 0, into: buffer)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }
+}
 
-    /// Scratch memory: on the stack when small.
-    private func withScratch<R>(_ size: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> R) throws -> R {
-        if size <= 4_096 { return try withUnsafeTemporaryAllocation(byteCount: max(1, size), alignment: 8) { try body(UnsafeMutableRawBufferPointer(rebasing: $0[0..<size])) } }
-        guard let memory = malloc(size) else {
-            throw StoreError(.outOfMemory, "There is no memory for a value of \(size) bytes.")
-        }
-        defer { free(memory) }
-        return try body(UnsafeMutableRawBufferPointer(start: memory, count: size))
+extension MapEntry {
+    /// Where the bytes are that a version stored; nil when it stored none. Those of blobs are nowhere within the record.
+    init?(version: UInt32, _ found: Store.FoundChange) {
+        guard found.kind == .insert || found.kind == .update else { return nil }
+        self.init(version: version, size: UInt32(truncatingIfNeeded: found.body.size), bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
     }
 }

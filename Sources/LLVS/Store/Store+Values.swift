@@ -12,8 +12,10 @@ extension Store {
         enum Fast { case found(Located), absent, slow }
         let fast: Fast = try lock.withRead {
             try checkOpenLocked()
-            guard let ordinal = dag.ordinal(of: version), let slot = maps.slot(ordinal) else { return .slow }
-            guard let entry = slot.root?.lookup(id) else { return .absent }
+            guard let ordinal = dag.ordinal(of: version) else { return .slow }
+            let (isHere, root) = maps.root(of: ordinal)
+            guard isHere else { return .slow }
+            guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .absent }
             return .found(locatedLocked(entry))
         }
         switch fast {
@@ -26,8 +28,9 @@ extension Store {
         }
     }
 
+    /// The caller holds the lock.
     @inline(__always)
-    private func locatedLocked(_ entry: MapEntry) -> Located {
+    func locatedLocked(_ entry: MapEntry) -> Located {
         Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place)
     }
 
@@ -46,12 +49,6 @@ extension Store {
         try id.bytes.withUnsafeBytes { raw in
             try withValue(raw, at: version) { Value(id: id, data: Array($0), storedVersion: $1) }
         }
-    }
-
-    /// Several at once, in order.
-    public func values(_ ids: [ValueID], at version: VersionID) throws -> [Value?] {
-        _ = try requireOrdinal(version)
-        return try ids.map { try value($0, at: version) }
     }
 
     /// The reference that prevails at a version, without reading the bytes.
@@ -81,44 +78,6 @@ extension Store {
         guard let root = try map(requireOrdinal(version)) else { return 0 }
         if case .all = range { return root.count }
         return withBounds(range, after: nil) { root.count(from: $0, to: $1) }
-    }
-
-    /// The references that prevail at a version, in byte order of their ids: at most `limit`, from the start of
-    /// the range or behind `after`. O(log values + those returned).
-    public func references(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value.Reference] {
-        try located(at: version, in: range, after: after, limit: limit).map { Value.Reference(id: $0.id, version: $0.located.stored) }
-    }
-
-    /// As `references`, with the bytes.
-    public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value] {
-        try located(at: version, in: range, after: after, limit: limit).map { id, located in
-            try id.bytes.withUnsafeBytes { raw in
-                try withBody(located.place, located.entry, id: raw, stored: located.stored) {
-                    Value(id: id, data: Array($0), storedVersion: located.stored)
-                }
-            }
-        }
-    }
-
-    private func located(at version: VersionID, in range: IDRange, after: ValueID?, limit: Int) throws -> [(id: ValueID, located: Located)] {
-        guard let root = try map(requireOrdinal(version)), limit > 0 else { return [] }
-        var found: [(ValueID, MapEntry)] = []
-        withBounds(range, after: after) { low, high in
-            _ = root.forEach(from: low, to: high) { key, entry in
-                found.append((ValueID(unchecked: key), entry))
-                return found.count < limit
-            }
-        }
-        return lock.withRead { found.map { ($0.0, locatedLocked($0.1)) } }
-    }
-
-    private func withBounds<R>(_ range: IDRange, after: ValueID?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
-        var (low, high) = range.bounds
-        if let after, Bytes.compare(after.bytes, low) >= 0 { low = after.bytes + [0] }
-        return low.withUnsafeBytes { low in
-            guard let high else { return body(low, nil) }
-            return high.withUnsafeBytes { body(low, $0) }
-        }
     }
 
     // MARK: By id and by version
@@ -176,17 +135,14 @@ extension Store {
 
     /// What a version recorded, in byte order of the ids, with the bytes.
     public func changes(madeIn id: VersionID) throws -> [Value.Change] {
-        let place = place(of: try requireOrdinal(id))
         var out: [Value.Change] = []
-        try forEachChange(place) { entry, header in
-            let key = ValueID(unchecked: entry.id)
-            switch entry.kind {
-            case .insert, .update:
-                let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                let data = try withBody(place, located, id: entry.id, stored: header.id) { Array($0) }
-                out.append(entry.kind == .insert ? .insert(key, data: data) : .update(key, data: data))
+        try forEachChange(madeIn: id) { change in
+            let key = ValueID(unchecked: change.id)
+            switch change.kind {
+            case .insert: out.append(.insert(key, data: Array(change.data)))
+            case .update: out.append(.update(key, data: Array(change.data)))
             case .remove: out.append(.remove(key))
-            case .preserve: out.append(.preserve(.init(id: key, version: header.dependencies[entry.dependency])))
+            case .preserve: if let stored = change.storedVersion { out.append(.preserve(.init(id: key, version: stored))) }
             case .preserveRemoval: out.append(.preserveRemoval(key))
             }
         }
@@ -194,17 +150,27 @@ extension Store {
     }
 
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not. Costs by what differs, not by the size of the store.
+    /// ids. For any two versions, related or not.
+    /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
+    ///   by what differs; not by the size of the store.
     public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
-        let x = try map(requireOrdinal(a)), y = try map(requireOrdinal(b))
-        var found: [(Value.Change.Kind, ValueID, MapEntry?)] = []
-        MapNode.forEachDifference(x, y) { key, before, after in
-            found.append((after == nil ? .remove : before == nil ? .insert : .update, ValueID(unchecked: key), after))
-        }
-        return try found.map { kind, id, entry in
-            guard let entry else { return ChangeSummary(kind: kind, id: id, reference: nil, size: 0) }
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        var out: [ChangeSummary] = []
+        func add(_ kind: Value.Change.Kind, _ key: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+            let id = ValueID(unchecked: key)
+            guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))
-            return ChangeSummary(kind: kind, id: id, reference: reference, size: entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size))
+            let size = entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size)
+            out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size))
         }
+        if x == y { return [] }
+        if let sides = try RecordedSides(x, y, in: self) {
+            try withExtendedLifetime(sides) { try sides.forEachChange(add) }
+        } else {
+            try MapNode.forEachDifference(map(x), map(y)) { key, before, after in
+                try add(after == nil ? .remove : before == nil ? .insert : .update, key, after)
+            }
+        }
+        return out
     }
 }

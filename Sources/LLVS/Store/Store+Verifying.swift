@@ -28,7 +28,7 @@ extension Store {
                 try forEachChange(record.place) { entry, header in
                     guard entry.kind == .insert || entry.kind == .update else { return }
                     let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                    try withBody(record.place, located, id: entry.id, stored: header.id) { bytes in
+                    try withBody(record.place, located, id: entry.id, stored: header.id, anew: true) { bytes in
                         if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
                             throw damaged(record.place, "tells a digest that its value does not have", version: header.id, value: entry.id)
                         }

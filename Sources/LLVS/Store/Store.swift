@@ -41,11 +41,13 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending`, `loadedDeltas`, `damages` and `isClosed`.
+    /// Guards `dag`, `pending`, `damages` and `isClosed`.
     let lock = ReadWriteLock()
-    var dag = History()
+    var dag = History() { didSet { dagReference = .passUnretained(dag) } }
+    /// The same, for readers who would else write its reference count, all of them in one place.
+    private(set) var dagReference: Unmanaged<History>
     var pending = PendingVersions()
-    var loadedDeltas = LoadedDeltas()
+    let changeLists: ChangeLists
     /// The map that the caches hold. Guarded by `lock`.
     var checkpoint: MapCheckpoint?
     /// The one that the history index on disk names.
@@ -54,12 +56,16 @@ public final class Store: @unchecked Sendable {
     var cachedVersions = 0
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
+    /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.
+    var followed: Set<UInt32> = []
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
     let lines: MapLines
     let newIDs = VersionIDSource()
+    /// What was read of the records lately; half of the memory budget.
+    let blocks: StoreBlocks
     /// Held while the storage appends or scans.
     let commitLock = Lock()
     let gate = SyncGate()
@@ -89,8 +95,12 @@ public final class Store: @unchecked Sendable {
 
     init(storage: any Storage, options: Options) throws {
         self.storage = storage
+        dagReference = .passUnretained(dag)
         durability = options.durability
-        maps = MapCache(budget: options.memoryBudget)
+        let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
+        blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
+        changeLists = ChangeLists(capacity: forLists)
+        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         do { try load() } catch {
             try? storage.close(discarding: true)

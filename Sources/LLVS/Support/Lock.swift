@@ -57,32 +57,3 @@ public final class Condition: @unchecked Sendable {
     }
     public func broadcast() { pthread_cond_broadcast(raw) }
 }
-
-/// A pthread reader-writer lock: readers never wait for each other. Not recursive: a reader that reads again
-/// within may wait for ever for a writer that waits for it.
-public final class ReadWriteLock: @unchecked Sendable {
-    private let raw: UnsafeMutablePointer<pthread_rwlock_t>
-    public init() {
-        raw = .allocate(capacity: 1)
-        raw.initialize(to: pthread_rwlock_t())
-        #if canImport(Glibc)
-        // By default writers wait until there are no readers, which may be for ever.
-        var attributes = pthread_rwlockattr_t()
-        pthread_rwlockattr_init(&attributes)
-        pthread_rwlockattr_setkind_np(&attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
-        pthread_rwlock_init(raw, &attributes)
-        pthread_rwlockattr_destroy(&attributes)
-        #else
-        pthread_rwlock_init(raw, nil)
-        #endif
-    }
-    deinit { pthread_rwlock_destroy(raw); raw.deallocate() }
-    @inline(__always) public func withRead<R>(_ body: () throws -> R) rethrows -> R {
-        pthread_rwlock_rdlock(raw); defer { pthread_rwlock_unlock(raw) }
-        return try body()
-    }
-    @inline(__always) public func withWrite<R>(_ body: () throws -> R) rethrows -> R {
-        pthread_rwlock_wrlock(raw); defer { pthread_rwlock_unlock(raw) }
-        return try body()
-    }
-}

@@ -155,7 +155,7 @@ extension FileStorage {
         Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
         state.withLock {
             segment.durable = 0
-            segment.pinned = writer.file
+            pin(writer.file, for: segment)
         }
         lose(writer, segment)
         try rewriteLost()

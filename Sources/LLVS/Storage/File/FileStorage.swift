@@ -48,6 +48,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = 1 << 20
+    public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
     let options: Options
@@ -71,6 +72,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
+    /// The same, and what is pinned, for those who read without `state`.
+    let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []
     var damageSet: Set<StorageDamage> = []
@@ -132,6 +135,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
                 }
             } catch { failure = error }
         }
+        state.withLock {
+            closed = true
+            descriptors.removeAll()
+        }
         letGo()
         if let failure { throw failure }
     }
@@ -181,6 +188,18 @@ public final class FileStorage: Storage, @unchecked Sendable {
         }
         return id
     }
+
+    public func blobWriter(size: Int?) throws -> any BlobWriter {
+        try checkWritable()
+        return try FileBlobWriter(blobs, size: size) { [self] written in
+            state.withLock {
+                durability.serial &+= 1
+                counters.bytesWritten &+= written
+            }
+        }
+    }
+
+    public func removeBlob(_ id: BlobID) { blobs.remove(id) }
 
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }

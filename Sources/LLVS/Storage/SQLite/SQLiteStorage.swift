@@ -29,6 +29,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     public let blobThreshold: Int? = nil
+    public let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
 
     static let applicationID: Int64 = 0x4C4C_5653
     static let format: Int64 = 1

@@ -162,6 +162,15 @@ class llvs_compaction_report(ctypes.Structure):
     ]
 
 
+class llvs_value_source(ctypes.Structure):
+    _fields_ = [
+        ("id", llvs_bytes),
+        ("size", c_uint64),
+        ("read", c_void_p),
+        ("payload", c_void_p),
+    ]
+
+
 class llvs_version_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -170,6 +179,9 @@ class llvs_version_options(ctypes.Structure):
         ("branch", llvs_bytes),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("sources", c_void_p),
+        ("source_count", c_size_t),
+        ("source_size", c_size_t),
     ]
 
 

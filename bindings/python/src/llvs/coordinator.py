@@ -19,7 +19,7 @@ from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import Change, Value, Version
 from .state import Range, State
 from .storage import Storage
-from .store import AnyVersion, Store, StoreOptions, VersionOptions, durability_number, take_version
+from .store import NO_OPTIONS, AnyVersion, Store, StoreOptions, VersionOptions, durability_number, take_version
 from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
@@ -195,15 +195,15 @@ class Coordinator(Handle):
         Parameters and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
-        options = VersionOptions(None, branch, metadata) if metadata or branch is not None else None
-        with self._call as pointer:
+        is_plain = not (metadata or branch is not None or packed.sources)
+        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources) as options, self._call as pointer:
             return take_version(
                 lib.llvs_coordinator_save,
                 pointer,
                 packed.address,
                 packed.count,
                 CHANGE_SIZE,
-                byref(options.struct) if options is not None else None,
+                options,
                 None,
             )
 

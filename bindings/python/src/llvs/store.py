@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from array import array
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _abi, _constants as c, _metadata, _pages, _structs, errors
@@ -13,6 +14,7 @@ from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._fetch import fetcher
 from ._handle import Handle
 from ._signals import holding
+from ._sources import SourceArray
 from ._memory import BytesArray, Column, PathLike, copy, decode, encode, path_bytes, text, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
@@ -153,9 +155,9 @@ class StoreOptions:
 
 
 class VersionOptions:
-    """An `llvs_version_options`, and all that it points to."""
+    """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
 
-    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata]) -> None:
+    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]]) -> None:
         if branch == "":
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
@@ -168,6 +170,20 @@ class VersionOptions:
         if branch:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
+        self._sources = SourceArray(sources) if sources else None
+
+    def __enter__(self) -> Any:
+        if self._sources is not None:
+            self.struct.sources, self.struct.source_count, self.struct.source_size = self._sources.__enter__()
+        return byref(self.struct)
+
+    def __exit__(self, *_: object) -> None:
+        if self._sources is not None:
+            self._sources.__exit__()
+
+
+#: Instead of `VersionOptions` where there are none.
+NO_OPTIONS: nullcontext[None] = nullcontext()
 
 
 def take_versions(function: Callable[..., Any], *arguments: Any) -> list[Version]:
@@ -284,7 +300,9 @@ class Store(Handle):
         """Records one version: all of it or, also across a crash, nothing.
 
         predecessor: the version it is based on; None makes a root.
-        insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true.
+        insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true. Instead of bytes
+        a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage one of more
+        than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
         remove: ids. changes: further `Change` objects. Each id at most once in all.
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
         id: the id to make it under; None: a new UUID. Making the same version again under its id is not an error.
@@ -293,8 +311,8 @@ class Store(Handle):
         VersionMismatchError, StorageError. Cost: the changes; O(log n) in the number of values.
         """
         packed = ChangeArray(insert, update, remove, changes)
-        options = VersionOptions(id, branch, metadata) if metadata or branch is not None or id is not None else None
-        with self._call as pointer:
+        is_plain = not (metadata or branch is not None or id is not None or packed.sources)
+        with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources) as options, self._call as pointer:
             return _the(
                 take_version(
                     lib.llvs_store_make_version,
@@ -303,7 +321,7 @@ class Store(Handle):
                     packed.address,
                     packed.count,
                     CHANGE_SIZE,
-                    byref(options.struct) if options is not None else None,
+                    options,
                     None,
                 )
             )

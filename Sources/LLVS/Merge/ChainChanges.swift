@@ -1,0 +1,97 @@
+/// What a chain of versions, each on the one before, changed together: once per id, in byte order.
+struct ChainChanges {
+    /// What the state before the first of the versions held under an id, as far as their records tell.
+    enum Before: UInt8 { case absent, present, unknown }
+
+    struct Item {
+        var key: UnsafeRawBufferPointer
+        /// What prevails behind the last of the versions; nil when nothing does.
+        var entry: MapEntry?
+        /// Of the bytes that prevail, when it is known.
+        var fingerprint: UInt32?
+        var before: Before
+        /// Whether the bytes were stored before, by a version that the change names.
+        var isPreserved: Bool
+
+        /// Whether something was there before, and the change made a difference; nil when the records do not tell.
+        var toldBefore: Bool? {
+            // What was preserved may be what was there.
+            isPreserved || before == .unknown ? nil : before == .present
+        }
+    }
+    private(set) var items: [Item] = []
+    /// Holds the keys.
+    private let arena = ByteArena()
+
+    /// - Parameter chain: the versions, newest first.
+    init(_ chain: [UInt32], in store: Store) throws {
+        if chain.isEmpty { return }
+        let areTrue = store.lock.withRead { chain.map { store.dag.rows[Int($0)].traits.contains(.labelsAreTrue) } }
+        items.reserveCapacity(chain.count)
+        for (ordinal, labelsAreTrue) in zip(chain, areTrue) {
+            try store.forEachRecordedChange(ordinal) { change in
+                var item = Item(key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown, isPreserved: change.kind == .preserve)
+                if labelsAreTrue {
+                    switch change.kind {
+                    case .insert: item.before = .absent
+                    case .update, .remove, .preserveRemoval: item.before = .present
+                    case .preserve: break
+                    }
+                }
+                items.append(item)
+            }
+        }
+        if chain.count > 1 { sortAndJoin() }
+    }
+
+    /// Of several changes of one id the newest tells what prevails, the oldest what was there before.
+    private mutating func sortAndJoin() {
+        let order = items.indices.sorted { i, j in
+            let c = Bytes.compare(items[i].key, items[j].key)
+            return c != 0 ? c < 0 : i < j
+        }
+        var joined: [Item] = []
+        joined.reserveCapacity(items.count)
+        for i in order {
+            if let last = joined.last, Bytes.equal(last.key, items[i].key) {
+                joined[joined.count - 1].before = items[i].before
+            } else {
+                joined.append(items[i])
+            }
+        }
+        items = joined
+    }
+}
+
+/// The chains of first predecessors of two versions, down to the first version that is on both.
+struct Meeting {
+    var at: UInt32
+    /// From each of the two back to where they meet, newest first, without that; and how much they recorded.
+    var left: [UInt32] = []
+    var right: [UInt32] = []
+    var leftChanges = 0
+    var rightChanges = 0
+}
+
+extension History {
+    /// Where the chains of first predecessors of two versions meet; nil when they do not, or when one of them has
+    /// more versions and changes before that than the limits say.
+    func meeting(_ a: UInt32, _ b: UInt32, leftAtMost: Int, rightAtMost: Int) -> Meeting? {
+        var meeting = Meeting(at: a)
+        var x = a, y = b, leftCost = 0, rightCost = 0
+        while x != y {
+            if rows[Int(x)].generation >= rows[Int(y)].generation {
+                leftCost += 1 + Int(rows[Int(x)].changeCount)
+                meeting.left.append(x)
+                x = rows[Int(x)].first
+            } else {
+                rightCost += 1 + Int(rows[Int(y)].changeCount)
+                meeting.right.append(y)
+                y = rows[Int(y)].first
+            }
+            if x == History.none || y == History.none || leftCost > leftAtMost || rightCost > rightAtMost { return nil }
+        }
+        meeting.at = x
+        return meeting
+    }
+}

@@ -1,0 +1,57 @@
+/// The changes of a merge version, in byte order of the ids, with all that they borrow from.
+struct MergeChanges {
+    private(set) var changes: [RecordChange] = []
+    /// Holds keys and bytes.
+    private var owners: [Any] = []
+
+    var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.labelsAreTrue, .preserves] : .labelsAreTrue }
+
+    /// Keeps what the changes borrow from.
+    mutating func keep(_ owner: Any) { owners.append(owner) }
+
+    mutating func append(_ change: RecordChange) { changes.append(change) }
+
+    /// Brings over what prevails on the second side: bytes, or their absence.
+    mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: VersionID?) {
+        changes.append(RecordChange(kind: stored == nil ? .preserveRemoval : .preserve, id: key, storedVersion: stored))
+    }
+}
+
+/// How one id differs between the sides of a merge and their ancestor: a fork, with entries for references.
+struct MergeFork {
+    var key: UnsafeRawBufferPointer
+    var kind: Fork.Kind
+    var side: Fork.Side?
+    var first: MapEntry?
+    var second: MapEntry?
+    var ancestor: MapEntry?
+
+    var isConflicting: Bool { kind.isConflicting }
+
+    /// The table of `Fork`. `first` and `second` differ. `disagreeing`: there are several ancestors, and none is what
+    /// one side holds.
+    init(_ key: UnsafeRawBufferPointer, first p: MapEntry?, second q: MapEntry?, ancestor o: MapEntry?, disagreeing: Bool = false) {
+        self.key = key
+        first = p
+        second = q
+        ancestor = o
+        if disagreeing {
+            (kind, side) = p != nil && q != nil ? (.twiceUpdated, nil) : (.removedAndUpdated, p == nil ? .first : .second)
+        } else if o == nil {
+            (kind, side) = p != nil && q != nil ? (.twiceInserted, nil) : (.inserted, p != nil ? .first : .second)
+        } else if isSame(q, o) {
+            (kind, side) = (p == nil ? .removed : .updated, .first)
+        } else if isSame(p, o) {
+            (kind, side) = (q == nil ? .removed : .updated, .second)
+        } else {
+            (kind, side) = p != nil && q != nil ? (.twiceUpdated, nil) : (.removedAndUpdated, p == nil ? .first : .second)
+        }
+    }
+
+    /// What both sides removed.
+    init(removedTwice key: UnsafeRawBufferPointer, ancestor: MapEntry) {
+        self.key = key
+        kind = .twiceRemoved
+        self.ancestor = ancestor
+    }
+}

@@ -1,0 +1,174 @@
+/// All forks of a merge, and what becomes of them.
+struct MergeForks {
+    private let store: Store
+    /// In byte order of the ids.
+    private(set) var forks: [MergeFork] = []
+    /// What the second side brings although it is no fork, and what the first has: bytes that are equal, but were
+    /// stored later.
+    private var brought: [(key: UnsafeRawBufferPointer, first: MapEntry, second: MapEntry)] = []
+    /// Holds the keys.
+    private let arena = ByteArena()
+
+    /// Nil when the two have equal states.
+    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], in store: Store) throws {
+        self.store = store
+        var differences: [Difference] = []
+        try store.forEachDifference(first, second) { difference in
+            var difference = difference
+            difference.key = arena.copy(difference.key)
+            differences.append(difference)
+        }
+        if differences.isEmpty { return nil }
+        var base = MergeBase(store: store, bases: bases)
+        forks.reserveCapacity(differences.count)
+        for difference in differences {
+            let (key, p, q) = (difference.key, difference.before, difference.after)
+            if let p, let q, try store.haveSameBytes(p, q, key, difference.beforeFingerprint, difference.afterFingerprint) {
+                if store.isStoredLater(q, p) { brought.append((key, p, q)) }
+                continue
+            }
+            switch try base.state(key) {
+            case .absent: forks.append(MergeFork(key, first: p, second: q, ancestor: nil))
+            case .present(let entry): forks.append(MergeFork(key, first: p, second: q, ancestor: entry))
+            case .conflicting(let candidates):
+                let firstUnchanged = candidates.contains { isSame($0, p) }, secondUnchanged = candidates.contains { isSame($0, q) }
+                let ancestor = firstUnchanged == secondUnchanged ? nil : firstUnchanged ? p : q
+                forks.append(MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged))
+            }
+        }
+        try addRemovedTwice(first, second, &base)
+    }
+
+    /// What both sides removed shows in no difference of the two.
+    private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase) throws {
+        var removed: Set<ValueID> = []
+        for ancestor in base.bases {
+            var gone: [UnsafeRawBufferPointer] = []
+            try store.forEachDifference(ancestor, first) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+            if gone.isEmpty { continue }
+            let onSecond = try store.map(second)
+            for key in gone where onSecond?.lookup(key) == nil {
+                guard removed.insert(ValueID(unchecked: key)).inserted, case .present(let entry) = try base.state(key) else { continue }
+                forks.append(MergeFork(removedTwice: key, ancestor: entry))
+            }
+        }
+        if !removed.isEmpty { forks.sort { Bytes.compare($0.key, $1.key) < 0 } }
+    }
+
+    /// As arbiters see them.
+    var described: [(id: ValueID, fork: Fork)] {
+        forks.map { fork in
+            let id = ValueID(unchecked: fork.key)
+            func reference(_ entry: MapEntry?) -> Value.Reference? { entry.map { Value.Reference(id: id, version: store.versionID($0.version)) } }
+            return (id, Fork(kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second), ancestor: reference(fork.ancestor)))
+        }
+    }
+
+    // MARK: Changes
+
+    /// The changes of the merge version when a built-in arbiter decides.
+    func changes(_ arbiter: BuiltInArbiter, _ oursSide: Fork.Side) -> MergeChanges {
+        var out = MergeChanges()
+        out.keep(arena)
+        var i = 0
+        func bring(before key: UnsafeRawBufferPointer?) {
+            while i < brought.count, key.map({ Bytes.compare(brought[i].key, $0) < 0 }) ?? true {
+                out.append(brought[i].key, preserving: store.versionID(brought[i].second.version))
+                i += 1
+            }
+        }
+        for fork in forks {
+            bring(before: fork.key)
+            let side = fork.isConflicting ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
+            if side == .second { out.append(fork.key, preserving: fork.second.map { store.versionID($0.version) }) }
+        }
+        bring(before: nil)
+        return out
+    }
+
+    /// The changes of the merge version: the arbiter's, and what the second side brings; those that leave the first
+    /// side as it is dropped, labels true, in byte order of the ids.
+    func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
+        let resolved = try sortedAndChecked(resolved)
+        var out = MergeChanges()
+        out.keep(arena)
+        out.keep(resolved)
+        var i = 0, j = 0, k = 0
+        let none: UnsafeRawBufferPointer? = nil
+        while true {
+            let decided = i < resolved.count ? resolved[i].id.bytes.withUnsafeBytes { $0 } : none
+            let forked = j < forks.count ? forks[j].key : none, equal = k < brought.count ? brought[k].key : none
+            guard let key = least(decided, least(forked, equal)) else { break }
+            let change = decided.map { Bytes.equal($0, key) } == true ? resolved[i] : nil
+            let fork = forked.map { Bytes.equal($0, key) } == true ? forks[j] : nil
+            let pair = equal.map { Bytes.equal($0, key) } == true ? brought[k] : nil
+            if change != nil { i += 1 }
+            if fork != nil { j += 1 }
+            if pair != nil { k += 1 }
+            guard let change else {
+                if let pair { out.append(key, preserving: store.versionID(pair.second.version)) }
+                if let fork, fork.side == .second { out.append(key, preserving: fork.second.map { store.versionID($0.version) }) }
+                continue
+            }
+            let p = try fork.map(\.first) ?? pair?.first ?? store.map(first)?.lookup(key)
+            let q = try fork.map(\.second) ?? pair?.second ?? store.map(second)?.lookup(key)
+            try append(change, key, (first, p), (second, q), to: &out)
+        }
+        return out
+    }
+
+    private func least(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) -> UnsafeRawBufferPointer? {
+        guard let a else { return b }
+        guard let b else { return a }
+        return Bytes.compare(a, b) <= 0 ? a : b
+    }
+
+    /// What an arbiter returned, by id: one change of each, and one of each conflict.
+    private func sortedAndChecked(_ resolved: [Value.Change]) throws -> [Value.Change] {
+        for change in resolved { try change.id.bytes.withUnsafeBytes { try ValueID.check($0) } }
+        let sorted = resolved.sorted { $0.id < $1.id }
+        for i in sorted.indices.dropFirst() where sorted[i - 1].id == sorted[i].id {
+            throw StoreError(.duplicateID, "The arbiter returned two changes of \"\(sorted[i].id)\". Return one for each id.", valueID: sorted[i].id)
+        }
+        var i = 0
+        for fork in forks where fork.isConflicting {
+            while i < sorted.count, sorted[i].id.bytes.withUnsafeBytes({ Bytes.compare($0, fork.key) }) < 0 { i += 1 }
+            guard i < sorted.count, sorted[i].id.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) else {
+                let id = ValueID(unchecked: fork.key)
+                throw StoreError(.unresolvedConflict, "The arbiter left the conflict of \"\(id)\" (\(fork.kind)) unresolved. Return a change for each conflicting fork.", valueID: id)
+            }
+        }
+        return sorted
+    }
+
+    /// Adds an arbiter's change unless it leaves the first side, where `p` prevails, as it is.
+    private func append(
+        _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?), _ second: (version: UInt32, entry: MapEntry?),
+        to out: inout MergeChanges
+    ) throws {
+        switch change {
+        case .insert(let id, let data), .update(let id, let data):
+            guard data.count <= Limits.valueSize else {
+                throw StoreError(.tooLarge, "The arbiter returned \(data.count) bytes for \"\(id)\"; at most 1 GiB is allowed.", valueID: id)
+            }
+            if let p = first.entry, p.size == MapEntry.unknownSize || Int(p.size) == data.count {
+                let isSame = try store.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in data.withUnsafeBytes { Bytes.equal(now, $0) } }
+                if isSame { return }
+            }
+            out.keep(data)
+            out.append(RecordChange(kind: first.entry == nil ? .insert : .update, id: key, data: data.withUnsafeBytes { $0 }))
+        case .remove, .preserveRemoval:
+            if first.entry != nil { out.append(RecordChange(kind: second.entry == nil ? .preserveRemoval : .remove, id: key)) }
+        case .preserve(let reference):
+            // What prevails on a side is there, and in the ancestry.
+            if let p = first.entry, store.versionID(p.version) == reference.version { return }
+            if let q = second.entry, store.versionID(q.version) == reference.version { return out.append(key, preserving: reference.version) }
+            let ordinal = try store.checkReference(key, reference.version)
+            let inAncestry = store.lock.withRead {
+                [first.version, second.version].contains { $0 == ordinal || store.dag.isAncestor(ordinal, of: $0) }
+            }
+            if inAncestry { return out.append(key, preserving: reference.version) }
+            try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, to: &out)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+/// An id whose state differs between two versions.
+struct Difference {
+    var key: UnsafeRawBufferPointer
+    var before: MapEntry?
+    var after: MapEntry?
+    /// Of the bytes, where they are known.
+    var beforeFingerprint: UInt32?
+    var afterFingerprint: UInt32?
+}
+
+/// What two versions recorded since their chains of first predecessors met. Nothing but that is read, and maps only
+/// where a record does not tell what it replaced.
+final class RecordedSides {
+    private let store: Store
+    let meeting: Meeting
+    let left: ChainChanges
+    let right: ChainChanges
+    /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
+    private let leftMap: MapCache.Slot?
+    private let rightMap: MapCache.Slot?
+    private var metMap: MapCache.Slot?
+
+    /// With more versions and changes than this on a side the maps are compared instead.
+    static let mostChanges = 4_096
+
+    /// Nil when the two do not meet, or only far away.
+    init?(_ a: UInt32, _ b: UInt32, in store: Store) throws {
+        let limit = RecordedSides.mostChanges
+        guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
+        self.store = store
+        self.meeting = meeting
+        left = try ChainChanges(meeting.left, in: store)
+        right = try ChainChanges(meeting.right, in: store)
+        leftMap = store.maps.slot(a)
+        rightMap = store.maps.slot(b)
+        metMap = store.maps.slot(meeting.at)
+    }
+
+    /// Calls with the items of both sides in byte order: two of the same key, or one.
+    private func forEachPair(_ body: (ChainChanges.Item?, ChainChanges.Item?) throws -> Void) rethrows {
+        let left = left.items, right = right.items
+        var i = 0, j = 0
+        while i < left.count || j < right.count {
+            let order = i == left.count ? 1 : j == right.count ? -1 : Bytes.compare(left[i].key, right[j].key)
+            try body(order <= 0 ? left[i] : nil, order >= 0 ? right[j] : nil)
+            if order <= 0 { i += 1 }
+            if order >= 0 { j += 1 }
+        }
+    }
+
+    /// Calls with each id whose reference differs, in byte order. Keys are good while this object is.
+    func forEachDifference(_ body: (Difference) throws -> Void) throws {
+        try forEachPair { x, y in
+            guard let key = x?.key ?? y?.key else { return }
+            let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)
+            let after = try y.map(\.entry) ?? whereTheyMet(key, unchangedIn: rightMap)
+            if isSame(before, after) { return }
+            try body(Difference(key: key, before: before, after: after, beforeFingerprint: x?.fingerprint, afterFingerprint: y?.fingerprint))
+        }
+    }
+
+    /// What becomes of each id from the left version to the right one, in byte order, and what prevails then.
+    func forEachChange(_ body: (Value.Change.Kind, UnsafeRawBufferPointer, MapEntry?) throws -> Void) throws {
+        try forEachPair { x, y in
+            guard let key = x?.key ?? y?.key else { return }
+            var wasThere: Bool
+            var after = y?.entry
+            if x == nil, let y, leftMap == nil, metMap == nil, let told = y.toldBefore {
+                // The bytes of a version behind the meeting are not those that were there.
+                wasThere = told
+            } else {
+                let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)
+                if y == nil { after = x?.before == .absent ? nil : try whereTheyMet(key, unchangedIn: rightMap) }
+                if isSame(before, after) { return }
+                wasThere = before != nil
+            }
+            if wasThere || after != nil { try body(after == nil ? .remove : wasThere ? .update : .insert, key, after) }
+        }
+    }
+
+    /// What prevails where the two meet, for a key that one of them, whose map this is, holds unchanged.
+    private func whereTheyMet(_ key: UnsafeRawBufferPointer, unchangedIn map: MapCache.Slot?) throws -> MapEntry? {
+        if let map { return map.root?.lookup(key) }
+        if metMap == nil { metMap = try store.mapSlot(meeting.at) }
+        return metMap?.root?.lookup(key)
+    }
+}
+
+extension Store {
+    /// Calls with each id whose reference differs between the states at two versions, in byte order. Costs by what
+    /// was recorded since their chains of first predecessors met, when that is nearby, else by what differs. Keys
+    /// are good during the call.
+    func forEachDifference(_ a: UInt32, _ b: UInt32, _ body: (Difference) throws -> Void) throws {
+        if a == b { return }
+        if let sides = try RecordedSides(a, b, in: self) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
+        try MapNode.forEachDifference(map(a), map(b)) { try body(Difference(key: $0, before: $1, after: $2)) }
+    }
+}

@@ -1,0 +1,276 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Which bytes of a storage a block holds.
+struct BlockKey: Equatable {
+    /// As in `RecordPlace`.
+    var segment: UInt32
+    /// Blocks of records: its number within the record.
+    var part: UInt32
+    /// Blocks of segments: its number within the segment; blocks of records: the record's `RecordPlace.offset`.
+    var position: UInt64
+}
+
+/// Blocks of a storage's bytes in memory, within a budget, so that what is read again is not asked for again.
+///
+/// The memory is one run, used in *stretches*: blocks are put one behind another into a stretch, and when all are full
+/// the one that was filled longest ago is emptied, but for those of its blocks that were read meanwhile. Once that has
+/// begun, a block is taken in only when it was missed twice, lately, so that what is read but once neither pushes out
+/// the rest nor costs whole blocks.
+///
+/// Nothing here vouches for the bytes: whoever reads them compares a checksum, and asks the storage when it does not match.
+///
+/// Safe from all threads. `block(_:)` takes no lock and counts no reference: it is for those who read under the store's
+/// lock. The other calls are not for those who hold that lock.
+final class BlockCache: @unchecked Sendable {
+    /// Bytes in a block at most.
+    static let blockSizeMax = 64 << 10
+
+    /// The store's: memory is used anew when nobody reads.
+    private let readers: ReadWriteLock
+    /// The run: pages of the system's that take no memory until they are written. Nil when there is none, or no budget.
+    private let memory: UnsafeMutableRawPointer?
+    private let stretchSize: Int
+
+    /// Guards the writing of all that follows.
+    private let lock = Lock()
+    /// How full each stretch is, and which is being filled.
+    private var filled: [Int]
+    private var filling = 0
+    private var blocks = 0
+    private let blocksMax: Int
+
+    /// Open addressing: 0, or where a block's header is in the run, divided by 16, plus 1, below some bits of its hash. Atomic.
+    private let table: UnsafeMutablePointer<UInt64>
+    private let mask: Int
+    private static let placeBits: UInt64 = 40
+    /// Bytes of the run that are not in large pages.
+    private static let smallRun = 8 << 20
+    /// Hashes of what was missed lately, of fewer blocks than fit by far: what is missed at random is not worth a whole
+    /// block; behind them, 1 once the run was filled. Atomic.
+    private let missed: UnsafeMutablePointer<UInt32>
+    private let missedMask: Int
+    private let secret = SystemRandomNumberGenerator.word()
+
+    /// - Parameters:
+    ///   - budget: bytes of blocks and of what is needed to find them.
+    ///   - blockSize: bytes of most blocks.
+    ///   - readers: the store's lock.
+    init(budget: Int, blockSize: Int, readers: ReadWriteLock) {
+        self.readers = readers
+        let budget = min(max(0, budget), 8 << 30)
+        // Blocks are smaller than `blockSize` where records are.
+        var slots = 64
+        while slots < budget / max(512, blockSize / 8) { slots *= 2 }
+        mask = slots - 1
+        blocksMax = slots / 4 * 3
+        table = .allocate(capacity: slots)
+        table.initialize(repeating: 0, count: slots)
+        var misses = 64
+        while misses < budget / max(512, blockSize) / 8 { misses *= 2 }
+        missedMask = misses - 1
+        missed = .allocate(capacity: misses + 1)
+        missed.initialize(repeating: 0, count: misses + 1)
+        let run = max(0, budget - slots * 8 - misses * 4)
+        // A whole number of blocks, two of the largest at least: half of a stretch may be kept.
+        let whole = (max(16, blockSize) + 15) & ~15 + Header.size
+        stretchSize = max(2 * (BlockCache.blockSizeMax + Header.size), run / 64 / whole * whole) & ~15
+        let stretches = run / stretchSize
+        let pages = stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        memory = pages == MAP_FAILED ? nil : pages
+        // A store that has little to read shall not take a large page for it.
+        if let memory, stretches * stretchSize > BlockCache.smallRun { HugePages.advise(memory + BlockCache.smallRun, stretches * stretchSize - BlockCache.smallRun) }
+        filled = memory == nil ? [] : Array(repeating: 0, count: stretches)
+    }
+
+    deinit {
+        table.deallocate()
+        missed.deallocate()
+        if let memory { munmap(memory, filled.count * stretchSize) }
+    }
+
+    /// Bytes of memory that it may come to use.
+    var memoryLimit: Int { filled.count * stretchSize + (mask + 1) * 8 + (missedMask + 2) * 4 }
+    /// Bytes of blocks that are here, and of their headers.
+    var memoryInUse: Int { lock.withLock { filled.reduce(0, +) } }
+
+    // MARK: Reading
+
+    /// The bytes of a block that are here, for one who holds the store's lock for reading, for as long as that.
+    /// - Parameter offset: where the caller begins to read.
+    @inline(__always)
+    func block(_ key: BlockKey, from offset: Int = 0) -> UnsafeRawBufferPointer? {
+        guard let header = find(key, from: offset) else { return nil }
+        if llvs_shim_load_relaxed(header.used) == 0 { llvs_shim_store_relaxed(header.used, 1) }
+        return UnsafeRawBufferPointer(start: header.bytes, count: Int(llvs_shim_load_acquire(header.count)))
+    }
+
+    @inline(__always)
+    private func find(_ key: BlockKey, from offset: Int = 0) -> Header? {
+        guard let memory else { return nil }
+        let hash = hash(key)
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while true {
+            let word = llvs_shim_load_word(table + i)
+            if word == 0 { return nil }
+            if word >> BlockCache.placeBits == hash >> BlockCache.placeBits {
+                let header = BlockCache.header(word, in: memory)
+                // The bytes that are wanted come while the key is compared.
+                llvs_shim_prefetch(header.bytes + offset)
+                llvs_shim_prefetch(header.bytes + offset + 64)
+                if header.key == key { return header }
+            }
+            i = (i + 1) & mask
+        }
+    }
+
+    @inline(__always)
+    private func hash(_ key: BlockKey) -> UInt64 {
+        let product = (key.position ^ secret).multipliedFullWidth(by: (UInt64(key.segment) << 32 | UInt64(key.part)) ^ 0x9E37_79B9_7F4A_7C15)
+        return product.high ^ product.low
+    }
+
+    @inline(__always)
+    private static func header(_ word: UInt64, in memory: UnsafeMutableRawPointer) -> Header {
+        Header(start: memory + Int(word & (1 << placeBits - 1) &- 1) * 16)
+    }
+
+    // MARK: Taking in
+
+    /// Whether nothing has to go for what is taken in.
+    var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
+
+    /// Whether a block that was missed shall be taken in. Remembers that it was missed.
+    func shallTakeIn(_ key: BlockKey) -> Bool {
+        guard memory != nil else { return false }
+        if llvs_shim_load_relaxed(missed + missedMask + 1) == 0 { return true }
+        let hash = hash(key)
+        let at = missed + Int(truncatingIfNeeded: hash) & missedMask, mark = UInt32(truncatingIfNeeded: hash >> 32) | 1
+        if llvs_shim_load_relaxed(at) == mark { return true }
+        llvs_shim_store_relaxed(at, mark)
+        return false
+    }
+
+    /// Takes in a block's bytes, from its beginning on, or what has come behind those that are here.
+    /// - Parameter room: bytes that it may grow to.
+    func takeIn(_ key: BlockKey, _ bytes: UnsafeRawBufferPointer, room: Int) {
+        guard let memory, !bytes.isEmpty, bytes.count <= room, room <= BlockCache.blockSizeMax else { return }
+        lock.lock()
+        defer { lock.unlock() }
+        if let header = find(key) {
+            let count = Int(llvs_shim_load_acquire(header.count))
+            guard bytes.count > count, bytes.count <= header.room else { return }
+            // Nobody reads behind the count.
+            (header.bytes + count).copyMemory(from: bytes.baseAddress.map { $0 + count } ?? UnsafeRawPointer(header.bytes), byteCount: bytes.count - count)
+            return llvs_shim_store_release(header.count, UInt32(truncatingIfNeeded: bytes.count))
+        }
+        let size = Header.size + (room + 15) & ~15
+        var left = filled.count
+        while filled[filling] + size > stretchSize || blocks >= blocksMax {
+            guard left > 0 else { return }
+            left -= 1
+            filling = (filling + 1) % filled.count
+            if filled[filling] > 0 { empty(filling, memory) }
+        }
+        let place = filling * stretchSize + filled[filling]
+        filled[filling] += size
+        let header = Header(start: memory + place)
+        header.initialize(key, count: bytes.count, room: room)
+        UnsafeMutableRawBufferPointer(start: header.bytes, count: bytes.count).copyMemory(from: bytes)
+        insert(key, place)
+    }
+
+    /// Forgets a block whose bytes are not what they should be.
+    func drop(_ key: BlockKey) {
+        lock.withLock {
+            guard let header = find(key) else { return }
+            readers.withWrite { llvs_shim_store_release(header.count, 0) }
+        }
+    }
+
+    // MARK: Under the lock
+
+    private func insert(_ key: BlockKey, _ place: Int) {
+        let hash = hash(key)
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while llvs_shim_load_word(table + i) != 0 { i = (i + 1) & mask }
+        llvs_shim_store_word(table + i, (hash >> BlockCache.placeBits) << BlockCache.placeBits | UInt64(place / 16 + 1))
+        blocks += 1
+    }
+
+    /// Makes room in a stretch: half of it at least, all but what was read since this was last done.
+    private func empty(_ stretch: Int, _ memory: UnsafeMutableRawPointer) {
+        llvs_shim_store_relaxed(missed + missedMask + 1, 1)
+        readers.withWrite {
+            let start = stretch * stretchSize
+            var at = 0, end = 0
+            while at < filled[stretch] {
+                let header = Header(start: memory + start + at)
+                let key = header.key, size = Header.size + (header.room + 15) & ~15
+                remove(key, memory)
+                if llvs_shim_load_relaxed(header.used) != 0, llvs_shim_load_acquire(header.count) > 0, end + size <= stretchSize / 2 {
+                    llvs_shim_store_relaxed(header.used, 0)
+                    memmove(memory + start + end, header.start, size)
+                    insert(key, start + end)
+                    end += size
+                }
+                at += size
+            }
+            filled[stretch] = end
+        }
+    }
+
+    /// Nobody reads meanwhile. Those behind it in the table move up.
+    private func remove(_ key: BlockKey, _ memory: UnsafeMutableRawPointer) {
+        var i = Int(truncatingIfNeeded: hash(key)) & mask
+        while true {
+            let word = table[i]
+            if word == 0 { return }
+            if BlockCache.header(word, in: memory).key == key { break }
+            i = (i + 1) & mask
+        }
+        var gap = i
+        i = (i + 1) & mask
+        while table[i] != 0 {
+            let home = Int(truncatingIfNeeded: hash(BlockCache.header(table[i], in: memory).key)) & mask
+            if (i &- home) & mask >= (i &- gap) & mask {
+                table[gap] = table[i]
+                gap = i
+            }
+            i = (i + 1) & mask
+        }
+        table[gap] = 0
+        blocks -= 1
+    }
+
+    /// What stands before the bytes of a block: its key, how many bytes are good, how many it has room for, and whether
+    /// it was read since it was last looked at.
+    private struct Header {
+        static let size = 32
+        let start: UnsafeMutableRawPointer
+        var bytes: UnsafeMutableRawPointer { start + Header.size }
+        var key: BlockKey {
+            BlockKey(segment: start.load(as: UInt32.self), part: start.load(fromByteOffset: 4, as: UInt32.self), position: start.load(fromByteOffset: 8, as: UInt64.self))
+        }
+        /// Atomic.
+        var count: UnsafeMutablePointer<UInt32> { (start + 16).assumingMemoryBound(to: UInt32.self) }
+        var room: Int { Int(start.load(fromByteOffset: 20, as: UInt32.self)) }
+        /// Atomic.
+        var used: UnsafeMutablePointer<UInt32> { (start + 24).assumingMemoryBound(to: UInt32.self) }
+
+        func initialize(_ key: BlockKey, count: Int, room: Int) {
+            start.storeBytes(of: key.segment, as: UInt32.self)
+            start.storeBytes(of: key.part, toByteOffset: 4, as: UInt32.self)
+            start.storeBytes(of: key.position, toByteOffset: 8, as: UInt64.self)
+            start.storeBytes(of: UInt32(truncatingIfNeeded: room), toByteOffset: 20, as: UInt32.self)
+            llvs_shim_store_relaxed(used, 0)
+            llvs_shim_store_release(self.count, UInt32(truncatingIfNeeded: count))
+        }
+    }
+}

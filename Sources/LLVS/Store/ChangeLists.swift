@@ -1,0 +1,178 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What versions recorded, in memory, so that differences, merges and maps need not read the records again.
+///
+/// A ring of bytes that holds the lists put in last, and a table of where each is, by the low bits of the version's
+/// ordinal. What is put in takes the place of what is oldest; nothing is looked for. Safe from all threads.
+///
+///     list   = changes varint · change ...
+///     change = kind u8 (remove for both kinds of removal), with bit 3 when a fingerprint follows · id size varint · id
+///              · for insert and update: value size varint · offset of the body varint · [fingerprint u32]
+///              · for preserve: ordinal of the storing version varint
+final class ChangeLists: @unchecked Sendable {
+    /// One change of a version. The key is borrowed.
+    struct Change {
+        var kind: Value.Change.Kind
+        var key: UnsafeRawBufferPointer
+        /// What prevails from here on; nil for removals.
+        var entry: MapEntry?
+        /// Of the value's bytes, when it is known: different fingerprints are of different bytes.
+        var fingerprint: UInt32?
+    }
+
+    /// More changes than this are not kept: their record is read again.
+    static let longestList = 1_024
+    private static let mostSlots = 1 << 16
+    private static let changeHeadSize = 32
+
+    private let lock = Lock()
+    private let capacity: Int
+    private var ring: UnsafeMutableRawPointer
+    private var size: Int
+    /// Bytes ever put in: a list that begins at p is there while `end - p` is at most `size`.
+    private var end = 0
+    private var slots: [(ordinal: UInt32, start: Int)]
+
+    init(capacity: Int) {
+        self.capacity = max(64 << 10, capacity)
+        size = 64 << 10
+        ring = .allocate(byteCount: size, alignment: 8)
+        slots = Array(repeating: (History.none, 0), count: 1_024)
+    }
+    deinit { ring.deallocate() }
+
+    static func fingerprint(_ data: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(data) }
+
+    /// Keeps the changes of a version, unless they are too many.
+    func insert(_ ordinal: UInt32, _ changes: [Change]) {
+        guard changes.count <= ChangeLists.longestList else { return }
+        var room = 10
+        for change in changes { room += change.key.count + ChangeLists.changeHeadSize }
+        lock.lock()
+        defer { lock.unlock() }
+        guard let start = reserve(room) else { return }
+        var at = ring + start % size
+        put(UInt64(changes.count), &at)
+        for change in changes {
+            let kind = change.entry == nil ? Value.Change.Kind.remove : change.kind
+            at.storeBytes(of: kind.rawValue | (change.fingerprint == nil ? 0 : 8), as: UInt8.self)
+            at += 1
+            put(UInt64(change.key.count), &at)
+            if let key = change.key.baseAddress { memcpy(at, key, change.key.count) }
+            at += change.key.count
+            guard let entry = change.entry else { continue }
+            if change.kind == .preserve { put(UInt64(entry.version), &at); continue }
+            put(UInt64(entry.size), &at)
+            put(entry.bodyOffset, &at)
+            guard let fingerprint = change.fingerprint else { continue }
+            at.storeBytes(of: fingerprint, as: UInt32.self)
+            at += 4
+        }
+        end = start + (at - (ring + start % size))
+        note(ordinal, start)
+    }
+
+    /// Calls with each change of a version in order of the ids; false when they are not here. `body` must not call
+    /// the store.
+    func forEach(_ ordinal: UInt32, _ body: (Change) -> Void) -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        let slot = slots[Int(ordinal) & (slots.count - 1)]
+        guard slot.ordinal == ordinal, end - slot.start <= size else { return false }
+        var at = UnsafeRawPointer(ring + slot.start % size)
+        for _ in 0..<take(&at) {
+            let tag = at.load(as: UInt8.self)
+            at += 1
+            guard let kind = Value.Change.Kind(rawValue: tag & 7) else { return false }
+            let count = Int(truncatingIfNeeded: take(&at))
+            var change = Change(kind: kind, key: UnsafeRawBufferPointer(start: at, count: count))
+            at += count
+            switch kind {
+            case .insert, .update:
+                let size = UInt32(truncatingIfNeeded: take(&at))
+                change.entry = MapEntry(version: ordinal, size: size, bodyOffset: take(&at))
+                if tag & 8 != 0 {
+                    change.fingerprint = at.loadUnaligned(as: UInt32.self)
+                    at += 4
+                }
+            case .preserve:
+                change.entry = MapEntry(version: UInt32(truncatingIfNeeded: take(&at)), size: MapEntry.unknownSize, bodyOffset: 0)
+            case .remove, .preserveRemoval: break
+            }
+            body(change)
+        }
+        return true
+    }
+
+    /// The fingerprint of the bytes that a version stored under an id; nil when it is not known. O(changes of the version).
+    func fingerprint(_ ordinal: UInt32, _ key: UnsafeRawBufferPointer) -> UInt32? {
+        var found: UInt32?
+        _ = forEach(ordinal) { if $0.fingerprint != nil, Bytes.equal($0.key, key) { found = $0.fingerprint } }
+        return found
+    }
+
+    func removeAll() {
+        lock.withLock { for i in slots.indices { slots[i] = (History.none, 0) } }
+    }
+
+    // MARK: The ring
+
+    /// Where `room` bytes in one run may be written; nil when there are too many. What they overwrite is gone.
+    private func reserve(_ room: Int) -> Int? {
+        guard room <= capacity / 4 else { return nil }
+        if end + room > size, size < capacity {
+            var larger = size
+            while larger < capacity, larger < end + room { larger = min(capacity, larger * 2) }
+            let grown = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+            // Nothing was overwritten yet, as long as the ring grows.
+            memcpy(grown, ring, end)
+            ring.deallocate()
+            ring = grown
+            size = larger
+        }
+        let left = size - end % size
+        if left < room { end += left }
+        return end
+    }
+
+    private func note(_ ordinal: UInt32, _ start: Int) {
+        while slots.count < ChangeLists.mostSlots {
+            let old = slots[Int(ordinal) & (slots.count - 1)]
+            guard old.ordinal != ordinal, old.ordinal != History.none, end - old.start <= size else { break }
+            let before = slots
+            slots = Array(repeating: (History.none, 0), count: before.count * 2)
+            for slot in before where slot.ordinal != History.none { slots[Int(slot.ordinal) & (slots.count - 1)] = slot }
+        }
+        slots[Int(ordinal) & (slots.count - 1)] = (ordinal, start)
+    }
+
+    @inline(__always)
+    private func put(_ value: UInt64, _ at: inout UnsafeMutableRawPointer) {
+        var v = value
+        while v >= 0x80 {
+            at.storeBytes(of: UInt8(truncatingIfNeeded: v) | 0x80, as: UInt8.self)
+            at += 1
+            v >>= 7
+        }
+        at.storeBytes(of: UInt8(truncatingIfNeeded: v), as: UInt8.self)
+        at += 1
+    }
+
+    @inline(__always)
+    private func take(_ at: inout UnsafeRawPointer) -> UInt64 {
+        var value: UInt64 = 0, shift: UInt64 = 0
+        while true {
+            let b = at.load(as: UInt8.self)
+            at += 1
+            value |= UInt64(b & 0x7F) << shift
+            if b < 0x80 { return value }
+            shift += 7
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// What versions recorded: from memory while it is there, else from their records.
+extension Store {
+    /// A record larger than this is read again when its changes are needed.
+    private static let largestRecordKept = 4_096
+
+    /// Calls with each change that a version recorded, in order of the ids. What is not in memory is read, and kept
+    /// there. `body` must not call the store.
+    /// - Throws: `.damaged`, when some of the changes may have been told already.
+    func forEachRecordedChange(_ ordinal: UInt32, _ body: (ChangeLists.Change) -> Void) throws {
+        if changeLists.forEach(ordinal, body) { return }
+        let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
+        // A provisional record is not the one that will be stored.
+        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else { return try readChanges(of: ordinal, body) }
+        let arena = ByteArena()
+        var kept: [ChangeLists.Change] = []
+        kept.reserveCapacity(count)
+        try readChanges(of: ordinal) { change in
+            body(change)
+            kept.append(change)
+            kept[kept.count - 1].key = arena.copy(change.key)
+        }
+        withExtendedLifetime(arena) { changeLists.insert(ordinal, kept) }
+    }
+
+    /// Calls with each change that a version recorded, in order of the ids, from its record.
+    func readChanges(of ordinal: UInt32, _ body: (ChangeLists.Change) throws -> Void) throws {
+        let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
+        try forEachChange(place) { entry, header in
+            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
+            var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
+            switch entry.kind {
+            case .insert, .update:
+                change.entry = MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+            case .preserve:
+                let stored = header.dependencies[entry.dependency]
+                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
+                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
+                }
+                change.entry = MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
+            case .remove, .preserveRemoval: break
+            }
+            try body(change)
+        }
+    }
+
+    /// Keeps the changes of a version that is being stored; `mapped` is what they do to the map.
+    func keepChanges(_ ordinal: UInt32, _ draft: Draft, _ mapped: [MapChange]) {
+        guard draft.changes.count <= ChangeLists.longestList, mapped.count == draft.changes.count else { return }
+        var kept: [ChangeLists.Change] = []
+        kept.reserveCapacity(mapped.count)
+        for (change, mapped) in zip(draft.changes, mapped) {
+            // Larger values have digests in their records.
+            let hasFingerprint = change.hasData && change.data.count <= RecordTable.digestThreshold
+            kept.append(ChangeLists.Change(
+                kind: change.kind, key: change.id, entry: mapped.entry, fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
+        }
+        changeLists.insert(ordinal, kept)
+    }
+
+    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing.
+    func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
+        guard record.count <= Store.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
+        var kept: [ChangeLists.Change] = []
+        if header.pageCount == 1 {
+            var needs: Int?
+            let table = UnsafeRawBufferPointer(rebasing: record[header.tableOffset..<header.bodiesOffset])
+            let read = try? RecordTable.readPage(table, number: 0, of: header, needs: &needs) { entry in
+                let isSet = entry.kind == .insert || entry.kind == .update
+                kept.append(ChangeLists.Change(kind: entry.kind, key: entry.id, entry: isSet
+                    ? MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)) : nil))
+            }
+            guard read ?? nil != nil else { return }
+        }
+        changeLists.insert(ordinal, kept)
+    }
+}

@@ -1,0 +1,32 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Copies of byte strings that stay where they are for as long as the arena lives.
+final class ByteArena {
+    private var blocks: [UnsafeMutableRawPointer] = []
+    private var next: UnsafeMutableRawPointer?
+    private var left = 0
+
+    init() {}
+    deinit { for block in blocks { block.deallocate() } }
+
+    func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        guard bytes.count > 0, let from = bytes.baseAddress else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        if left < bytes.count || next == nil {
+            left = max(bytes.count, 4_096 << min(blocks.count, 6))
+            let block = UnsafeMutableRawPointer.allocate(byteCount: left, alignment: 8)
+            blocks.append(block)
+            next = block
+        }
+        guard let to = next else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        memcpy(to, from, bytes.count)
+        next = to + bytes.count
+        left -= bytes.count
+        return UnsafeRawBufferPointer(start: to, count: bytes.count)
+    }
+}

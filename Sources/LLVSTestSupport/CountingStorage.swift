@@ -1,0 +1,57 @@
+import LLVS
+
+/// A storage that passes everything on to another, counts what is read, and lets a test change it on the way.
+public final class CountingStorage: Storage, @unchecked Sendable {
+    private let base: any Storage
+    private let lock = Lock()
+    private var counted = 0
+    private var meddling: ((UnsafeMutableRawBufferPointer) -> Void)?
+
+    public init(_ base: any Storage) { self.base = base }
+
+    /// Reads of records and of segments so far.
+    public var reads: Int { lock.withLock { counted } }
+    /// Called with what the next read of a segment gives, once.
+    public func meddleOnce(_ meddle: @escaping (UnsafeMutableRawBufferPointer) -> Void) { lock.withLock { meddling = meddle } }
+
+    public var description: String { base.description }
+    public var isReadOnly: Bool { base.isReadOnly }
+    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try base.append(records) }
+    public func sync() throws { try base.sync() }
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws { try base.scan(found) }
+    public func scanMark() -> [UInt8]? { base.scanMark() }
+    public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
+    public func forgetResumed() { base.forgetResumed() }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
+    public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
+    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        lock.withLock { counted += 1 }
+        try base.read(place, at: offset, into: buffer)
+    }
+    public var blockShape: BlockShape { base.blockShape }
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let meddle = lock.withLock { () -> ((UnsafeMutableRawBufferPointer) -> Void)? in
+            counted += 1
+            defer { meddling = nil }
+            return meddling
+        }
+        let count = try base.readSegment(segment, at: position, into: buffer)
+        meddle?(buffer)
+        return count
+    }
+    public var blobThreshold: Int? { base.blobThreshold }
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
+    public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { try base.readBlob(id, at: offset, into: buffer) }
+    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        try base.verify(control, found: found, damage: damage)
+    }
+    public func cacheGet(_ name: String) throws -> [UInt8]? { try base.cacheGet(name) }
+    public func cachePut(_ name: String, _ data: [UInt8]) throws { try base.cachePut(name, data) }
+    public func cacheDelete(_ name: String) throws { try base.cacheDelete(name) }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? { try base.cacheOpen(name) }
+    public func cacheWriter(_ name: String?) throws -> any CacheWriter { try base.cacheWriter(name) }
+    public var damages: [StorageDamage] { base.damages }
+    public var statistics: StorageStatistics { base.statistics }
+    public func close(discarding: Bool) throws { try base.close(discarding: discarding) }
+}

@@ -1,0 +1,307 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "check.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "shim.h"
+
+int run_in_child(void (*body)(void *payload), void *payload, int seconds) {
+    int status;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) broken("cannot fork");
+    if (child == 0) {
+        alarm((unsigned)seconds);
+        body(payload);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) < 0) if (errno != EINTR) broken("cannot wait");
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -1 : status;
+}
+
+static int works(const char *doing, llvs_status status, llvs_error *error) {
+    if (status == LLVS_OK) return 1;
+    book_fail("%s: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
+    llvs_error_free(error);
+    return 0;
+}
+
+static int must_be_there(const struct check *check, const struct asked *asked) {
+    if (!asked->acknowledged) return 0;
+    return check->cut < 0 || (asked->durable_at > 0 && asked->durable_at - 1 <= check->cut);
+}
+
+/* ---- What is there ---- */
+
+struct found {
+    char id[ID_SIZE];
+    char predecessors[2][ID_SIZE];
+    int has_successor;
+};
+/* Sorted by id. */
+struct history {
+    struct found *versions;
+    size_t count;
+};
+
+static int by_id(const void *a, const void *b) { return strcmp(((const struct found *)a)->id, ((const struct found *)b)->id); }
+static struct found *find(const struct history *history, const char *id) {
+    struct found key;
+    if (history->count == 0) return NULL;
+    snprintf(key.id, ID_SIZE, "%s", id);
+    return bsearch(&key, history->versions, history->count, sizeof key, by_id);
+}
+
+static void copy_id(char *to, llvs_bytes id) {
+    size_t size = id.size < ID_SIZE ? id.size : ID_SIZE - 1;
+    if (size) memcpy(to, id.data, size);
+    to[size] = 0;
+}
+
+/* The version is one that was asked for, as it was asked for. */
+static int is_whole(llvs_store *store, const llvs_version_info *version) {
+    static const char empty_root[] = "00000000-0000-8000-8000-000000000000";
+    char id[ID_SIZE];
+    uint64_t digest = 0;
+    llvs_error *error;
+    struct asked *asked = book_find(version->id);
+    llvs_status status = version_digest(store, version, &digest, &error);
+    copy_id(id, version->id);
+    if (status != LLVS_OK) {
+        book_fail("the version %s is there and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
+        llvs_error_free(error);
+        return 0;
+    }
+    if (asked && asked->digest == digest) return 1;
+    if (asked) {
+        book_fail("the version %s is there, and is not what was asked for", id);
+        return 0;
+    }
+    for (int i = 0; i < book->count; i++) if (!book->asked[i].id[0] && book->asked[i].digest == digest) return 1;
+    if (strcmp(id, empty_root) == 0) return 1;
+    book_fail("the version %s is there, and nobody asked for it", id);
+    return 0;
+}
+
+static struct history read_history(llvs_store *store) {
+    struct history history = {NULL, 0};
+    llvs_history_cursor *cursor;
+    llvs_version_list *page = NULL;
+    llvs_error *error;
+    size_t room = 0;
+    if (!works("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), error)) return history;
+    while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), error) && page) {
+        for (size_t i = 0; i < llvs_version_list_count(page) && !book->failure[0]; i++) {
+            const llvs_version_info *version = llvs_version_list_at(page, i);
+            struct found *found;
+            if (history.count == room) {
+                room = room ? room * 2 : 64;
+                history.versions = realloc(history.versions, sizeof *found * room);
+                if (!history.versions) broken("out of memory");
+            }
+            found = &history.versions[history.count++];
+            copy_id(found->id, version->id);
+            found->has_successor = 0;
+            for (int p = 0; p < 2; p++) copy_id(found->predecessors[p], p < (int)version->predecessor_count ? version->predecessors[p] : LLVS_NONE);
+            if (is_sampled(history.count - 1, (size_t)book->count)) is_whole(store, version);
+        }
+        llvs_version_list_free(page);
+    }
+    llvs_history_cursor_free(cursor);
+    if (history.count) qsort(history.versions, history.count, sizeof history.versions[0], by_id);
+    return history;
+}
+
+/* Heads are the versions that nobody builds on, each once. */
+static void check_heads(llvs_store *store, const struct history *history) {
+    llvs_version_list *heads;
+    llvs_error *error;
+    size_t expected = 0;
+    if (!works("asking for the heads", llvs_store_heads(store, &heads, &error), error)) return;
+    for (size_t i = 0; i < history->count; i++) for (int p = 0; p < 2; p++) {
+        const char *predecessor = history->versions[i].predecessors[p];
+        struct found *found = *predecessor ? find(history, predecessor) : NULL;
+        if (found) found->has_successor = 1;
+        else if (*predecessor) book_fail("%s is in the history, and its predecessor %s is not", history->versions[i].id, predecessor);
+    }
+    for (size_t i = 0; i < history->count; i++) expected += !history->versions[i].has_successor;
+    if (llvs_version_list_count(heads) != expected) book_fail("there are %zu heads, and should be %zu", llvs_version_list_count(heads), expected);
+    for (size_t i = 0; i < llvs_version_list_count(heads) && !book->failure[0]; i++) {
+        char id[ID_SIZE];
+        const struct found *found;
+        copy_id(id, llvs_version_list_at(heads, i)->id);
+        found = find(history, id);
+        if (!found) book_fail("%s is called a head, and is not in the history", id);
+        else if (found->has_successor) book_fail("%s is called a head, and has a successor", id);
+    }
+    llvs_version_list_free(heads);
+}
+
+static void check_verification(const struct check *check, llvs_store *store) {
+    llvs_verify_report *report;
+    llvs_error *error;
+    const llvs_damage *damage;
+    if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), error)) return;
+    damage = llvs_verify_report_damage_at(report, 0);
+    /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
+    if (damage && check->cut < 0) {
+        book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset,
+                  (int)damage->message.size, (const char *)damage->message.data);
+    }
+    if (check->cut < 0 && llvs_verify_report_pending(report) > 0) book_fail("%llu versions wait for others", (unsigned long long)llvs_verify_report_pending(report));
+    llvs_verify_report_free(report);
+}
+
+/* ---- Going on ---- */
+
+/* What was asked for and not acknowledged, made again under its id; and a new version. */
+static void go_on(const struct check *check) {
+    struct client client = client_open(check->work, "store", LLVS_DURABILITY_FULL);
+    llvs_version_list *head;
+    llvs_error *error;
+    int count = book->count;
+    char newest[ID_SIZE] = "";
+    if (book->failure[0]) return;
+    for (int i = 0; i < count; i++) {
+        struct asked *asked = &book->asked[i];
+        if (asked->can_be_repeated && !must_be_there(check, asked)) {
+            struct asked copy = *asked;
+            llvs_version_list *there = NULL;
+            if (copy.predecessor[0]) {
+                if (!works("asking for a predecessor", llvs_store_version(client.store, llvs_str(copy.predecessor), &there, &error), error)) return;
+                llvs_version_list_free(there);
+                if (!there) continue;
+            }
+            asked->id[0] = 0; /* the new entry takes its place */
+            asked->digest = 0;
+            asked->acknowledged = 0;
+            client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
+        }
+    }
+    if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), error)) return;
+    if (head) copy_id(newest, llvs_version_list_at(head, 0)->id);
+    llvs_version_list_free(head);
+    if (!newest[0] || book_find(llvs_str(newest))) client_make(&client, "went-on", newest[0] ? newest : NULL, put("w", 99, 10), no_change, no_change);
+    client_close(&client);
+}
+
+/* ---- The whole ---- */
+
+static llvs_store *opened(const struct check *check, const char *path) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store = NULL;
+    llvs_error *error;
+    options.storage = check->work->storage;
+    works("opening the store afterwards", llvs_store_open(llvs_str(path), &options, &store, &error), error);
+    return store;
+}
+
+static void check_contents(const struct check *check, const char *path) {
+    llvs_store *store = opened(check, path);
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    struct history history;
+    if (!store) return;
+    history = read_history(store);
+    for (int i = 0; i < book->count && !book->failure[0]; i++) {
+        const struct asked *asked = &book->asked[i];
+        if (must_be_there(check, asked) && !find(&history, asked->id)) book_fail("the version %s was acknowledged, and is lost", asked->id);
+    }
+    if (!book->failure[0]) check_heads(store, &history);
+    if (!book->failure[0]) check_verification(check, store);
+    works("asking for counts", llvs_store_statistics(store, &statistics, NULL), NULL);
+    if (check->cut < 0 && statistics.damaged > 0) book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
+    free(history.versions);
+    works("closing the store afterwards", llvs_store_close(store, NULL), NULL);
+    llvs_store_free(store);
+}
+
+/* What a store retrieves from the folder is whole; when the sender has sent again, it is all that the sender has. */
+static void check_folder(const struct check *check, const char *path) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store = opened(check, path), *other = NULL;
+    llvs_exchange *exchange = NULL;
+    llvs_error *error;
+    char url[700];
+    if (!store) return;
+    options.storage = LLVS_STORAGE_MEMORY;
+    snprintf(url, sizeof url, "file://%s/folder", check->work->root);
+    for (int round = 0; round < 2 && !book->failure[0]; round++) {
+        llvs_exchange_result *result = NULL;
+        llvs_statistics ours = LLVS_STATISTICS_INIT, theirs = LLVS_STATISTICS_INIT;
+        if (round == 1) {
+            if (!works("opening the exchange again", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error), error)) break;
+            works("sending again", llvs_exchange_send(exchange, NULL, NULL, &error), error);
+            llvs_exchange_free(exchange);
+        }
+        if (!works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &other, &error), error)) break;
+        if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), error)) break;
+        works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), error);
+        free(read_history(other).versions);
+        llvs_store_statistics(store, &ours, NULL);
+        llvs_store_statistics(other, &theirs, NULL);
+        if (round == 1 && theirs.versions < ours.versions) book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions, (unsigned long long)ours.versions);
+        llvs_exchange_result_free(result);
+        llvs_exchange_free(exchange);
+        llvs_store_free(other);
+    }
+    llvs_store_free(store);
+}
+
+/* A snapshot is whole, or says that it is not. */
+static void check_snapshot(const struct check *check) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    char *folder = path_of(check->work->root, "folder");
+    llvs_store *store;
+    llvs_error *error;
+    llvs_status status;
+    options.storage = LLVS_STORAGE_MEMORY;
+    if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), error)) {
+        status = llvs_store_restore_snapshot(store, llvs_str(folder), NULL, NULL, &error);
+        if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
+        else if (works("restoring what is there", status, error)) free(read_history(store).versions);
+        llvs_store_free(store);
+    }
+    free(folder);
+}
+
+static void check_it(void *payload) {
+    const struct check *check = payload;
+    char *path = path_of(check->work->root, "store"), *versions = path_of(check->work->root, "folder/versions"), *snapshots = path_of(check->work->root, "folder/snapshots");
+    if (faults) faults->on = 0;
+    /* What was acknowledged after the cut was not. */
+    for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
+    check_contents(check, path);
+    if (!book->failure[0] && is_there(versions)) check_folder(check, path);
+    if (!book->failure[0] && is_there(snapshots)) check_snapshot(check);
+    if (!book->failure[0] && check->goes_on) {
+        struct check again = *check;
+        go_on(check);
+        again.goes_on = 0;
+        /* All that is acknowledged by now is to be there. */
+        if (again.cut >= 0) again.cut = LONG_MAX;
+        if (!book->failure[0]) check_contents(&again, path);
+    }
+    free(path);
+    free(versions);
+    free(snapshots);
+}
+
+int check_store(const struct check *check) {
+    int status = run_in_child(check_it, (void *)check, 120);
+    if (faults) faults->on = 1;
+    if (status != 0 && !book->failure[0]) {
+        if (status == -1) book_fail("looking at the store afterwards does not come to an end");
+        else book_fail("looking at the store afterwards ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    return book->failure[0] != 0;
+}

@@ -1,0 +1,54 @@
+/* Runs workloads under faults, several at once, and counts. */
+#ifndef FAULTS_HARNESS_H
+#define FAULTS_HARNESS_H
+
+#include "workloads.h"
+
+enum { TOTALS = 16 };
+/* Shared by the processes of a test. */
+struct totals {
+    long units;
+    long passed, failed; /* units: the tests that are counted */
+    long count[TOTALS];  /* what the test says they are */
+};
+extern struct totals *totals;
+void count(int total, long by);
+
+/* Set when the test runs its long version: all of what is sampled otherwise. */
+extern int is_thorough;
+
+struct options {
+    const char *only;  /* a part of the name of a unit; NULL: all */
+    uint64_t seed;
+    double minutes;    /* of the long version; 0: the short one */
+    int jobs;
+};
+
+/* One test: a workload on a storage, at a durability. */
+struct unit {
+    const struct workload *workload;
+    llvs_storage_kind storage;
+    llvs_durability durability;
+    char name[96];
+};
+
+/*
+ * The main program of a test: reads the options, makes the units that `wants` wants, runs `run` for each in some process
+ * with folders of its own, and prints a line for each, the sums, and last "<number> passed, <number> failed". In the long
+ * version the units are run with one seed after another until the time is over.
+ * `run` returns 0 when all is well, 1 with a message in `message`; `note` is printed behind the name.
+ */
+struct test {
+    const char *title;
+    const char *totals[TOTALS];
+    int recording;
+    int (*wants)(const struct unit *unit);
+    int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size);
+};
+int test_main(const struct test *test, int argc, char **argv);
+
+/* A seeded sequence. */
+uint64_t random_next(uint64_t *state);
+uint64_t random_below(uint64_t *state, uint64_t limit);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * The system calls of the library, and of the SQLite that it uses, on their way to the system: counted, killed,
+ * failed, cut short, recorded.
+ *
+ * The functions of shim.c bear the names of the C library's. Linked into a program they come before it in the search
+ * for symbols, so libllvs.so and libsqlite3 call these. (Built as a shared library they could be preloaded; a program that
+ * forks a child for every fault is faster than one that is executed for every fault.) Calls that concern files below
+ * `root` are looked at while `on`, all others are passed on as they are.
+ */
+#ifndef FAULTS_SHIM_H
+#define FAULTS_SHIM_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kinds of calls, to be combined. */
+enum {
+    CALL_OPEN = 1 << 0,     /* of what is there */
+    CALL_CREATE = 1 << 1,   /* open with O_CREAT */
+    CALL_READ = 1 << 2,
+    CALL_WRITE = 1 << 3,
+    CALL_SYNC = 1 << 4,     /* fsync, fdatasync, syncfs, sync_file_range */
+    CALL_RENAME = 1 << 5,   /* and link */
+    CALL_UNLINK = 1 << 6,   /* and rmdir */
+    CALL_TRUNCATE = 1 << 7,
+    CALL_MKDIR = 1 << 8,
+    CALL_LOCK = 1 << 9,     /* flock, and fcntl's */
+    CALL_LIST = 1 << 10,    /* opendir, readdir */
+    CALL_LOOK = 1 << 11,    /* stat and its kin, access */
+    CALL_CLOSE = 1 << 12,
+    CALL_MAP = 1 << 13,
+    CALL_KINDS = 14,
+    /* What changes something on the medium. */
+    CALLS_CHANGING = CALL_CREATE | CALL_WRITE | CALL_SYNC | CALL_RENAME | CALL_UNLINK | CALL_TRUNCATE | CALL_MKDIR,
+    CALLS_ALL = (1 << CALL_KINDS) - 1
+};
+const char *call_name(unsigned kind);
+
+enum fault_action {
+    FAULT_NONE,
+    FAULT_KILL_BEFORE,
+    FAULT_KILL_WITHIN, /* a write: after a part of it */
+    FAULT_KILL_AFTER,
+    FAULT_FAIL,        /* with `error`, nothing being done */
+    FAULT_SHORT        /* a read or write moves a part */
+};
+
+/* One recorded call that changed something. Bytes and paths lie in `log_bytes`. */
+enum op_kind { OP_CREATE, OP_MKDIR, OP_WRITE, OP_TRUNCATE, OP_SYNC, OP_SYNC_ALL, OP_RENAME, OP_LINK, OP_UNLINK };
+struct op {
+    enum op_kind kind;
+    int failed;          /* OP_SYNC, OP_SYNC_ALL: it failed, and so the system may have dropped what it was to write */
+    uint64_t inode;      /* CREATE, MKDIR, WRITE, TRUNCATE, SYNC */
+    uint64_t offset;     /* WRITE; TRUNCATE: the new size */
+    uint64_t size;       /* WRITE */
+    uint64_t bytes;      /* WRITE: where its data are */
+    uint64_t path, to;   /* CREATE, MKDIR, RENAME, LINK, UNLINK: where the path is; relative to `root` */
+};
+
+enum { LOG_OPS_MAX = 1 << 17 };
+#define LOG_BYTES_MAX ((uint64_t)256 << 20)
+
+/* Shared between a test and the children that it forks. */
+struct faults {
+    pthread_mutex_t lock;
+    /* What is watched: absolute, without a slash at its end. */
+    char root[512];
+    int on;
+    /* What happens, and to which of the watched calls of these kinds, counting from 1. */
+    enum fault_action action;
+    unsigned kinds;
+    long at;
+    /* FAULT_FAIL, FAULT_SHORT: to how many calls in a row. LONG_MAX: until `faults_stop`. */
+    long times;
+    int error;
+    /* FAULT_KILL_WITHIN: which part of the write is done; FAULT_SHORT: at most so many bytes, 0: half. */
+    int part;
+    /* What happened. */
+    long seen;
+    long fired;
+    unsigned fired_kind;
+    char fired_path[512];
+    size_t fired_size;
+    long count[CALL_KINDS];
+    /* Recording. */
+    int recording;
+    int overflow;
+    long op_count;
+    uint64_t byte_count;
+    struct op *ops;
+    uint8_t *log_bytes;
+};
+extern struct faults *faults;
+
+/* Parts into which a write is cut by FAULT_KILL_WITHIN. */
+enum { WRITE_PARTS = 4 };
+
+/* Makes `faults`, watching nothing; with room for a recording when asked. Once per test process. */
+void faults_make(int recording);
+/* Forgets all counts and the recording, and watches `root` without doing anything. */
+void faults_watch(const char *root);
+/* Sets what is to happen. Counting begins anew. */
+void faults_plan(enum fault_action action, unsigned kinds, long at);
+/* The cause is gone: from now on calls are passed on. */
+void faults_stop(void);
+
+#endif

@@ -1,0 +1,262 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "workloads.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "files.h"
+#include "shim.h"
+
+static struct client open_it(const struct work *work) { return client_open(work, "store", work->durability); }
+
+/* As many versions in a row: "<name>-1" and so on, the first on `predecessor`. */
+static void chain(struct client *client, const char *name, const char *predecessor, int count) {
+    char id[ID_SIZE], last[ID_SIZE];
+    if (predecessor) snprintf(last, ID_SIZE, "%s", predecessor);
+    for (int i = 1; i <= count; i++) {
+        snprintf(id, ID_SIZE, "%s-%d", name, i);
+        client_make(client, id, i == 1 ? predecessor : last, put("k", (uint64_t)i * 7919 + (uint64_t)name[0], 40), i == 1 ? put(name, 5, 10) : no_change, no_change);
+        snprintf(last, ID_SIZE, "%s", id);
+    }
+}
+
+static void prepare_store(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "root", NULL, put("a", 1, 100), put("b", 2, 2000), no_change);
+    chain(&client, "old", "root", 2);
+    client_close(&client);
+}
+
+/* ---- Making a store, and versions ---- */
+
+static void create(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "first", NULL, put("a", 1, 20), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+static void commit(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "new-1", "old-2", put("a", 11, 100), drop("b"), no_change);
+    /* Larger than the buffer in which small frames are put together; in SQLite, than a piece. */
+    client_make(&client, "new-2", "new-1", put("c", 12, work->storage == LLVS_STORAGE_FILE ? 300000 : 67000), put("d", 13, 700), no_change);
+    client_make(&client, "new-3", "new-2", put("a", 14, 0), no_change, no_change);
+    client_make(&client, "side", "root", put("s", 15, 10), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+static void large_values(const struct work *work) {
+    struct client client = open_it(work);
+    /* Values above 1 MiB are files of their own in file storage; in SQLite there are only more pieces. */
+    uint32_t size = work->storage == LLVS_STORAGE_FILE ? 1 << 20 : 100000;
+    client_make(&client, "large-1", "old-2", put("x", 21, size + 1), put("y", 22, 30), no_change);
+    client_make(&client, "large-2", "large-1", put("z", 23, size + 70000), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+/* ---- Merging ---- */
+
+static void prepare_branches(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "root", NULL, put("a", 1, 100), no_change, no_change);
+    client_make(&client, "left", "root", put("l", 31, 400), no_change, no_change);
+    client_make(&client, "right", "root", put("r", 32, 10), no_change, no_change);
+    client_make(&client, "third", "root", put("t", 33, 10), no_change, no_change);
+    client_close(&client);
+}
+static void merge(const struct work *work) {
+    struct client client = open_it(work);
+    char both[ID_SIZE] = "", all[ID_SIZE] = "";
+    client_merge(&client, "left", "right", both);
+    if (both[0]) client_merge(&client, both, "third", all);
+    if (all[0]) client_make(&client, "after", all, put("z", 34, 10), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+/* ---- Exchanging ---- */
+
+static void prepare_folder(const struct work *work) {
+    struct client client = client_open(work, "other", LLVS_DURABILITY_FULL);
+    client_make(&client, "root", NULL, put("a", 1, 100), no_change, no_change);
+    client_make(&client, "left", "root", put("l", 31, 400), no_change, no_change);
+    client_make(&client, "right", "root", put("r", 32, 10), no_change, no_change);
+    char both[ID_SIZE] = "";
+    client_merge(&client, "left", "right", both);
+    client_send(&client, "folder");
+    client_close(&client);
+    char *other = path_of(work->root, "other");
+    remove_tree(other);
+    free(other);
+    book_move_elsewhere();
+    client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "mine", NULL, put("m", 3, 30), no_change, no_change);
+    client_close(&client);
+}
+static void retrieve(const struct work *work) {
+    struct client client = open_it(work);
+    client_retrieve(&client, "folder");
+    client_make(&client, "left-2", "left", put("l", 41, 20), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+static void send(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "mine-2", "mine", put("m", 43, 3000), no_change, no_change);
+    client_send(&client, "folder");
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+/* ---- Compaction ---- */
+
+enum { SEGMENTS = 70 }; /* more than are left as they are at close */
+static void make_segments(const struct work *work, int left_open) {
+    char id[ID_SIZE], last[ID_SIZE] = "";
+    for (int i = 0; i < SEGMENTS; i++) {
+        struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+        snprintf(id, ID_SIZE, "part-%d", i);
+        client_make(&client, id, i ? last : NULL, put("k", (uint64_t)i, 30), no_change, no_change);
+        snprintf(last, ID_SIZE, "%s", id);
+        if (i < SEGMENTS - left_open) client_close(&client);
+    }
+}
+/* One more close would fold them. Those not closed are like those of killed processes: their locks go with this one. */
+static void prepare_segments(const struct work *work) { make_segments(work, 7); }
+static void fold(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "folding", "part-3", put("f", 51, 30), no_change, no_change);
+    client_close(&client);
+    client = open_it(work);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+/* Folded, and long enough ago that what was folded may go. */
+static void prepare_folded(const struct work *work) {
+    make_segments(work, 0);
+    char *folder = path_of(work->root, "store/segments");
+    struct tree tree = read_tree(folder);
+    struct timespec times[2];
+    times[0].tv_sec = times[1].tv_sec = time(NULL) - 3600;
+    times[0].tv_nsec = times[1].tv_nsec = 0;
+    for (size_t i = 0; i < tree.count; i++) {
+        char *path = path_of(folder, tree.entries[i].path);
+        if (!tree.entries[i].is_folder && utimensat(AT_FDCWD, path, times, 0) != 0) broken("cannot set the times of %s", path);
+        free(path);
+    }
+    free_tree(&tree);
+    free(folder);
+}
+static void delete_folded(const struct work *work) {
+    struct client client = open_it(work);
+    client_close(&client);
+    client = open_it(work);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+/* ---- Snapshots, and caches ---- */
+
+/* `count` versions in a snapshot. */
+static void make_snapshot(const struct work *work, int count) {
+    struct client client = client_open(work, "other", LLVS_DURABILITY_NORMAL);
+    /* A tree: no version is far from the first. */
+    for (int i = 0; i < count; i++) {
+        char id[ID_SIZE], predecessor[ID_SIZE];
+        snprintf(id, ID_SIZE, "s-%d", i);
+        snprintf(predecessor, ID_SIZE, "s-%d", i / 8);
+        client_make(&client, id, i ? predecessor : NULL, put("k", (uint64_t)i, 40), no_change, no_change);
+    }
+    client_write_snapshot(&client, "folder");
+    client_close(&client);
+    char *other = path_of(work->root, "other");
+    remove_tree(other);
+    free(other);
+    book_move_elsewhere();
+}
+enum { MANY = 1100, FEW = 60 }; /* Of MANY, caches are written. In file storage that costs a few calls, in SQLite hundreds. */
+static void prepare_snapshot(const struct work *work) { make_snapshot(work, work->storage == LLVS_STORAGE_FILE ? MANY : FEW); }
+static void restore(const struct work *work) {
+    struct client client = open_it(work);
+    client_restore_snapshot(&client, "folder");
+    client_expect_all(&client);
+    client_close(&client);
+}
+static void prepare_cached(const struct work *work) {
+    make_snapshot(work, MANY);
+    restore(work);
+}
+static void open_cached(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "cached-1", "s-1000", put("k", 61, 10), no_change, no_change);
+    client_make(&client, "cached-2", "s-500", put("k", 62, 10), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
+static void prepare_old_snapshot(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "root", NULL, put("a", 1, 100), no_change, no_change);
+    client_write_snapshot(&client, "folder");
+    client_make(&client, "next", "root", put("a", 2, 100), no_change, no_change);
+    client_close(&client);
+}
+static void write_snapshot(const struct work *work) {
+    struct client client = open_it(work);
+    client_write_snapshot(&client, "folder");
+    client_close(&client);
+}
+
+/* ---- Two who share a store ---- */
+
+static void build_on_others(const struct work *work) {
+    struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
+    client_make(&theirs, "theirs-1", "old-2", put("t", 71, 100), no_change, no_change);
+    struct client ours = client_open(work, "store", work->durability);
+    client_make(&ours, "ours-1", "theirs-1", put("o", 72, 100), no_change, no_change);
+    client_make(&theirs, "theirs-2", "ours-1", put("t", 73, work->storage == LLVS_STORAGE_FILE ? 1 << 18 : 5000), no_change, no_change);
+    client_make(&ours, "ours-2", "theirs-2", put("o", 74, 100), no_change, no_change);
+    client_expect_all(&ours);
+    client_expect_all(&theirs);
+    client_close(&ours);
+    client_close(&theirs);
+}
+/* Theirs has large values outside of its records. */
+static void build_on_others_large(const struct work *work) {
+    struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
+    client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 130000), no_change, no_change);
+    struct client ours = client_open(work, "store", work->durability);
+    client_make(&ours, "ours-1", "theirs-1", put("o", 76, 100), no_change, no_change);
+    client_expect_all(&ours);
+    client_close(&ours);
+    client_close(&theirs);
+}
+
+/*                                                   file  power kills
+                                                     SQLite  acknowledges  large           */
+const struct workload workloads[] = {
+    {"create", NULL, create,                           1, 1, 1, 1, 1, 0, 0, NULL},
+    {"commit", prepare_store, commit,                  1, 1, 1, 1, 1, 0, 0, NULL},
+    {"large values", prepare_store, large_values,      1, 1, 1, 1, 1, 1, 0, NULL},
+    {"merge", prepare_branches, merge,                 1, 1, 1, 1, 0, 0, 0, NULL},
+    {"retrieve", prepare_folder, retrieve,             1, 1, 1, 1, 0, 0, 0, NULL},
+    {"send", prepare_folder, send,                     1, 1, 1, 1, 0, 0, CALL_RENAME, "folder/versions/"},
+    {"fold", prepare_segments, fold,                   1, 0, 1, 1, 1, 0, CALL_RENAME, "store/segments/0000"},
+    {"delete folded", prepare_folded, delete_folded,   1, 0, 1, 0, 0, 0, CALL_UNLINK, "store/segments/"},
+    {"restore", prepare_snapshot, restore,             1, 1, 1, 1, 0, 0, CALL_RENAME, "store/cache/"},
+    {"open cached", prepare_cached, open_cached,       1, 1, 1, 1, 0, 0, 0, NULL},
+    {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/manifest.json"},
+    {"build on others", prepare_store, build_on_others, 1, 1, 1, 1, 1, 0, 0, NULL},
+    {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 0, 0, NULL},
+};
+const int workload_count = (int)(sizeof workloads / sizeof workloads[0]);
