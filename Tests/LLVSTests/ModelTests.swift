@@ -1,7 +1,47 @@
+import LLVSTestSupport
 import Testing
 @testable import LLVS
 
 @Suite struct ModelTests {
+    @Test func versionIDsAreUpperCaseUUIDsOrText() throws {
+        var random = SeededRandom(seed: 1)
+        for i in 0..<200 {
+            let id = i < 2 ? VersionID(high: i == 0 ? 0 : .max, low: i == 0 ? 0 : .max) : VersionID(high: random.next(), low: random.next())
+            func digits(_ number: UInt64, _ count: Int) -> String { String(String(number, radix: 16, uppercase: true).reversed() + "0000000000000000").prefix(count).reversed().map(String.init).joined() }
+            let high = digits(id.high, 16), low = digits(id.low, 16)
+            func part(_ text: String, _ from: Int, _ count: Int) -> String { String(text.dropFirst(from).prefix(count)) }
+            let text = "\(part(high, 0, 8))-\(part(high, 8, 4))-\(part(high, 12, 4))-\(part(low, 0, 4))-\(part(low, 4, 12))"
+            #expect(id.description == text)
+            let read = try VersionID(text)
+            #expect(read == id && read.text == nil)
+        }
+        // Whatever else stands in any place makes it text, or no id.
+        let uuid = Array("01234567-89AB-4DEF-A765-43210FEDCBA9".utf8)
+        for place in uuid.indices {
+            for byte in UInt8.min...UInt8.max where byte != uuid[place] {
+                var changed = uuid
+                changed[place] = byte
+                let isDash = [8, 13, 18, 23].contains(place)
+                let isDigit = (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte)
+                let isAllowed = isDigit || (0x47...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x5F
+                let id = changed.withUnsafeBytes { VersionID(validating: $0) }
+                #expect((id != nil) == isAllowed && (id != nil && id?.text == nil) == (isDigit && !isDash), "\(byte) at \(place)")
+                if let id { #expect(Array(id.description.utf8) == changed) }
+            }
+        }
+    }
+
+    @Test func newIDsDiffer() {
+        let source = VersionIDSource(), lock = Lock()
+        var seen: Set<VersionID> = []
+        _ = Parallel.run(threads: 4, times: 1_000) { _, _ in
+            let id = source.next()
+            lock.withLock { _ = seen.insert(id) }
+        }
+        #expect(seen.count == 4_000)
+        #expect(seen.allSatisfy { $0.high >> 12 & 0xF == 4 && $0.low >> 62 == 2 })
+    }
+
     @Test func versionIDsKeepTheirText() throws {
         for text in ["A", "a_b-9", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1c227bd7-33b2-4c90-b042-f1c952ed3183", String(repeating: "z", count: 128)] {
             #expect(try VersionID(text).description == text)

@@ -25,6 +25,7 @@ struct RecordChanges: RandomAccessCollection {
 
     var startIndex: Int { 0 }
     var endIndex: Int { order?.count ?? source.count }
+    var count: Int { endIndex }
     @inline(__always)
     subscript(i: Int) -> RecordChange {
         guard let order else { return source[i] }
@@ -40,6 +41,7 @@ struct RecordChanges: RandomAccessCollection {
     func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void) rethrows {
         // Two runs, since what the next one points to is to arrive while the one before is looked at: of changes in
         // no order, the memory for each would be waited for otherwise, and for its struct, id and data in turn.
+        let size = Swift.max(1, Swift.min(size, count))
         try withUnsafeTemporaryAllocation(of: BorrowedChange.Bytes.self, capacity: 2 * size) { runs in
             let halves = (UnsafeMutableBufferPointer(rebasing: runs[..<size]), UnsafeMutableBufferPointer(rebasing: runs[size...]))
             var first = 0, isSecond = false

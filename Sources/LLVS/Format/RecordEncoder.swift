@@ -75,7 +75,7 @@ final class RecordEncoder {
     /// Where each page begins in the table.
     var directory: [UInt64] = []
     /// The text of the version's id, which the checksum of each body covers.
-    private var versionText: [UInt8] = []
+    private var versionText = RecordBuffer()
 
     private(set) var isTableKept = true
     private(set) var isWhole = true
@@ -105,7 +105,8 @@ final class RecordEncoder {
     ) throws {
         removeAll()
         bodies.reserveCapacity(changes.count)
-        version.id.withASCII { versionText.append(contentsOf: $0) }
+        try versionText.reserve(Limits.versionIDSize)
+        version.id.withASCII { versionText.raw($0) }
         let blobThreshold = blobThreshold ?? Int.max
         var cursor = Cursor()
         try changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, page in
@@ -144,7 +145,7 @@ final class RecordEncoder {
         digests.removeAll(keepingCapacity: true)
         if !dependencies.isEmpty { dependencies = []; dependencyIndex = [:] }
         directory.removeAll(keepingCapacity: true)
-        versionText.removeAll(keepingCapacity: true)
+        versionText.removeAll()
         isTableKept = true
         isWhole = true
         tableSize = 0
@@ -346,7 +347,7 @@ final class RecordEncoder {
     }
 
     private func bodyChecksum(_ id: UnsafeRawBufferPointer, size: Int, _ stored: UnsafeRawBufferPointer) -> UInt32 {
-        versionText.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(truncatingIfNeeded: size), id: id, versionText: $0, stored: stored) }
+        RecordTable.bodyChecksum(sizeField: UInt32(truncatingIfNeeded: size), id: id, versionText: versionText.bytes, stored: stored)
     }
 
     /// Takes a body up, whose stored bytes are these, or follow.

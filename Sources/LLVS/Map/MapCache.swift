@@ -13,12 +13,17 @@ final class MapCache: @unchecked Sendable {
     struct Slot {
         var root: MapNode?
         /// Changes to replay from the nearest anchor behind.
-        var replay: Int
+        var replay = 0
+        /// Changes since the flat map that it builds on, or since there was nothing: what may be nodes in memory.
+        var overlay = 0
     }
     /// So many changes are replayed at most between two anchors, while the budget lasts.
     static let anchorSpacing = 1_024
     /// Memory that one changed value costs in copied nodes, about.
     private static let costPerChange = 2_048
+    /// The same for many at once, which share what is copied: for one of them, and for each value when all are copied.
+    private static let nodesPerChange = 1_024
+    private static let nodesPerValue = 80
 
     /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
     private final class Kept {
@@ -43,8 +48,8 @@ final class MapCache: @unchecked Sendable {
     private let lock = Lock()
     /// All that is kept.
     private var kept: [UInt32: Kept] = [:]
-    /// In the order in which they came, from `firstRecent` on.
-    private var recent: [Kept] = []
+    /// In the order in which they came, from `firstRecent` on; nil before, since what is in an array is in memory.
+    private var recent: [Kept?] = []
     private var firstRecent = 0
     private var recentCost = 0
     private var anchors: [Kept] = []
@@ -112,15 +117,27 @@ final class MapCache: @unchecked Sendable {
 
     // MARK: Changing
 
-    /// Keeps a map that was made by applying `changes` changes to one whose replay is `replayBehind`.
-    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, replayBehind: Int) {
+    /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
+    @discardableResult
+    func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
+        store(ordinal, root, changes: changes, overlay: behind.overlay + changes, replayBehind: behind.replay)
+    }
+
+    /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
+    @discardableResult
+    func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
+        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
+    }
+
+    private func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, overlay: Int, replayBehind: Int) -> Slot {
+        var slot = Slot(root: root, replay: replayBehind + changes, overlay: overlay)
         letGo { gone in
             if let known = kept[ordinal] {
                 // Made twice at once: they are equal.
+                slot = known.slot
                 if !known.isRecent { addRecent(known) }
                 return trimRecent(&gone)
             }
-            var slot = Slot(root: root, replay: replayBehind + changes)
             let isAnchor = slot.replay >= MapCache.anchorSpacing
             let whole = (root?.count ?? 0) * 72
             let anchorCost = min(slot.replay * MapCache.costPerChange, whole)
@@ -137,6 +154,7 @@ final class MapCache: @unchecked Sendable {
             addRecent(new)
             trimRecent(&gone)
         }
+        return slot
     }
 
     private func addRecent(_ one: Kept) {
@@ -150,8 +168,10 @@ final class MapCache: @unchecked Sendable {
         guard recentCost > budget / 2 else { return }
         var chances = recent.count - firstRecent
         while recentCost > budget / 2 - budget / 16, recent.count - firstRecent > 1 {
-            let oldest = recent[firstRecent]
+            let next = recent[firstRecent]
+            recent[firstRecent] = nil
             firstRecent += 1
+            guard let oldest = next else { continue }
             if chances > 0, takeUse(oldest) {
                 chances -= 1
                 recent.append(oldest)
@@ -197,6 +217,15 @@ final class MapCache: @unchecked Sendable {
         kept[one.ordinal] = nil
         hide(one)
         gone.append(one)
+    }
+
+    /// Whether so much of a map is nodes in memory that it had better be a flat one.
+    ///
+    /// Writing one costs by all values, so as many changes come first as will pay for it, unless that would be too much memory.
+    func isHeavy(_ slot: Slot) -> Bool {
+        guard let count = slot.root?.count else { return false }
+        let memory = min(slot.overlay * MapCache.nodesPerChange, count * MapCache.nodesPerValue)
+        return memory > budget / 2 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 8, budget / 3 * 4 / MapCache.nodesPerChange))
     }
 
     /// Forgets all: they are made again from the records when they are asked for.

@@ -130,7 +130,7 @@ extension Store {
                 // What it names lies elsewhere, and stays what it is when the merge is stored.
                 keepChanges(ordinal, draft, mapped)
                 if let behind = maps.slot(draft.first) {
-                    maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, replayBehind: behind.replay)
+                    maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
                 }
             }
             return (ordinal, place)

@@ -78,6 +78,7 @@ public struct BorrowedChanges: RandomAccessCollection {
         case .elements(let elements): elements.count
         }
     }
+    public var count: Int { endIndex }
     public subscript(index: Int) -> BorrowedChange {
         switch source {
         case .list(let list): return list[index]

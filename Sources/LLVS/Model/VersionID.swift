@@ -48,8 +48,12 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     /// A new random upper-case UUID (version 4, RFC 9562).
     public static func random() -> VersionID {
         var generator = SystemRandomNumberGenerator()
-        let high = generator.next() as UInt64, low = generator.next() as UInt64
-        return VersionID(high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+        return VersionID(randomHigh: generator.next(), low: generator.next())
+    }
+
+    /// Of 128 random bits, six of which say that it is such a UUID.
+    init(randomHigh high: UInt64, low: UInt64) {
+        self.init(high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
     }
 
     private static func parseUUID(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {

@@ -53,6 +53,8 @@ struct ChangeOrder {
     func has(_ kind: Value.Change.Kind) -> Bool { kinds & 1 << kind.rawValue != 0 }
 
     var count: Int { changes.count }
+    /// The least of them; there is one.
+    var first: BorrowedChange.Bytes { changes.bytes(at: index(at: 0)) }
     /// The changes in order, labelled as they came.
     var sorted: RecordChanges { RecordChanges(changes, order: order) }
     /// The same in the order and with the labels of `items`.

@@ -20,7 +20,9 @@ struct Draft {
         var out: [MapChange] = []
         out.reserveCapacity(changes.count)
         var bodyOffset = encoder.bodiesStart
-        for (change, body) in zip(changes, encoder.bodies) {
+        let bodies = encoder.bodies
+        for i in 0..<min(changes.count, bodies.count) {
+            let change = changes[i], body = bodies[i]
             switch change.kind {
             case .insert, .update:
                 out.append(MapChange(key: change.id, entry: MapEntry(

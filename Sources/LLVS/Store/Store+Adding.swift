@@ -152,15 +152,15 @@ extension Store {
     /// Stores drafts, already in the history but hidden, in order, as one batch and makes them live.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
-        unpublished.begin()
-        defer { unpublished.end() }
+        lock.withWrite { unpublished.running += 1 }
+        defer { lock.withWrite { unpublished.running -= 1 } }
         let (places, checksums, mapped) = try append(drafts)
         guard places.count == drafts.count else { throw StoreError(.internal, "A storage told \(places.count) places for \(drafts.count) records.") }
         try makeDurable(drafts.map(\.draft))
-        for (_, draft) in drafts { inFlight.confirm(draft.version.id) }
         // A scan may have met the same version meanwhile, made by another process: then theirs stands.
         var replaced: [UInt32: UInt32] = [:]
         lock.withWrite {
+            for (_, draft) in drafts { unpublished.confirm(draft.version.id) }
             for (i, item) in drafts.enumerated() {
                 if let theirs = dag.ordinal(of: item.draft.version.id) {
                     replaced[item.ordinal] = theirs

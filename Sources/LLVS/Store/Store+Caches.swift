@@ -21,7 +21,7 @@ extension Store {
 
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
     func saveCaches() {
-        guard !storage.isReadOnly, storage.damages.isEmpty, unpublished.isNone else { return }
+        guard !storage.isReadOnly, storage.damages.isEmpty, lock.withRead({ unpublished.isNone }) else { return }
         let (count, isWhole, isOutdated, head) = lock.withRead {
             (dag.liveCount, pending.count == 0 && damages.isEmpty, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
         }

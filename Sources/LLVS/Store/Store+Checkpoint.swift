@@ -18,8 +18,7 @@ extension Store {
             }
             root = patched
         }
-        maps.store(ordinal, root, changes: MapCache.anchorSpacing, replayBehind: 0)
-        return MapCache.Slot(root: root, replay: 0)
+        return maps.store(ordinal, flat: root)
     }
 
     private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
@@ -110,7 +109,7 @@ extension Store {
     func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
         let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(Store.flatChanges) && checkpoint == nil }
-        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge ? try? mapSlot(head) : nil)
+        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
         let found = lock.withRead { checkpoint }
         if let found, let flat = found.flat {
@@ -129,7 +128,12 @@ extension Store {
         }
         // There is none, or most of it is out of date.
         lock.withWrite { checkpoint = nil }
-        _ = try? flatten(head, isKept: true, expected: root.count) { append in
+        _ = try? flatten(root, of: head, isKept: true)
+    }
+
+    /// The map written anew, as one that takes no memory. `isKept`: as the checkpoint, where there is none.
+    func flatten(_ root: MapNode, of ordinal: UInt32, isKept: Bool) throws -> MapNode? {
+        try flatten(ordinal, isKept: isKept, expected: root.count) { append in
             var failure: (any Error)?
             root.forEach { key, entry in
                 do { try append(key, entry); return true } catch { failure = error; return false }

@@ -24,51 +24,62 @@ extension Store {
 
     /// Not new: the same version was there already.
     func make(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> (version: Version, isNew: Bool) {
-        try checkWritable("Making a version")
+        let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
+            try checkOpenLocked()
+            return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
+        }
+        if storage.isReadOnly { try checkWritable("Making a version") }
         let sorted = try ChangeOrder(checking: changes)
-        var first = History.none
+        var first = known?.ordinal ?? History.none
         var isFirstSave = false
-        if let predecessor {
+        if let predecessor, known == nil {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
-        let (recorded, kept) = try effective(sorted, on: first)
+        // Of a few changes no map is made, but every so often.
+        let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(at: first) : nil
+        let (recorded, kept) = try effective(sorted, on: first, view)
         return try withExtendedLifetime(kept) {
-            let versionID = id ?? VersionID.random()
-            if id != nil { inFlight.begin(versionID) }
-            defer { if id != nil { inFlight.end(versionID) } }
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
             var version = Version(
-                id: versionID, predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
+                id: id ?? newIDs.next(), predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
+            if id != nil { inFlight.begin(version.id) }
+            defer { if id != nil { inFlight.end(version.id) } }
             if id != nil {
                 // Another handle may have taken the id.
-                _ = try findOrdinal(versionID)
+                _ = try findOrdinal(version.id)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
             }
-            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? waitingTimestamp(versionID) ?? newTimestamp(after: first)
-            try checkUnconfirmed(version, recorded)
+            if version.id == EmptyRoot.id {
+                version.timestamp = EmptyRoot.version.timestamp
+            } else {
+                let unconfirmed = id.flatMap { id in lock.withRead { unpublished.unconfirmed(id) } }
+                let behind = known?.timestamp ?? (first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
+                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(Clock.now(), behind.map(Clock.after) ?? -.infinity)
+            }
+            if id != nil { try checkUnconfirmed(version, recorded) }
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
-            if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
+            if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
             return (version, true)
         }
     }
 
-    /// The later of the clock and just behind the newest predecessor.
-    func newTimestamp(after ordinals: UInt32...) -> Double {
-        var time = Clock.now()
-        lock.withRead {
-            for ordinal in ordinals where ordinal != History.none {
-                time = max(time, Clock.after(dag.rows[Int(ordinal)].timestamp))
-            }
-        }
-        return time
-    }
-
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
     /// Also returns bytes that the record borrows.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32) throws -> (RecordChanges, [[UInt8]]) {
-        let root = first == History.none || sorted.count == 0 ? nil : try map(first)
-        if root == nil, sorted.areAll(.insert) { return (sorted.sorted, []) }
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [[UInt8]]) {
+        if let view { return try effective(sorted, on: first) { view.lookup($0) } }
+        let root = first == History.none ? nil : try map(first)
+        return try effective(sorted, on: first) { root?.lookup($0) }
+    }
+
+    /// `present` tells what prevails at the version.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) -> MapEntry?) throws -> (RecordChanges, [[UInt8]]) {
+        if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        if sorted.count == 1 {
+            // By far the most common: an update that is one.
+            let change = sorted.first
+            if change.kind == .update, present(change.id) != nil { return (sorted.sorted, []) }
+        }
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
         var kept: [(position: Int, bytes: [UInt8])] = []
@@ -76,7 +87,7 @@ extension Store {
         try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
-                let present = root?.lookup(change.id)
+                let present = present(change.id)
                 switch change.kind {
                 case .insert, .update:
                     items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
@@ -118,7 +129,7 @@ extension Store {
     /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
     /// the very same may be made, or there would be two.
     func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
-        guard let unconfirmed = inFlight.unconfirmed(version.id), unconfirmed.digest != identityDigest(version, changes) else { return }
+        guard let unconfirmed = lock.withRead({ unpublished.unconfirmed(version.id) }), unconfirmed.digest != identityDigest(version, changes) else { return }
         throw StoreError(
             .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
             versionID: version.id.description)
@@ -165,45 +176,59 @@ extension Store {
 
     // MARK: Storing
 
-    /// The map of a version of so many changes is not made while it is stored: whoever loads much may never ask for it,
-    /// and it is read from the record as soon as somebody does.
-    private static let changesForLaterMap = 32_768
-
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
-    func commit(_ draft: Draft) throws {
-        let ordinal = lock.withWrite { appendHidden(draft) }
-        unpublished.begin()
-        defer { unpublished.end() }
+    /// - Parameter view: what prevails at its first predecessor, when that is at hand.
+    func commit(_ draft: Draft, _ view: MapLines.View? = nil) throws {
+        let ordinal = try lock.withWrite { () -> UInt32 in
+            try checkOpenLocked()
+            unpublished.running += 1
+            return appendHidden(draft)
+        }
         do {
-            let (place, checksum, map) = try encoders.with { encoder -> (RecordPlace, UInt32, MapCache.Slot?) in
-                let behind = try draft.changes.count < Store.changesForLaterMap ? draft.first == History.none ? MapCache.Slot(root: nil, replay: 0) : mapSlot(draft.first) : nil
-                let place: RecordPlace
+            let (place, checksum, changes) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
+                let place: RecordPlace?
                 do {
                     try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                    place = try commitLock.withLock { () -> RecordPlace in
-                        try checkOpen()
-                        guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                        return place
-                    }
+                    place = try commitLock.withLock { try storage.append([encoder.pieces(draft.changes)]).first }
                 } catch {
                     removeBlobs(encoder.blobs, after: error)
                     throw error
                 }
-                guard let behind else { return (place, encoder.checksum, nil) }
+                guard let place else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                guard draft.changes.count < Store.flatChanges else { return (place, encoder.checksum, []) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 keepChanges(ordinal, draft, changes)
-                return (place, encoder.checksum, MapCache.Slot(root: MapNode.applying(changes[...], to: behind.root), replay: behind.replay))
+                return (place, encoder.checksum, changes)
             }
-            try makeDurable([draft])
-            if let map { maps.store(ordinal, map.root, changes: draft.changes.count, replayBehind: map.replay) }
-            if !lock.withWrite({ publish(ordinal, draft.version.id, place, checksum) }) { maps.drop(ordinal) }
+            if durability == .full { try makeDurable([draft]) }
+            keepMap(ordinal, draft, changes, view)
+            let (isLive, othersWait) = lock.withWrite { () -> (Bool, Bool) in
+                unpublished.running -= 1
+                unpublished.confirm(draft.version.id)
+                return (publish(ordinal, draft.version.id, place, checksum), pending.count > 0)
+            }
+            if !isLive { maps.drop(ordinal) }
+            if othersWait { tellOfNew([draft.version.id]) } else { observers.tell([draft.version.id]) }
         } catch {
-            lock.withWrite { dag.drop(ordinal) }
+            lock.withWrite {
+                unpublished.running -= 1
+                dag.drop(ordinal)
+            }
             maps.drop(ordinal)
             throw error
         }
-        inFlight.confirm(draft.version.id)
-        tellOfNew([draft.version.id])
+    }
+
+    /// Sees to it that the map of a version that was stored can be had without reading its record. That of many changes is
+    /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
+    private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange], _ view: MapLines.View?) {
+        guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
+        if draft.changes.count > MapLines.fewChanges {
+            guard let behind = try? mapSlot(draft.first) else { return }
+            maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind)
+        } else if let view = view ?? (try? self.view(at: draft.first)) {
+            lines.append(ordinal, changes, to: view)
+        }
     }
 
     /// Removes the blobs of records that are not there.
@@ -237,8 +262,8 @@ extension Store {
             try gate.wait(for: ticket) { try storage.sync() }
         } catch var error as StoreError {
             guard let version = drafts.last?.version else { throw error }
-            unpublished.noteLost()
-            for draft in drafts { inFlight.setUnconfirmed(draft.version.id, draft.version.timestamp, identityDigest(draft.version, draft.changes)) }
+            let lost = drafts.map { ($0.version.id, (timestamp: $0.version.timestamp, digest: identityDigest($0.version, $0.changes))) }
+            lock.withWrite { for (id, what) in lost { unpublished.lose(id, what) } }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
             error.versionID = version.id.description

@@ -4,11 +4,18 @@ extension Store {
     func map(_ ordinal: UInt32) throws -> MapNode? { try mapSlot(ordinal).root }
 
     func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
-        if let slot = maps.slot(ordinal) ?? takeCheckpoint(of: ordinal) { return slot }
+        if let slot = maps.slot(ordinal) { return slot }
+        if let view = lines.view(ordinal) {
+            let (root, from) = view.map()
+            let slot = maps.store(ordinal, root, changes: from.changes, on: from.slot)
+            view.keep(slot)
+            return slot
+        }
+        if let slot = takeCheckpoint(of: ordinal) { return slot }
         // Back along the first predecessors to a map that is here.
         var chain: [(ordinal: UInt32, changes: Int)] = []
-        var base = MapCache.Slot(root: nil, replay: 0)
-        let checkpointed = lock.withRead { () -> UInt32? in
+        var base = MapCache.Slot()
+        let near = lock.withRead { () -> UInt32? in
             var at = ordinal
             while true {
                 let row = dag.rows[Int(at)]
@@ -17,10 +24,11 @@ extension Store {
                 if at == History.none { return nil }
                 if let slot = maps.slot(at) { base = slot; return nil }
                 if let checkpoint, checkpoint.isOf(at) { return at }
+                if lines.view(at) != nil { return at }
             }
         }
         // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
-        if let checkpointed { base = try takeCheckpoint(of: checkpointed) ?? mapSlot(checkpointed) }
+        if let near { base = try mapSlot(near) }
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
@@ -29,8 +37,7 @@ extension Store {
             let next = chain[i]
             if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
                 let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
-                maps.store(next.ordinal, root, changes: max(next.changes, MapCache.anchorSpacing), replayBehind: 0)
-                slot = MapCache.Slot(root: root, replay: 0)
+                slot = maps.store(next.ordinal, flat: root)
                 i -= 1
                 continue
             }
@@ -45,9 +52,22 @@ extension Store {
                 i -= 1
             }
             let root = arena.withChanges(isSorted: single) { MapNode.applying($0, to: slot.root) }
-            maps.store(chain[last].ordinal, root, changes: used, replayBehind: slot.replay)
-            slot = MapCache.Slot(root: root, replay: slot.replay + used)
+            slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
         }
         return slot
+    }
+
+    /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
+    func view(at ordinal: UInt32) throws -> MapLines.View {
+        if let view = lines.openView(ordinal) { return view }
+        let slot = try mapSlot(ordinal)
+        return lines.begin(maps.isHeavy(slot) ? lightened(slot, of: ordinal) : slot, of: ordinal)
+    }
+
+    /// The same map, but flat: what was changed in it since the last time takes much memory.
+    private func lightened(_ slot: MapCache.Slot, of ordinal: UInt32) -> MapCache.Slot {
+        guard let root = slot.root, let flat = try? flatten(root, of: ordinal, isKept: false) else { return slot }
+        maps.drop(ordinal)
+        return maps.store(ordinal, flat: flat)
     }
 }

@@ -62,6 +62,8 @@ public final class Store: @unchecked Sendable {
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
+    let lines: MapLines
+    let newIDs = VersionIDSource()
     /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
     /// Held while the storage appends or scans.
@@ -69,7 +71,8 @@ public final class Store: @unchecked Sendable {
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
-    let unpublished = UnpublishedCommits()
+    /// Guarded by `lock`.
+    var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
     /// Records that a version could not be read from, and versions of one id that differ.
@@ -98,6 +101,7 @@ public final class Store: @unchecked Sendable {
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
         changeLists = ChangeLists(capacity: forLists)
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
+        lines = MapLines(budget: options.memoryBudget)
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error

@@ -14,6 +14,13 @@ enum Clock {
         return Double(time.tv_sec) - Version.secondsFrom1970To2001 + Double(time.tv_nsec) / 1e9
     }
 
+    /// Seconds since some moment, which only ever grow: for how long something takes.
+    static func steady() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// The timestamp one microsecond after, or the next double where a microsecond is too little; finite.
     static func after(_ timestamp: Double) -> Double {
         let later = timestamp + 1e-6

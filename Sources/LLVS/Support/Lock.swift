@@ -29,10 +29,31 @@ public final class Condition: @unchecked Sendable {
     public init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_cond_t())
+        #if canImport(Darwin)
         pthread_cond_init(raw, nil)
+        #else
+        // The time of day may be set back, and whoever waited for a moment would wait for hours.
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(raw, &attributes)
+        pthread_condattr_destroy(&attributes)
+        #endif
     }
     deinit { pthread_cond_destroy(raw); raw.deallocate() }
     /// The lock must be held; it is held again on return.
     public func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
+    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false.
+    func wait(_ lock: Lock, until end: Double) -> Bool {
+        let seconds = end - Clock.steady()
+        guard seconds > 0, end < 1e9 else { return false }
+        #if canImport(Darwin)
+        var time = timespec(tv_sec: time_t(seconds), tv_nsec: Int(seconds.truncatingRemainder(dividingBy: 1) * 1e9))
+        return pthread_cond_timedwait_relative_np(raw, lock.raw, &time) == 0
+        #else
+        var time = timespec(tv_sec: time_t(end), tv_nsec: Int(end.truncatingRemainder(dividingBy: 1) * 1e9))
+        return pthread_cond_timedwait(raw, lock.raw, &time) == 0
+        #endif
+    }
     public func broadcast() { pthread_cond_broadcast(raw) }
 }

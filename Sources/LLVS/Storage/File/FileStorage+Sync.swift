@@ -25,32 +25,23 @@ struct DurabilityState {
     var segmentsDirectory = false
 }
 
-/// Lets callers who wait for the disk at once share one sync.
+/// Lets one sync run at a time: who waited for another finds that it has covered what is wanted, or syncs for all who wait.
 final class SyncGroup: @unchecked Sendable {
-    private let lock = Lock()
-    private let done = Condition()
-    private var running = false
+    private let running = Lock()
+    /// Under `running`.
     private var covered: UInt64 = 0
+    private let counting = Lock()
     private var syncs: UInt64 = 0
 
-    var count: UInt64 { lock.withLock { syncs } }
-    func counted() { lock.withLock { syncs &+= 1 } }
+    var count: UInt64 { counting.withLock { syncs } }
+    func counted() { counting.withLock { syncs &+= 1 } }
 
     /// Returns once a sync has covered `serial`. `work` syncs and returns what it covered; where it fails
     /// only its own caller gets the error, the others try again.
     func run(until serial: UInt64, _ work: () throws -> UInt64) throws {
-        lock.lock()
-        while covered < serial, running { done.wait(lock) }
-        if covered >= serial { lock.unlock(); return }
-        running = true
-        lock.unlock()
-        let result = Result { try work() }
-        lock.lock()
-        running = false
-        if case .success(let reached) = result { covered = max(covered, reached) }
-        done.broadcast()
-        lock.unlock()
-        _ = try result.get()
+        try running.withLock {
+            if covered < serial { covered = max(covered, try work()) }
+        }
     }
 }
 
@@ -77,7 +68,10 @@ extension FileStorage {
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
             if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
-                do { try syncGroup.counting { try directory.syncDirectory(directory.segments, options.system) } } catch {
+                do {
+                    try directory.syncDirectory(directory.segments, options.system)
+                    syncGroup.counted()
+                } catch {
                     state.withLock { durability.segmentsDirectory = true }
                     throw error
                 }
@@ -192,8 +186,4 @@ extension FileStorage {
             if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: path) }
         }
     }
-}
-
-extension SyncGroup {
-    fileprivate func counting(_ body: () throws -> Void) throws { try body(); counted() }
 }

@@ -1,0 +1,198 @@
+/// What the versions of one line changed since a map that is in memory, one version after another.
+///
+/// A version of few changes gets no map while it is stored: copying the paths to them costs more than storing them, and
+/// most versions are never read. A line answers what prevails at each of its versions, from their changes and the map
+/// that it begins with, and hands the changes to whoever makes a map of one. It only ever grows, so what was found once
+/// stays true. Guarded by the lock of the `MapLines` that it belongs to.
+///
+///     position        0   1   2   3        number of changes before
+///     base map · v1: a, b · v2: a · v3: c
+final class MapLine {
+    private struct Change {
+        var keyStart: UInt32
+        var keyCount: UInt16
+        var isThere: Bool
+        /// The one before under the same hash; `none` when there is none.
+        var previous: UInt32
+        var hash: UInt32
+        var entry: MapEntry
+    }
+    private static let none = UInt32.max
+
+    let base: MapCache.Slot
+    private let baseOrdinal: UInt32
+    private var ordinals: [UInt32] = []
+    /// How many changes there are up to each of `ordinals`.
+    private var ends: [UInt32] = []
+    private var keys = RecordBuffer()
+    private var changes: [Change] = []
+    /// The last change under each hash; open addressing would have to compare keys, chains of changes do it anyway.
+    private var table: [UInt32] = []
+    /// The map made last, and at which position.
+    private var made: (position: Int, slot: MapCache.Slot)?
+
+    init(_ base: MapCache.Slot, of ordinal: UInt32) { self.base = base; baseOrdinal = ordinal }
+
+    /// The version that it is at.
+    var tip: UInt32 { ordinals.last ?? baseOrdinal }
+    var position: Int { changes.count }
+    /// Bytes of memory, about.
+    var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
+
+    /// How many changes lead to a version; nil when it is not in the line.
+    func position(of ordinal: UInt32) -> Int? {
+        if ordinal == tip { return changes.count }
+        if ordinal == baseOrdinal { return 0 }
+        var low = 0, high = ordinals.count
+        while low < high {
+            let middle = (low + high) >> 1
+            if ordinals[middle] < ordinal { low = middle + 1 } else { high = middle }
+        }
+        return low < ordinals.count && ordinals[low] == ordinal ? Int(ends[low]) : nil
+    }
+
+    /// Goes on by a version. `ordinal` is above all that are here.
+    /// - Throws: `.outOfMemory`; then some of the changes are here, but the version is not, and nobody finds them.
+    func append(_ ordinal: UInt32, _ more: [MapChange]) throws {
+        for change in more {
+            try keys.reserve(change.key.count)
+            if changes.count >= table.count { grow() }
+            let hash = Bytes.crc32c(change.key)
+            let slot = Int(hash) & (table.count - 1)
+            changes.append(Change(
+                keyStart: UInt32(truncatingIfNeeded: keys.count), keyCount: UInt16(truncatingIfNeeded: change.key.count), isThere: change.entry != nil,
+                previous: table[slot], hash: hash, entry: change.entry ?? MapEntry(version: 0, size: 0, bodyOffset: 0)))
+            keys.raw(change.key)
+            table[slot] = UInt32(truncatingIfNeeded: changes.count - 1)
+        }
+        ordinals.append(ordinal)
+        ends.append(UInt32(truncatingIfNeeded: changes.count))
+    }
+
+    private func grow() {
+        table = Array(repeating: MapLine.none, count: max(16, 2 * table.count))
+        for i in changes.indices {
+            let slot = Int(changes[i].hash) & (table.count - 1)
+            changes[i].previous = table[slot]
+            table[slot] = UInt32(truncatingIfNeeded: i)
+        }
+    }
+
+    /// What the last change of a key before `position` made of it; nil when none was of that key.
+    func find(_ key: UnsafeRawBufferPointer, before position: Int) -> MapChange? {
+        guard !table.isEmpty else { return nil }
+        let hash = Bytes.crc32c(key)
+        var at = table[Int(hash) & (table.count - 1)]
+        while at != MapLine.none {
+            let change = changes[Int(at)]
+            if Int(at) < position, change.hash == hash, Bytes.equal(self.key(of: change), key) {
+                return MapChange(key: key, entry: change.isThere ? change.entry : nil)
+            }
+            at = change.previous
+        }
+        return nil
+    }
+
+    private func key(of change: Change) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: keys.bytes[Int(change.keyStart)..<Int(change.keyStart) + Int(change.keyCount)])
+    }
+
+    /// The nearest map at or before `position`, and the changes from there on.
+    func changes(before position: Int) -> (from: Int, slot: MapCache.Slot, changes: KeyArena) {
+        var from = 0, slot = base
+        if let made, made.position <= position { (from, slot) = made }
+        var arena = KeyArena()
+        for change in changes[from..<position] { arena.append(key(of: change), change.isThere ? change.entry : nil) }
+        return (from, slot, arena)
+    }
+
+    /// Keeps a map for those of later positions to be made from.
+    func keep(_ slot: MapCache.Slot, at position: Int) {
+        if made.map({ $0.position < position }) ?? true { made = (position, slot) }
+    }
+}
+
+/// The lines that versions were added to last. Safe from all threads.
+final class MapLines: @unchecked Sendable {
+    /// A version of more changes has a map made of it at once, or when it is asked for.
+    static let fewChanges = 64
+    /// After so many changes the next line is begun, with a map: making one of the more changes the less each of them costs,
+    /// since they share more of the paths to them, but the longer it takes whoever asks for it.
+    private static let longest = 4_096
+    /// More lines than these are not gone on with at once.
+    private static let most = 16
+
+    private let lock = Lock()
+    /// The one gone on with last is the last.
+    private var lines: [MapLine] = []
+    private let mostMemory: Int
+
+    init(budget: Int) { mostMemory = max(32 << 10, min(1 << 20, budget / 64)) }
+
+    /// What prevails at one version of a line: what it answers stays true.
+    struct View {
+        fileprivate let lines: MapLines
+        fileprivate let line: MapLine
+        fileprivate let position: Int
+
+        /// What prevails for a key; nil when nothing does.
+        func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
+            if let change = lines.lock.withLock({ line.find(key, before: position) }) { return change.entry }
+            return line.base.root?.lookup(key)
+        }
+
+        /// The map, and what it was made of: a map that was there, and so many changes.
+        func map() -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
+            let (_, slot, changes) = lines.lock.withLock { line.changes(before: position) }
+            return (changes.withChanges(isSorted: false) { MapNode.applying($0, to: slot.root) }, (slot, changes.count))
+        }
+
+        /// Keeps the map, for those of later versions to be made from.
+        func keep(_ slot: MapCache.Slot) { lines.lock.withLock { line.keep(slot, at: position) } }
+    }
+
+    /// A version that is in a line.
+    func view(_ ordinal: UInt32) -> View? { lock.withLock { find(ordinal) } }
+
+    /// The same, if the line may be gone on with.
+    func openView(_ ordinal: UInt32) -> View? {
+        lock.withLock {
+            guard let view = find(ordinal), isOpen(view.line) else { return nil }
+            return view
+        }
+    }
+    private func isOpen(_ line: MapLine) -> Bool { line.position < MapLines.longest && line.memory < mostMemory }
+
+    private func find(_ ordinal: UInt32) -> View? {
+        var i = lines.count - 1
+        while i >= 0 {
+            if let position = lines[i].position(of: ordinal) { return View(lines: self, line: lines[i], position: position) }
+            i -= 1
+        }
+        return nil
+    }
+
+    /// A new line, which begins with the map of a version.
+    func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
+        lock.withLock {
+            let line = MapLine(slot, of: ordinal)
+            // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
+            if let full = lines.firstIndex(where: { !isOpen($0) }), lines[(full + 1)...].contains(where: { !isOpen($0) }) {
+                lines.remove(at: full)
+            } else if lines.count >= MapLines.most {
+                lines.removeFirst()
+            }
+            lines.append(line)
+            return View(lines: self, line: line, position: 0)
+        }
+    }
+
+    /// Goes on from a view by a version, unless another has done so.
+    func append(_ ordinal: UInt32, _ changes: [MapChange], to view: View) {
+        lock.withLock {
+            guard view.line.position == view.position, ordinal > view.line.tip, let i = lines.lastIndex(where: { $0 === view.line }) else { return }
+            do { try view.line.append(ordinal, changes) } catch { lines.remove(at: i); return }
+            if i < lines.count - 1 { lines.append(lines.remove(at: i)) }
+        }
+    }
+}

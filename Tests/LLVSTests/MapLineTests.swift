@@ -1,0 +1,126 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Lines of versions that have no maps of their own.
+@Suite struct MapLineTests {
+    @Test(arguments: 0..<5) func aLineAnswersAsTheMapsOfItsVersions(alphabet: Int) throws {
+        let makeKey = MapTests.alphabets[alphabet].key
+        for seed in UInt64(0)..<3 {
+            var random = SeededRandom(seed: seed)
+            var node = try FlatMapTests.flatten(FlatMapTests.map(200, &random, alphabet: alphabet)).map { MapNode($0) }
+            let lines = MapLines(budget: 64 << 20)
+            var view = lines.begin(MapCache.Slot(root: node), of: 7)
+            var versions: [(ordinal: UInt32, node: MapNode?)] = [(7, node)]
+            for step in UInt32(0)..<300 {
+                var changes: [[UInt8]: UInt32?] = [:]
+                for _ in 0..<Int.random(in: 0...3, using: &random) {
+                    let known = MapTests.contents(node).keys.randomElement(using: &random)
+                    changes[Bool.random(using: &random) ? makeKey(&random) : known ?? makeKey(&random)] = .some(Bool.random(using: &random) ? nil : step)
+                }
+                let ordinal = 10 + step * 2
+                append(ordinal, changes, to: view, of: lines)
+                node = MapTests.apply(changes, to: node)
+                versions.append((ordinal, node))
+                view = try #require(lines.openView(ordinal))
+            }
+            for _ in 0..<200 {
+                guard let (ordinal, node) = versions.randomElement(using: &random) else { return }
+                let view = try #require(lines.view(ordinal))
+                let key = Bool.random(using: &random) ? makeKey(&random) : MapTests.contents(node).keys.randomElement(using: &random) ?? [0]
+                #expect(key.withUnsafeBytes { view.lookup($0)?.version } == key.withUnsafeBytes { node?.lookup($0)?.version }, "seed \(seed), version \(ordinal)")
+                if ordinal % 7 == 0 {
+                    let (root, from) = view.map()
+                    #expect(MapTests.contents(root) == MapTests.contents(node), "seed \(seed), version \(ordinal)")
+                    // What was made is what later ones are made from.
+                    view.keep(MapCache.Slot(root: root, replay: from.slot.replay + from.changes))
+                }
+            }
+            #expect(lines.view(9) == nil && lines.view(11) == nil)
+        }
+    }
+
+    private func append(_ ordinal: UInt32, _ changes: [[UInt8]: UInt32?], to view: MapLines.View, of lines: MapLines) {
+        var arena = KeyArena()
+        for (key, version) in changes { key.withUnsafeBytes { arena.append($0, version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) }) } }
+        arena.withChanges(isSorted: false) { lines.append(ordinal, Array($0), to: view) }
+    }
+
+    @Test func onlyOneVersionGoesOnFromAnother() throws {
+        let lines = MapLines(budget: 64 << 20)
+        let start = lines.begin(MapCache.Slot(), of: 1)
+        append(2, [[1]: 2], to: start, of: lines)
+        append(3, [[1]: 3], to: start, of: lines)
+        #expect(lines.view(3) == nil)
+        #expect([UInt8(1)].withUnsafeBytes { lines.view(2)?.lookup($0)?.version } == 2)
+        #expect([UInt8(1)].withUnsafeBytes { start.lookup($0) } == nil, "what was found once stays true")
+    }
+
+    @Test func aLongHistoryOfSmallVersionsIsWhatWasSaved() throws {
+        let store = try memoryStore()
+        var random = SeededRandom(seed: 5)
+        var head = try store.set(["0": "0"], nil)
+        var model = ["0": "0@\(head.id)"], snapshots = [(head, model)]
+        // Longer than a line, so that several follow each other, and now and then from further back.
+        for step in 1..<8_600 {
+            if step % 701 == 0, let (version, state) = snapshots.randomElement(using: &random) { (head, model) = (version, state) }
+            let key = "\(Int.random(in: 0..<300, using: &random))"
+            let isRemoval = step % 5 == 0, wasThere = model[key] != nil
+            head = try isRemoval ? store.set([:], head, remove: [key]) : store.set([key: "\(step)"], head)
+            model[key] = isRemoval ? nil : "\(step)@\(head.id)"
+            if step % 97 == 0 {
+                let recorded = try store.recordedChanges(madeIn: head.id).map(\.kind)
+                #expect(recorded == (isRemoval ? wasThere ? [.remove] : [] : [wasThere ? .update : .insert]), "step \(step)")
+                snapshots.append((head, model))
+            }
+        }
+        for (version, model) in snapshots.shuffled(using: &random) { #expect(try store.state(version.id) == model) }
+    }
+
+    @Test func threadsGoOnFromTheSameVersionAtOnce() throws {
+        let store = try memoryStore()
+        let root = try store.set(["shared": "0"], nil)
+        let lock = Lock()
+        var heads = Array(repeating: root, count: 6)
+        var states = Array(repeating: ["shared": "0@\(root.id)"], count: 6)
+        let errors = Parallel.run(threads: 6, times: 300) { thread, turn in
+            // Each on its own line, but all from one version every so often.
+            let (base, state) = lock.withLock { turn % 100 == 50 ? (heads[0], states[0]) : (heads[thread], states[thread]) }
+            let key = turn % 3 == 0 ? "shared" : "\(thread)-\(turn % 20)"
+            let made = try store.set([key: "\(turn)"], base)
+            var next = state
+            next[key] = "\(turn)@\(made.id)"
+            if turn % 10 == 0, try store.state(made.id) != next { throw StoreError(.internal, "thread \(thread), turn \(turn): not what was saved") }
+            guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else { throw StoreError(.internal, "a label that is not true") }
+            lock.withLock { heads[thread] = made; states[thread] = next }
+        }
+        #expect(errors.isEmpty, "\(errors)")
+        for (head, state) in zip(heads, states) { #expect(try store.state(head.id) == state) }
+    }
+
+    /// Bytes of the nodes of a map that lie in no checkpoint.
+    private func memory(_ node: MapNode?) -> Int {
+        guard let node, node.flat == nil else { return 0 }
+        return node.ownSize + node.children.reduce(0) { $0 + memory($1) }
+    }
+
+    @Test func aMapThatGrowsBySmallVersionsStaysWithinItsBudget() throws {
+        let directory = TemporaryDirectory()
+        var options = Store.Options()
+        options.durability = .normal
+        options.memoryBudget = 1 << 20
+        let store = try Store(path: directory.path + "/store", options: options)
+        var head: Version?
+        var most = 0
+        for step in 0..<1_000 {
+            let ids = (0..<12).map { "\((step * 12 + $0) &* 0x9E37_79B9 % 1_000_000_007)" }
+            head = try store.set(Dictionary(uniqueKeysWithValues: ids.map { ($0, "") }), head)
+            if step % 20 == 0, let head { most = max(most, memory(try store.map(store.requireOrdinal(head.id)))) }
+        }
+        let id = try #require(head).id
+        #expect(try store.count(at: id) == 12_000)
+        #expect(most < options.memoryBudget * 3 / 4, "\(most) bytes of nodes")
+        try store.close()
+        #expect(try Store(path: directory.path + "/store", options: options).count(at: id) == 12_000)
+    }
+}
