@@ -48,8 +48,8 @@ final class MapCache: @unchecked Sendable {
     private let lock = Lock()
     /// All that is kept.
     private var kept: [UInt32: Kept] = [:]
-    /// In the order in which they came, from `firstRecent` on.
-    private var recent: [Kept] = []
+    /// In the order in which they came, from `firstRecent` on; nil before, since what is in an array is in memory.
+    private var recent: [Kept?] = []
     private var firstRecent = 0
     private var recentCost = 0
     private var anchors: [Kept] = []
@@ -168,8 +168,10 @@ final class MapCache: @unchecked Sendable {
         guard recentCost > budget / 2 else { return }
         var chances = recent.count - firstRecent
         while recentCost > budget / 2 - budget / 16, recent.count - firstRecent > 1 {
-            let oldest = recent[firstRecent]
+            let next = recent[firstRecent]
+            recent[firstRecent] = nil
             firstRecent += 1
+            guard let oldest = next else { continue }
             if chances > 0, takeUse(oldest) {
                 chances -= 1
                 recent.append(oldest)
