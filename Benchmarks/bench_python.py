@@ -2,7 +2,8 @@
 
     python Benchmarks/bench_python.py [--quick] [--runs 5] [--n 100000] [--json figures.json] <folder>
 
-With --json the rows are added to the file. The sides take turns; shown is the median of the runs.
+With --json the rows are added to the file. Both sides are loaded anew in each run and fetch in turns then, several times;
+shown are medians.
 """
 
 import argparse
@@ -18,7 +19,9 @@ from pathlib import Path
 import llvs
 
 BATCH = 1000
-KEYS = {False: "ours", True: "yardstick"}
+#: How often each side fetches in a run.
+ROUNDS = 5
+SIDES = ("ours", "yardstick")
 
 
 def connect(path):
@@ -27,6 +30,11 @@ def connect(path):
     database = sqlite3.connect(path, isolation_level=None, cached_statements=64)
     database.executescript(sections["connection"] + "PRAGMA synchronous = NORMAL;" + sections["schema"].split("-- One")[0])
     return database
+
+
+def turn(number):
+    """The sides in the order in which they come this time."""
+    return SIDES if number % 2 else SIDES[::-1]
 
 
 def timed(work):
@@ -86,16 +94,22 @@ def measure(folder, count, runs):
     draw = random.Random(1)
     values = {str(uuid.UUID(int=draw.getrandbits(128))).upper(): draw.randbytes(100) for _ in range(count)}
     ids = draw.choices(list(values), k=max(count // 5 // BATCH, 1) * BATCH)
-    times = {(what, side): [] for what in ("load", "one", "batch") for side in KEYS.values()}
+    times = {(what, side): [] for what in ("load", "one", "batch") for side in SIDES}
     for run in range(runs):
-        for is_yardstick in (bool(run % 2), not run % 2):
-            side, path = KEYS[is_yardstick], folder / f"python-{run}-{KEYS[is_yardstick]}"
-            seconds, place, version = (load_yardstick if is_yardstick else load_ours)(str(path), values)
+        fetches, places = {}, []
+        for side in turn(run):
+            load, fetch = (load_ours, fetch_ours) if side == "ours" else (load_yardstick, fetch_yardstick)
+            seconds, place, version = load(str(folder / f"python-{run}-{side}"), values)
             times["load", side].append(seconds)
-            one, batch = (fetch_yardstick if is_yardstick else fetch_ours)(place, version, ids)
+            places.append(place)
+            one, batch = fetch(place, version, ids)
             assert one() == batch() == [values[id] for id in ids]
-            times["one", side].append(timed(one)[0])
-            times["batch", side].append(timed(batch)[0])
+            fetches["one", side], fetches["batch", side] = one, batch
+        for round in range(ROUNDS):
+            for what in ("one", "batch"):
+                for side in turn(run + round):
+                    times[what, side].append(timed(fetches[what, side])[0])
+        for place in places:
             place.close()
     return {key: statistics.median(seconds) for key, seconds in times.items()}, len(ids)
 

@@ -9,7 +9,7 @@
 enum { PATH_SIZE = 4096 };
 
 static const char *const side_names[2] = { "ours", "yardstick" };
-static const char *const fixture_names[FIXTURES] = { "empty", "loaded", "updated", "long", "opened" };
+static const char *const fixture_names[FIXTURES] = { "empty", "loaded", "updated", "long", "opened", "exchanged" };
 
 static metrics start(const comparison *comparison, const data_kind *kind, int side, const char *what, const char *which, const char *folder, int takes_memory) {
     char count[32], value_size[32], budget[32];

@@ -48,6 +48,8 @@ void describe_machine(const char *folder, FILE *json) {
     read_line("/proc/loadavg", "", load, sizeof load);
     if (uname(&system) != 0) snprintf(system.release, sizeof system.release, "?");
     gigabytes = atof(memory) / 1048576;
+    /* What whoever built the kernel added to its version means nothing elsewhere. */
+    system.release[strspn(system.release, "0123456789.")] = 0;
     load[strcspn(load, " ")] = 0;
     printf("llvs %s, SQLite %s, %s, %ld cores, %.0f GiB, %s, Linux %s, load average %s\n", llvs_version_string(), sqlite3_libversion(), processor, cores,
            gigabytes, file_system(folder), system.release, load);

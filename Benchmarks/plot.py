@@ -171,16 +171,35 @@ def table(heads, lines):
             *("| " + " | ".join(line) + " |" for line in lines), ""]
 
 
+def name_of_row(row, main):
+    """A detail is named after the row that it belongs to."""
+    return f"{main.split(': ')[0]}: {row['label'].strip()}" if is_detail(row) else row["label"]
+
+
+def distance_from_goal(row):
+    """Above 1: missed."""
+    reached = row["ratio"] if row["goal_is"] == "ratio" else row["ours"]
+    return (row["goal"] / max(reached, 1e-12)) if row["better"] == "more" else reached / row["goal"]
+
+
 def goals(rows):
-    """The rows that have something to reach, at the number of values that it was set for."""
-    lines, main = [], ""
+    """The rows that have something to reach, at the number of values that it was set for. Where that is any number, the
+    one at which it is hardest."""
+    named, main = {}, ""
     for row in rows:
         main = row["label"] if not is_detail(row) else main
-        if row.get("goal_at_this_n"):
-            at = f"{row['n']:,}{', SQLite storage' if row['storage'] == 'sqlite' else ''}{', budget ' + str(row['budget']) + ' MiB' if row.get('budget', 64) != 64 else ''}"
-            if row["ids"] == "uuid":
-                lines.append([row["label"] if not is_detail(row) else f"{main}: {row['label'].strip()}", at, *cells(row)])
-    return table(["", "values", "unit", "ours", "yardstick", "ratio", "to reach", ""], lines)
+        if row.get("goal_at_this_n") and row["ids"] == "uuid":
+            key = (name_of_row(row, main), row["storage"], row.get("budget", 64))
+            named.setdefault(key, []).append(row)
+    lines, verdicts = [], []
+    for (name, storage, budget), found in named.items():
+        if len(found) > 2:
+            found = [max(found, key=distance_from_goal)]
+        for row in found:
+            at = f"{row['n']:,}{', SQLite storage' if storage == 'sqlite' else ''}{f', budget {budget} MiB' if budget != 64 else ''}"
+            lines.append([name, at, *cells(row)])
+            verdicts.append(row["reached"])
+    return [f"{sum(verdicts)} of {len(verdicts)} reached.", "", *table(["", "values", "unit", "ours", "yardstick", "ratio", "to reach", ""], lines)]
 
 
 def all_tables(rows):
@@ -217,14 +236,13 @@ def main():
     rows = [entry for entry in entries if "workload" in entry]
     rows.sort(key=lambda row: (row["value_size"], row["storage"] != "file", row.get("budget", 64), row["ids"] != "uuid", row["n"]))
     note = about([entry["about"] for entry in entries if "about" in entry], rows)
-    reached = [row["reached"] for row in rows if row.get("goal_at_this_n") and row["ids"] == "uuid"]
     pictures = document.parent / "performance"
     pictures.mkdir(exist_ok=True)
     (pictures / "ratio.svg").write_text(draw_ratios(rows))
     (pictures / "cost.svg").write_text(draw_costs(rows))
     (pictures / "figures.md").write_text("\n".join([
         "# All figures", "", "Written by `scripts/bench --plot`; [performance.md](../performance.md) says how they are measured.", "", note, "", *all_tables(rows)]))
-    replace_between_markers(document, "\n".join([note, "", f"{sum(reached)} of {len(reached)} reached.", "", *goals(rows)]))
+    replace_between_markers(document, "\n".join([note, "", *goals(rows)]))
 
 
 main()

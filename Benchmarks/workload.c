@@ -1,9 +1,15 @@
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
 #include "workload.h"
 #include "counting/calls.h"
 #include "data.h"
+#include <fcntl.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,8 +30,8 @@ const workload workloads[] = {
     { "differences", UPDATED, SQLITE_TOO, 0, run_differences },
     { "merge-base", UPDATED, WRITES | UUIDS_ONLY, 0, run_merge_base },
     { "ladder", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_ladder },
-    { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_exchange },
-    { "exchange-idle", LONG, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_exchange_idle },
+    { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 100000, run_exchange },
+    { "exchange-idle", EXCHANGED, OURS_ONLY | UUIDS_ONLY, 1000, run_exchange_idle },
     { "startup", EMPTY, OURS_ONLY | UUIDS_ONLY, 0, run_startup },
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;
@@ -163,8 +169,33 @@ version save_updates(const setting *setting, void *database, const char *ids, ve
     return at;
 }
 
+static int make_older(const char *path, const struct stat *info, int kind, struct FTW *place) {
+    struct timespec times[2];
+    (void)place;
+    times[0] = info->st_atim;
+    times[1] = info->st_mtim;
+    times[1].tv_sec -= 3600;
+    if (kind == FTW_F) utimensat(AT_FDCWD, path, times, 0);
+    return 0;
+}
+
+/* An opening for each update. An hour passes after every five hundred: what the store put together meanwhile is deleted
+   a while after. */
+static version save_in_openings(const setting *setting, const char *ids, version at, size_t count) {
+    char *folder = path_in(setting, "data");
+    size_t i;
+    for (i = 0; i < count; i++) {
+        void *database = open_database(setting);
+        at = save_updates(setting, database, ids, at, 1 + i, 1);
+        setting->side->close(database);
+        if ((i + 1) % 500 == 0 && nftw(folder, make_older, 16, FTW_PHYS) != 0) fail("cannot look at %s", folder);
+    }
+    free(folder);
+    return at;
+}
+
 void make_fixture(const setting *setting, fixture which) {
-    size_t updates = which == LONG ? 100000 : which == UPDATED || which == OPENED ? 10000 : 0, i;
+    size_t updates = which == LONG || which == EXCHANGED ? 100000 : which == UPDATED || which == OPENED ? 10000 : 0;
     char *ids = data_ids(setting->count, setting->prefix);
     notes notes;
     void *database;
@@ -174,11 +205,8 @@ void make_fixture(const setting *setting, fixture which) {
     notes.first = notes.head = setting->side->load(database, setting->side->pack(all_items(setting, ids), setting->count), setting->count);
     if (which != OPENED) notes.head = save_updates(setting, database, ids, notes.first, 1, updates);
     setting->side->close(database);
-    for (i = 0; which == OPENED && i < updates; i++) {
-        database = open_database(setting);
-        notes.head = save_updates(setting, database, ids, notes.head, 1 + i, 1);
-        setting->side->close(database);
-    }
+    if (which == OPENED) notes.head = save_in_openings(setting, ids, notes.head, updates);
+    if (which == EXCHANGED) fill_exchange_folder(setting);
     write_notes(setting, notes);
 }
 

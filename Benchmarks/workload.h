@@ -21,6 +21,7 @@ typedef enum fixture {
     UPDATED, /* and 10,000 versions that update one value each */
     LONG,    /* and 100,000 of them */
     OPENED,  /* and 10,000 of them, for each of which the database was opened anew */
+    EXCHANGED, /* a LONG one, all of which is in a folder for exchanging, "exchange", as well */
     FIXTURES
 } fixture;
 
@@ -74,6 +75,9 @@ notes read_notes(const setting *setting);
 void *open_database(const setting *setting);
 /* `count` versions on `at`, numbered from `first_update`, of one value each. */
 version save_updates(const setting *setting, void *database, const char *ids, version at, size_t first_update, size_t count);
+
+/* For the fixture of that kind. */
+void fill_exchange_folder(const setting *setting);
 
 void run_load(const setting *setting);
 void run_commits(const setting *setting);

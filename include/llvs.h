@@ -509,6 +509,38 @@ LLVS_API const llvs_value_info *llvs_value_list_at(LLVS_BORROWED const llvs_valu
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_value_list_free(LLVS_OWNED llvs_value_list *list);
 
+/**
+ * Many values in a few large pieces: less to make and to walk than a list, and, for languages whose calls into C are
+ * dear, no call per value. Since 0.1.
+ */
+typedef struct llvs_value_block_info {
+    uint32_t struct_size;
+    /** How many version ids are in `versions`. */
+    uint32_t version_count;
+    /** How many values were asked for or enumerated. */
+    size_t count;
+    /** How many of them there are. */
+    size_t present_count;
+    /** Of an enumeration: the ids, each with a NUL behind it that `id_sizes` does not count; else empty. */
+    llvs_bytes ids;
+    /** The size of each id; NULL where there are no ids. */
+    const uint64_t *id_sizes;
+    /** The bytes of the values, one behind the other, with nothing between them. */
+    llvs_bytes data;
+    /** The size of each value, 0 for one that is not there; NULL when the bytes were not asked for. */
+    const uint64_t *data_sizes;
+    /** Ids of the versions that stored them, each with a NUL behind it; one that stored several may be there several times. */
+    llvs_bytes versions;
+    /** For each value which of those versions stored it, counted from 0; `version_count` for one that is not there. */
+    const uint32_t *version_indexes;
+} llvs_value_block_info;
+/** Values in a few large pieces: immutable, owned. Since 0.1. */
+typedef struct llvs_value_block llvs_value_block;
+/** What is in it, borrowed from the block. O(1). Since 0.1. */
+LLVS_API const llvs_value_block_info *llvs_value_block_get(LLVS_BORROWED const llvs_value_block *block);
+/** Releases the block. Since 0.1. */
+LLVS_API void llvs_value_block_free(LLVS_OWNED llvs_value_block *block);
+
 /** A change that a version recorded, or a difference of two versions. Since 0.1. */
 typedef struct llvs_change_info {
     uint32_t struct_size;
@@ -736,6 +768,32 @@ LLVS_API llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BO
  * Making versions
  * ------------------------------------------------------------------------------------------------ */
 
+/**
+ * Gives what comes next of a value. Since 0.1.
+ *   thread     the one that made the call; one value after another, in their order, before anything is stored
+ *   re-entry   may call the library, the store included; no lock is held. (To save through the coordinator that is saving
+ *              is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at most `capacity`; 0 ends the value. Below zero: the
+ *              version is not made, and the call gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
+ *              optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
+ */
+typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+
+/**
+ * A value to set whose bytes are asked for piece by piece. With file storage one of more than 1 MiB goes straight to a file of its
+ * own, so that no more of it than a piece is in memory; elsewhere it is gathered in memory. Since 0.1.
+ */
+typedef struct llvs_value_source {
+    /** The value id. */
+    llvs_bytes id;
+    /** Bytes in all; 0: not known beforehand, which costs a large value being written twice. LLVS_ERROR_INVALID_ARGUMENT when it comes out otherwise. */
+    uint64_t size;
+    llvs_read_fn read;
+    void *payload;
+} llvs_value_source;
+#define LLVS_VALUE_SOURCE_INIT { { 0, 0 }, 0, 0, 0 }
+
 /** What a new version carries beside its changes. Since 0.1. */
 typedef struct llvs_version_options {
     uint32_t struct_size;
@@ -747,8 +805,13 @@ typedef struct llvs_version_options {
     /** A key given twice keeps the last. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /** Further values to set, `source_count` structs, `source_size` bytes each; NULL when there are none. */
+    const llvs_value_source *sources;
+    size_t source_count;
+    /** sizeof(llvs_value_source). */
+    size_t source_size;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0 }
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_VERSION_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_options *options, size_t struct_size);
 
@@ -757,11 +820,12 @@ LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_option
  * @param predecessor   the version it is based on; LLVS_NONE makes a root (a store may have many)
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
- * @param options       id, branch and metadata; may be NULL
+ * @param options       id, branch, metadata, and values that come in pieces; may be NULL
  * @param id            receives the new version's id; may be NULL. The cheap way: no allocation
  * @param version       receives a list of the one version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
- * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors.
+ * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors;
+ * LLVS_ERROR_USER and others that a value's `read` gave.
  * Cost: the changes; O(log n) in the number of values.
  * Since 0.1.
  */
@@ -849,6 +913,16 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
 LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
                                       LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /**
+ * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
+ * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0
+ * @param capacity        bytes in `buffer`
+ * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: `buffer` holds nothing, ask again with more
+ * @param stored_version  as for llvs_store_value
+ * Errors, cost: as llvs_store_value. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
+                                           LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
  * Which version stored the value that prevails, without reading it: size 0 when there is no such value. How to ask whether it is there.
  * Errors: as llvs_store_value. O(log n). Since 0.1.
  */
@@ -857,6 +931,15 @@ LLVS_API llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_
 /** Many values at one version: an element for each id, in order, `present` or not. Errors: as llvs_store_value. Since 0.1. */
 LLVS_API llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
                                        LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/**
+ * Many values at one version, in a few large pieces.
+ * @param ids       the value ids, one behind the other, with nothing between them
+ * @param id_sizes  the size of each, `count` in all
+ * @param block     receives the values, in order
+ * Errors: as llvs_store_value; LLVS_ERROR_INVALID_ARGUMENT when the sizes do not add up. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at,
+                                            LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
  * The bytes that a version stored for a value id.
  * @param data  its data is NULL when that version did not store that id
@@ -899,6 +982,9 @@ LLVS_API llvs_status llvs_range_init(LLVS_BORROWED llvs_range *range, size_t str
  */
 LLVS_API llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
                                           LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** As llvs_store_enumerate, the page in a few large pieces; NULL when there are no more. Since 0.1. */
+LLVS_API llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+                                                LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
  * How many values prevail at a version (`limit`, `byte_limit` and `without_data` of the range are ignored).
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(log n). Since 0.1.
@@ -1361,6 +1447,12 @@ LLVS_API llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coor
 /** As llvs_store_values; `at` LLVS_NONE: the current version. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
                                              LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+/** As llvs_store_read_value; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
+                                                 LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** As llvs_store_value_block; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count,
+                                                  llvs_bytes at, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /** As llvs_store_enumerate; `at` LLVS_NONE: the current version (name a version when asking for several pages). Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
                                                 LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
@@ -1568,12 +1660,14 @@ LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 104);
 LLVS_LAYOUT(llvs_value_info, 56);
+LLVS_LAYOUT(llvs_value_block_info, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_store_options, 64);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 64);
 LLVS_LAYOUT(llvs_compaction_report, 64);
-LLVS_LAYOUT(llvs_version_options, 56);
+LLVS_LAYOUT(llvs_value_source, 40);
+LLVS_LAYOUT(llvs_version_options, 80);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
 LLVS_LAYOUT(llvs_merge_options, 56);

@@ -41,8 +41,19 @@ static uint32_t by_instruction(uint32_t c, const uint8_t *p, size_t n) {
         p += 8; n -= 8;
     }
     c = (uint32_t)wide;
-    while (n--) c = __builtin_ia32_crc32qi(c, *p++);
-    return c;
+    if (n & 4) {
+        uint32_t word;
+        memcpy(&word, p, 4);
+        c = __builtin_ia32_crc32si(c, word);
+        p += 4;
+    }
+    if (n & 2) {
+        uint16_t word;
+        memcpy(&word, p, 2);
+        c = __builtin_ia32_crc32hi(c, word);
+        p += 2;
+    }
+    return n & 1 ? __builtin_ia32_crc32qi(c, *p) : c;
 }
 #endif
 

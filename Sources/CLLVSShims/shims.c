@@ -93,6 +93,11 @@ uint32_t llvs_shim_thread_number(void) {
     return own - 1;
 }
 
+uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
+    static _Thread_local uint64_t counts[2];
+    return counts[which & 1] += more;
+}
+
 int llvs_shim_random(void *out, size_t size) {
     uint8_t *p = out;
     while (size) {

@@ -110,7 +110,7 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         var metadata = settings.metadata
         if branch != nil { metadata.branch = nil }
         let made = try withChanges(changes, change_count, change_size) {
-            try coordinator.save(borrowing: $0, metadata: metadata, branch: branch)
+            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch)
         }
         guard let made else { return }
         write(made.id, to: id)
@@ -143,10 +143,34 @@ public func llvs_coordinator_values(_ coordinator: OpaquePointer!, _ ids: Unsafe
         let out = try required(values, "values")
         let coordinator = try openCoordinator(coordinator)
         guard let version = try place(coordinator, at) else {
-            out.pointee = try ValueList(elements(ids, count, "ids").map { .absent(try valueID($0, "ids")) }).owned
+            out.pointee = try ValueList(coordinator.store.emptyBatch(elements(ids, count, "ids").map { try valueID($0, "ids") })).owned
             return
         }
         out.pointee = try fetchMany(ids, count, at: version, from: coordinator.store).owned
+    }
+}
+
+@_cdecl("llvs_coordinator_read_value") @implementation
+public func llvs_coordinator_read_value(_ coordinator: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
+                                        _ size: UnsafeMutablePointer<Int>!, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    size?.pointee = -1
+    write(nil, to: stored_version)
+    return entry(error) {
+        let target = try Target(buffer, capacity, size, stored_version)
+        let coordinator = try openCoordinator(coordinator)
+        guard let version = try place(coordinator, at) else { return try ValueID.check(rawBytes(id, "id")) }
+        target.take(try coordinator.store.fetch(rawBytes(id, "id"), at: version, into: target.room))
+    }
+}
+
+@_cdecl("llvs_coordinator_value_block") @implementation
+public func llvs_coordinator_value_block(_ coordinator: OpaquePointer!, _ ids: llvs_bytes, _ id_sizes: UnsafePointer<UInt64>!, _ count: Int, _ at: llvs_bytes,
+                                         _ block: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    block?.pointee = nil
+    return entry(error) {
+        let out = try required(block, "block")
+        let coordinator = try openCoordinator(coordinator)
+        out.pointee = try fetchBlock(ids, id_sizes, count, at: place(coordinator, at), from: coordinator.store).owned
     }
 }
 
@@ -158,8 +182,7 @@ public func llvs_coordinator_enumerate(_ coordinator: OpaquePointer!, _ at: llvs
         let coordinator = try openCoordinator(coordinator)
         let page = try Page(range)
         guard let version = try place(coordinator, at) else { return }
-        let items = try page.items(at: version, of: coordinator.store)
-        if !items.isEmpty { out.pointee = try ValueList(items).owned }
+        out.pointee = try page.list(at: version, of: coordinator.store)?.owned
     }
 }
 

@@ -47,6 +47,7 @@ final class HostStorage: Storage, @unchecked Sendable {
     var damages: [StorageDamage] { [] }
     var statistics: StorageStatistics { lock.withLock { counts } }
     let blobThreshold: Int? = nil
+    let blockShape = BlockShape.records(64 << 10)
 
     var isCallingBack: Bool {
         callerLock.withLock { caller.map { pthread_equal($0, pthread_self()) != 0 } ?? false }

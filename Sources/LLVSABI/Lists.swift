@@ -31,27 +31,28 @@ extension llvs_version_info {
     }
 }
 
+/// Rows of a batch, which it keeps.
 final class ValueList: ListHandle<llvs_value_info>, @unchecked Sendable {
-    /// A value that was found, one of which only the reference is wanted, or the id of none.
-    enum Item {
-        case value(Value)
-        case reference(Value.Reference)
-        case absent(ValueID)
-    }
-    init(_ items: [Item]) throws {
-        try super.init(items) { item, arena in
-            let size = UInt32(MemoryLayout<llvs_value_info>.size)
-            return switch item {
-            case .value(let value):
-                llvs_value_info(struct_size: size, present: 1, id: try arena.copy(value.id.bytes), data: try arena.copy(value.data),
-                                stored_version: try arena.copy(value.storedVersion))
-            case .reference(let reference):
-                llvs_value_info(struct_size: size, present: 1, id: try arena.copy(reference.id.bytes), data: noBytes,
-                                stored_version: try arena.copy(reference.version))
-            case .absent(let id):
-                llvs_value_info(struct_size: size, present: 0, id: try arena.copy(id.bytes), data: noBytes, stored_version: noBytes)
-            }
+    private let batch: ValueBatch
+
+    init(_ batch: ValueBatch) throws {
+        self.batch = batch
+        let ids = batch.ids, data = batch.data, versions = batch.versions
+        var version = -1, text = noBytes
+        try super.init(batch.rows) { row, _ in
+            if let stored = row.version, stored != version { (version, text) = (stored, llvs_bytes(versions, batch.version(stored))) }
+            return llvs_value_info(
+                struct_size: UInt32(MemoryLayout<llvs_value_info>.size), present: row.version == nil ? 0 : 1, id: llvs_bytes(ids, row.id),
+                data: batch.hasData && row.version != nil ? llvs_bytes(data, row.data) : noBytes, stored_version: row.version == nil ? noBytes : text)
         }
+    }
+}
+
+extension llvs_bytes {
+    /// Some of the bytes of a piece of memory.
+    @inline(__always)
+    fileprivate init(_ piece: UnsafeRawBufferPointer, _ range: Range<Int>) {
+        self.init(data: piece.baseAddress.map { ($0 + range.lowerBound).assumingMemoryBound(to: UInt8.self) }, size: range.count)
     }
 }
 
@@ -76,10 +77,10 @@ public func llvs_version_list_at(_ list: OpaquePointer!, _ index: Int) -> Unsafe
 public func llvs_version_list_free(_ list: OpaquePointer!) { free(list, VersionList.self, leadsToStore: false) }
 
 @_cdecl("llvs_value_list_count") @implementation
-public func llvs_value_list_count(_ list: OpaquePointer!) -> Int { peek(list, ValueList.self)?.count ?? 0 }
+public func llvs_value_list_count(_ list: OpaquePointer!) -> Int { look(at: list, ValueList.self) { $0.count } ?? 0 }
 
 @_cdecl("llvs_value_list_at") @implementation
-public func llvs_value_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_value_info>! { peek(list, ValueList.self)?.at(index) }
+public func llvs_value_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_value_info>! { look(at: list, ValueList.self) { $0.at(index) } ?? nil }
 
 @_cdecl("llvs_value_list_free") @implementation
 public func llvs_value_list_free(_ list: OpaquePointer!) { free(list, ValueList.self, leadsToStore: false) }

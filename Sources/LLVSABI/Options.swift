@@ -15,7 +15,7 @@ public func llvs_statistics_init(_ statistics: UnsafeMutablePointer<llvs_statist
 public func llvs_compaction_report_init(_ report: UnsafeMutablePointer<llvs_compaction_report>!, _ struct_size: Int) -> llvs_status { initialise(report, struct_size) }
 
 @_cdecl("llvs_version_options_init") @implementation
-public func llvs_version_options_init(_ options: UnsafeMutablePointer<llvs_version_options>!, _ struct_size: Int) -> llvs_status { initialise(options, struct_size) }
+public func llvs_version_options_init(_ options: UnsafeMutablePointer<llvs_version_options>!, _ struct_size: Int) -> llvs_status { initialise(options, struct_size, earlierSizes: earlierSizesOfVersionOptions) }
 
 @_cdecl("llvs_range_init") @implementation
 public func llvs_range_init(_ range: UnsafeMutablePointer<llvs_range>!, _ struct_size: Int) -> llvs_status { initialise(range, struct_size) }

@@ -12,21 +12,21 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     return entry(error) {
         let out = try required(data, "data")
         let version = try versionID(at, "at")
-        if let store, try fetchFromMemory(id, at: version, from: store, into: out, stored_version) { return }
+        if let store, try allocating(into: out, stored_version, { try fetchQuickly(id, at: version, from: store, into: $0) }) { return }
         try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
     }
 }
 
-/// What is in memory is fetched without counting references to the store: all threads would write that count. Nothing
-/// that is called from here can let go of the store. False when it is to be fetched as usual.
+/// Without counting references to the store: all threads would write that count. Nothing that is called from here can
+/// let go of the store. Nil when it is to be fetched as usual.
 @inline(__always)
-private func fetchFromMemory(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
-                             into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws -> Bool {
+func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
+                  into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched? {
     try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
-        guard !handle.isForked else { return false }
+        guard !handle.isForked else { return nil }
         return try handle.reference._withUnsafeGuaranteedRef { store in
             try store.checkReentry()
-            return try allocating(into: out, stored) { try store.fetchFromMemory(rawBytes(id, "id"), at: version, into: $0) }
+            return try store.fetchQuickly(rawBytes(id, "id"), at: version, into: reserve)
         }
     }
 }
@@ -82,9 +82,10 @@ public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs
 }
 
 func fetchMany(_ ids: UnsafePointer<llvs_bytes>?, _ count: Int, at version: VersionID, from store: Store) throws -> ValueList {
-    let ids = try elements(ids, count, "ids").map { try valueID($0, "ids") }
-    let found = try store.values(ids, at: version)
-    return try ValueList(zip(ids, found).map { id, value in value.map { .value($0) } ?? .absent(id) })
+    let ids = try elements(ids, count, "ids")
+    return try ValueList(store.batch(at: version) { sink in
+        for id in ids { try sink(rawBytes(id, "ids")) }
+    })
 }
 
 @_cdecl("llvs_store_value_by_reference") @implementation
@@ -104,11 +105,10 @@ public func llvs_store_values_by_reference(_ store: OpaquePointer!, _ references
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        let items = try elements(references, count, "references").map { input -> ValueList.Item in
-            let reference = Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
-            return try store.value(reference).map { .value($0) } ?? .absent(reference.id)
+        let references = try elements(references, count, "references").map { input in
+            Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
         }
-        out.pointee = try ValueList(items).owned
+        out.pointee = try ValueList(store.batch(references)).owned
     }
 }
 
@@ -151,30 +151,14 @@ struct Page {
         return nil
     }
 
-    func items(at version: VersionID, of store: Store) throws -> [ValueList.Item] {
-        if withoutData {
-            return try store.references(at: version, in: range, after: after, limit: limit).map { .reference($0) }
-        }
-        // How large the values are is known only when they are read: begin with few, and ask for as many more as
-        // the average lets expect to fit.
-        var items: [ValueList.Item] = []
-        var bytes = 0, ask = 4
-        var last = after
-        while items.count < limit, bytes < byteLimit {
-            let wanted = min(ask, limit - items.count)
-            let values = try store.values(at: version, in: range, after: last, limit: wanted)
-            for value in values {
-                bytes += value.data.count
-                items.append(.value(value))
-                last = value.id
-                if bytes >= byteLimit { break }
-            }
-            if values.count < wanted { break }
-            let average = max(1, bytes / max(1, items.count))
-            ask = max(1, min(ask * 4, 1000, (byteLimit - min(bytes, byteLimit)) / average))
-        }
-        return items
+    /// The page; nil when it is empty.
+    func batch(at version: VersionID, of store: Store, isSeparated: Bool = true) throws -> ValueBatch? {
+        let batch = try store.batch(
+            at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
+        return batch.count > 0 ? batch : nil
     }
+
+    func list(at version: VersionID, of store: Store) throws -> ValueList? { try batch(at: version, of: store).map { try ValueList($0) } }
 }
 
 @_cdecl("llvs_store_enumerate") @implementation
@@ -183,8 +167,7 @@ public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ ra
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        let items = try Page(range).items(at: versionID(at, "at"), of: store)
-        if !items.isEmpty { out.pointee = try ValueList(items).owned }
+        out.pointee = try Page(range).list(at: versionID(at, "at"), of: store)?.owned
     }
 }
 

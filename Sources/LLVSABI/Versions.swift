@@ -3,11 +3,49 @@ import LLVS
 
 // MARK: Making versions
 
+/// Before it had sources.
+let earlierSizesOfVersionOptions = [56]
+
 /// What a new version carries, as the engine takes it.
-func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> (id: VersionID?, branch: llvs_bytes, metadata: Metadata) {
-    guard let input = try optionalStruct(input, "llvs_version_options") else { return (nil, noBytes, Metadata()) }
+struct VersionSettings {
+    var id: VersionID?
+    var branch = noBytes
+    var metadata = Metadata()
+    var sources: [ValueSource] = []
+}
+
+func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
+    guard let input = try optionalStruct(input, "llvs_version_options", earlierSizes: earlierSizesOfVersionOptions) else { return VersionSettings() }
     guard input.reserved == 0 else { throw InputError.reserved("llvs_version_options") }
-    return (try optionalVersionID(input.id, "id"), input.branch, try metadata(input.metadata, input.metadata_count, branch: input.branch))
+    return VersionSettings(
+        id: try optionalVersionID(input.id, "id"), branch: input.branch,
+        metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
+        sources: try sources(input.sources, input.source_count, input.source_size))
+}
+
+private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {
+    guard count >= 0, count <= Limits.changesPerVersion else { throw InputError.tooLarge("source_count", count, Limits.changesPerVersion) }
+    guard count > 0 else { return [] }
+    guard let start else { throw InputError.nullWithSize("sources", count) }
+    var made: [ValueSource] = []
+    for i in 0..<count {
+        // The size is checked with the first element, before it can carry the pointer anywhere.
+        made.append(try source(element(UnsafeRawPointer(start) + i * size, size, llvs_value_source.self, "llvs_value_source")))
+    }
+    return made
+}
+
+private func source(_ input: llvs_value_source) throws -> ValueSource {
+    let id = try valueID(input.id, "llvs_value_source.id")
+    guard let read = input.read else { throw InputError.null("llvs_value_source.read") }
+    guard input.size <= UInt64(Limits.valueSize) else { throw InputError.tooLarge("llvs_value_source.size", Int(clamping: input.size), Limits.valueSize) }
+    return ValueSource(id: id, size: input.size == 0 ? nil : Int(input.size)) { buffer in
+        var size = 0
+        try callHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled]) {
+            read(input.payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
+        }
+        return size
+    }
 }
 
 @_cdecl("llvs_store_make_version") @implementation
@@ -22,7 +60,7 @@ public func llvs_store_make_version(
         let predecessor = try optionalVersionID(predecessor, "predecessor")
         let options = try versionOptions(options)
         let made = try withChanges(changes, change_count, change_size) {
-            try store.makeVersion(basedOn: predecessor, borrowing: $0, metadata: options.metadata, id: options.id)
+            try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id)
         }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).owned }

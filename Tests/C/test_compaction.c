@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -139,6 +140,88 @@ static void on_request_beside_another_process(void **state) {
     remove_directory(directory);
 }
 
+typedef struct others {
+    int say, hear, steps;
+    llvs_store *compacted, *another;
+    llvs_version_id head;
+} others;
+
+/* While a compaction stands still here, the other process, another handle and the same handle read and commit. */
+static llvs_status let_others_work(void *payload, const llvs_progress *progress, llvs_error **error) {
+    others *others = payload;
+    llvs_store *stores[2];
+    struct pollfd answer;
+    llvs_buffer data;
+    char byte;
+    int i;
+    (void)error;
+    if (progress->stage != LLVS_STAGE_WRITING) return LLVS_OK;
+    stores[0] = others->compacted;
+    stores[1] = others->another;
+    answer.fd = others->hear;
+    answer.events = POLLIN;
+    if (write(others->say, "g", 1) != 1 || poll(&answer, 1, 60000) != 1 || read(others->hear, &byte, 1) != 1) return LLVS_ERROR_CANCELLED;
+    for (i = 0; i < 2; i++) {
+        llvs_change change = insert("meanwhile", name_of(others->steps));
+        llvs_version_id made;
+        if (llvs_store_value(stores[i], llvs_str(name_of(3)), llvs_id(&others->head), &data, NULL, NULL) != LLVS_OK || !data.data) return LLVS_ERROR_CANCELLED;
+        llvs_buffer_dispose(&data);
+        if (llvs_store_make_version(stores[i], llvs_id(&others->head), &change, 1, sizeof change, NULL, &made, NULL, NULL) != LLVS_OK) return LLVS_ERROR_CANCELLED;
+    }
+    others->steps++;
+    return LLVS_OK;
+}
+
+static void nobody_waits_for_it(void **state) {
+    enum { VALUES = 12 };
+    char *directory = new_directory(), *path = join(directory, "store"), byte;
+    others others;
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_compaction_report report = LLVS_COMPACTION_REPORT_INIT;
+    int from_child[2], to_child[2], outcome = 0, made = 0, deleted = 0, i;
+    pid_t child;
+    (void)state;
+    others.head = save_often(path, VALUES, LLVS_COMPACTION_ON_REQUEST);
+    others.steps = 0;
+    assert_int_equal(pipe(from_child) | pipe(to_child), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(from_child[0]);
+        close(to_child[1]);
+        read_and_commit(path, &others.head, VALUES, from_child[1], to_child[0]);
+    }
+    close(from_child[1]);
+    close(to_child[0]);
+    assert_int_equal(read(from_child[0], &byte, 1), 1);
+    others.say = to_child[1];
+    others.hear = from_child[0];
+    others.compacted = open_with(path, LLVS_COMPACTION_ON_REQUEST, 1e-9);
+    others.another = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
+    control.progress = let_others_work;
+    control.payload = &others;
+    for (i = 0; i < 2; i++) {
+        OK(llvs_store_compact(others.compacted, &control, &report, &error));
+        made += (int)report.made;
+        deleted += (int)report.deleted;
+    }
+    assert_int_equal(made, 1);
+    assert_int_equal(deleted, VALUES);
+    /* It was asked for each file that was looked at, and for each that was deleted. */
+    assert_true(others.steps > 2 * VALUES);
+    close(to_child[1]);
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0) fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
+    close(from_child[0]);
+    OK(llvs_store_reload(others.another, NULL, &error));
+    /* Two of this process and one of the other for each step, and the one by which the other said that it is there. */
+    assert_int_equal(version_count(others.another), VALUES + 3 * others.steps + 1);
+    llvs_store_free(others.another);
+    llvs_store_free(others.compacted);
+    free(path);
+    remove_directory(directory);
+}
+
 static void by_itself_unless_told_not_to(void **state) {
     enum { MANY = 80 };
     char *directory = new_directory(), *path = join(directory, "request"), *other = join(directory, "automatic");
@@ -269,7 +352,7 @@ static void who_may_not_does_not(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_request_beside_another_process), cmocka_unit_test(by_itself_unless_told_not_to),
+        cmocka_unit_test(on_request_beside_another_process), cmocka_unit_test(nobody_waits_for_it), cmocka_unit_test(by_itself_unless_told_not_to),
         cmocka_unit_test(not_in_a_synced_folder_unless_told_to), cmocka_unit_test(progress_and_cancellation), cmocka_unit_test(who_may_not_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,8 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_value_list_count(NULL);
     (void)llvs_value_list_at(NULL, 0);
     llvs_value_list_free(NULL);
+    (void)llvs_value_block_get(NULL);
+    llvs_value_block_free(NULL);
     (void)llvs_change_list_count(NULL);
     (void)llvs_change_list_at(NULL, 0);
     llvs_change_list_free(NULL);
@@ -71,12 +73,15 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_history_cursor_next(NULL, 0, NULL, NULL));
     llvs_history_cursor_free(NULL);
     REFUSES(llvs_store_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_read_value(NULL, LLVS_NONE, LLVS_NONE, NULL, 0, NULL, NULL, NULL));
     REFUSES(llvs_store_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_value_block(NULL, LLVS_NONE, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_value_by_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_values_by_reference(NULL, NULL, 0, NULL, NULL));
     REFUSES(llvs_range_init(NULL, 0));
     REFUSES(llvs_store_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_enumerate_block(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_count(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_changes(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
@@ -134,6 +139,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_coordinator_read_value(NULL, LLVS_NONE, LLVS_NONE, NULL, 0, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_value_block(NULL, LLVS_NONE, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_attach(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_coordinator_attach_transport(NULL, LLVS_NONE, NULL, NULL));

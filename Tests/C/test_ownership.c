@@ -9,6 +9,7 @@ static void children_outlive_their_store(void **state) {
     llvs_change_list *page;
     llvs_version_list *versions;
     llvs_value_list *values;
+    llvs_value_block *block;
     llvs_exchange *exchange;
     llvs_exchange_result *result;
     const llvs_version_info *version;
@@ -19,12 +20,15 @@ static void children_outlive_their_store(void **state) {
     OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
     OK(llvs_store_heads(store, &versions, &error));
     OK(llvs_store_enumerate(store, llvs_id(&id), NULL, &values, &error));
+    OK(llvs_store_enumerate_block(store, llvs_id(&id), NULL, &block, &error));
     OK(llvs_exchange_open(store, llvs_str("memory:ownership"), NULL, &exchange, &error));
     llvs_store_free(store);
     version = llvs_version_list_at(versions, 0);
     value = llvs_value_list_at(values, 0);
     assert_true(same_id(version->id, &id));
     assert_true(bytes_are(value->data, "1"));
+    assert_true(bytes_are(llvs_value_block_get(block)->data, "1"));
+    llvs_value_block_free(block);
     OK(llvs_exchange_send(exchange, NULL, &result, &error));
     assert_true(same_id(llvs_exchange_result_sent(result, &count)[0], &id));
     assert_int_equal(count, 1);

@@ -335,6 +335,130 @@ static void a_version_made_twice_is_one(void **state) {
     llvs_store_free(store);
 }
 
+/* ---- values that come in pieces ---- */
+
+typedef struct pieces {
+    size_t left, step;
+    unsigned char next;
+    llvs_status failure; /* given when nothing is left, where it is not LLVS_OK */
+    int calls;
+} pieces;
+
+static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **error) {
+    pieces *pieces = payload;
+    size_t i, count = pieces->left < pieces->step ? pieces->left : pieces->step;
+    pieces->calls++;
+    if (pieces->left == 0 && pieces->failure != LLVS_OK) {
+        if (pieces->failure == LLVS_ERROR_USER) *error = llvs_error_make(77, llvs_str("the camera was unplugged"));
+        return pieces->failure;
+    }
+    if (count > capacity) count = capacity;
+    for (i = 0; i < count; i++) buffer[i] = pieces->next++;
+    pieces->left -= count;
+    *size = count;
+    return LLVS_OK;
+}
+
+static llvs_value_source source_of(const char *id, pieces *pieces, uint64_t size) {
+    llvs_value_source source = LLVS_VALUE_SOURCE_INIT;
+    source.id = llvs_str(id);
+    source.size = size;
+    source.read = next_piece;
+    source.payload = pieces;
+    return source;
+}
+
+static void values_come_in_pieces(void **state) {
+    enum { LARGE = 3000001 };
+    static const llvs_storage_kind kinds[] = { LLVS_STORAGE_FILE, LLVS_STORAGE_SQLITE, LLVS_STORAGE_MEMORY };
+    size_t k, i;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        char *directory = new_directory(), *path = join(directory, "store");
+        llvs_store_options opening = LLVS_STORE_OPTIONS_INIT;
+        llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+        llvs_store *store;
+        llvs_version_id id;
+        llvs_change change = insert("plain", "hello");
+        pieces small = { 300, 7, 0, LLVS_OK, 0 }, large = { LARGE, 100000, 0, LLVS_OK, 0 }, told = { LARGE, 99999, 0, LLVS_OK, 0 }, failing = { LARGE, 100000, 0, LLVS_ERROR_USER, 0 };
+        struct {
+            llvs_value_source known;
+            uint64_t more;
+        } sources[3];
+        llvs_buffer data;
+        llvs_version_list *list;
+        opening.storage = kinds[k];
+        OK(llvs_store_open(llvs_str(path), &opening, &store, &error));
+        memset(sources, 0, sizeof sources);
+        sources[0].known = source_of("small", &small, 0);
+        sources[1].known = source_of("large", &large, 0);
+        sources[2].known = source_of("told", &told, LARGE);
+        options.sources = &sources[0].known;
+        options.source_count = 3;
+        options.source_size = sizeof *sources;
+        OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, &id, NULL, &error));
+        value_is(store, &id, "plain", "hello");
+        for (i = 0; i < 3; i++) {
+            size_t at, size = i == 0 ? 300 : LARGE;
+            OK(llvs_store_value(store, sources[i].known.id, llvs_id(&id), &data, NULL, &error));
+            assert_int_equal(data.size, size);
+            for (at = 0; at < size; at++) if (data.data[at] != (uint8_t)at) fail_msg("byte %zu of source %zu", at, i);
+            llvs_buffer_dispose(&data);
+        }
+
+        /* An error comes out as it is, and nothing is stored. */
+        sources[0].known = source_of("small", &failing, 0);
+        options.source_count = 1;
+        FAILS(LLVS_ERROR_USER, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        {
+            llvs_error *problem;
+            failing.left = LARGE;
+            llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &problem);
+            assert_int_equal(llvs_error_user_code(problem), 77);
+            llvs_error_free(problem);
+        }
+        failing.failure = LLVS_ERROR_IO;
+        FAILS(LLVS_ERROR_IO, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        failing.failure = LLVS_ERROR_DAMAGED;
+        FAILS(LLVS_ERROR_USER, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+
+        /* What cannot be is told before anything is read. */
+        failing.calls = 0;
+        FAILS(LLVS_ERROR_UNKNOWN_PREDECESSOR, llvs_store_make_version(store, llvs_str("nobody"), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        change.id = llvs_str("small");
+        FAILS(LLVS_ERROR_DUPLICATE_ID, llvs_store_make_version(store, llvs_id(&id), &change, 1, sizeof change, &options, NULL, NULL, &error));
+        sources[0].more = 1;
+        FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        sources[0].more = 0;
+        options.source_size = sizeof(llvs_value_source) - 1;
+        FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        options.source_size = sizeof *sources;
+        options.source_count = SIZE_MAX;
+        FAILS(LLVS_ERROR_TOO_LARGE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        options.source_count = 1;
+        sources[0].known.size = UINT64_MAX;
+        FAILS(LLVS_ERROR_TOO_LARGE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        sources[0].known.read = NULL;
+        FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        options.sources = NULL;
+        FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        assert_int_equal(failing.calls, 0);
+
+        /* A caller who was compiled before there were sources. */
+        options.struct_size = offsetof(llvs_version_options, sources);
+        options.source_count = SIZE_MAX;
+        change.id = llvs_str("later");
+        OK(llvs_store_make_version(store, llvs_id(&id), &change, 1, sizeof change, &options, NULL, NULL, &error));
+        OK(llvs_store_heads(store, &list, &error));
+        assert_int_equal(llvs_version_list_count(list), 1);
+        llvs_version_list_free(list);
+        OK(llvs_store_close(store, &error));
+        llvs_store_free(store);
+        free(path);
+        remove_directory(directory);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_read_back),
@@ -347,6 +471,7 @@ int main(void) {
         cmocka_unit_test(a_store_survives_closing),
         cmocka_unit_test(two_handles_see_each_other),
         cmocka_unit_test(a_version_made_twice_is_one),
+        cmocka_unit_test(values_come_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ struct asked {
 };
 struct book {
     int count;
-    int handles;
+    int handles, open_handles;
     /* A call failed that had no reason to, or told something else than it should: text, empty when all is well. */
     char failure[2048];
     /* How often calls failed with the faults that were injected, by code below zero. */

@@ -30,7 +30,7 @@ struct change_spec drop(const char *key);
 
 /* `name`: of the store within the work's root. */
 struct client client_open(const struct work *work, const char *name, llvs_durability durability);
-/* Closes, and writes down what is safe from a power cut from then on. */
+/* Closes. With the last handle closed, all is safe from a power cut. */
 void client_close(struct client *client);
 /* Everything acknowledged is read through this very handle. */
 void client_expect_all(struct client *client);

@@ -23,6 +23,8 @@ struct faults *faults;
 /* Descriptors and directory streams of watched files. Of this process. */
 enum { DESCRIPTORS = 65536, STREAMS = 64 };
 static unsigned char watched[DESCRIPTORS];
+/* A sync of the file failed by another descriptor: Linux tells each that was open then, once. */
+static unsigned char owes_error[DESCRIPTORS];
 static DIR *streams[STREAMS];
 
 /* The next function of that name: the C library's. */
@@ -326,7 +328,7 @@ int close(int fd) {
     REAL(int, close, (int));
     struct call call = begin(is_watched_descriptor(fd), CALL_CLOSE, NULL, fd, 0);
     int result;
-    if (fd >= 0 && fd < DESCRIPTORS) watched[fd] = 0;
+    if (fd >= 0 && fd < DESCRIPTORS) watched[fd] = owes_error[fd] = 0;
     result = real(fd);
     if (call.fails) return failed(call); /* it is closed all the same */
     end(call);
@@ -412,8 +414,35 @@ ssize_t read(int fd, void *bytes, size_t size) {
 }
 
 /* Not done in truth: a killed process does not need it, and a power cut is played from the recording. */
+static void tell_others(int fd) {
+    uint64_t inode = inode_of(fd);
+    for (int other = 0; other < DESCRIPTORS; other++) if (watched[other] && other != fd && inode_of(other) == inode) owes_error[other] = 1;
+}
+/* A sync of everything failed, and with it what had been written to this file: the next sync of the file says so. */
+static int owes_error_of_all(int fd) {
+    uint64_t inode;
+    int is_written = 0, owes = 0;
+    if (!faults->recording) return 0;
+    inode = inode_of(fd);
+    for (long i = 0; i < faults->op_count; i++) {
+        const struct op *op = &faults->ops[i];
+        if (op->kind == OP_WRITE && op->inode == inode) is_written = 1;
+        else if (op->kind == OP_SYNC && op->inode == inode) is_written = owes = 0;
+        else if (op->kind == OP_SYNC_ALL && op->failed) owes |= is_written;
+        else if (op->kind == OP_SYNC_ALL) is_written = 0;
+    }
+    return owes;
+}
 static int synced(int fd, enum op_kind kind) {
     struct call call = begin(is_watched_descriptor(fd), CALL_SYNC, NULL, fd, 0);
+    if (call.fails && kind == OP_SYNC && faults->error == EIO) tell_others(fd);
+    if (call.looked_at && kind == OP_SYNC && (owes_error[fd] || owes_error_of_all(fd))) {
+        owes_error[fd] = 0;
+        record_sync(call, kind, fd, 1);
+        end(call);
+        errno = EIO;
+        return -1;
+    }
     if (call.fails) {
         if (faults->error != EINTR) record_sync(call, kind, fd, 1);
         return failed(call);
@@ -513,7 +542,8 @@ int flock(int fd, int operation) {
     return result;
 }
 static int controlled(int fd, int command, void *argument, int (*real)(int, int, ...)) {
-    int is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+    /* To let go of a lock is nothing that fails. */
+    int is_lock = (command == F_SETLK || command == F_SETLKW) && ((struct flock *)argument)->l_type != F_UNLCK;
     struct call call = begin(is_lock && is_watched_descriptor(fd), CALL_LOCK, NULL, fd, 0);
     int result;
     if (call.fails) return failed(call);
@@ -600,8 +630,7 @@ struct dirent *readdir(DIR *stream) {
     return entry;
 }
 
-void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset) {
-    REAL(void *, mmap64, (void *, size_t, int, int, int, off64_t));
+static void *mapped(void *address, size_t size, int protection, int flags, int fd, off_t offset, void *(*real)(void *, size_t, int, int, int, off_t)) {
     struct call call = begin(is_watched_descriptor(fd), CALL_MAP, NULL, fd, 0);
     void *result;
     if (call.fails) {
@@ -611,4 +640,12 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd, off6
     result = real(address, size, protection, flags, fd, offset);
     end(call);
     return result;
+}
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+    REAL(void *, mmap, (void *, size_t, int, int, int, off_t));
+    return mapped(address, size, protection, flags, fd, offset, real);
+}
+void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset) {
+    REAL(void *, mmap64, (void *, size_t, int, int, int, off64_t));
+    return mapped(address, size, protection, flags, fd, offset, real);
 }

@@ -115,7 +115,7 @@ static int chance(struct plan *plan, size_t wanted, size_t of) { return of <= wa
 /* What a cut can leave, as much as the budget allows. 1 when one of them is not well. */
 static int look_at_cut(struct plan *plan) {
     uint64_t *random = &plan->trial->random;
-    size_t n, most = is_thorough ? 400 : 10;
+    size_t n, most = is_thorough ? 40 : 10;
     first(plan, 0);
     n = plan->uncertain;
     if (tried(plan)) return 1;
@@ -153,7 +153,7 @@ static int look_at_cut(struct plan *plan) {
         script_set(plan->script, i, FATE_ALL, 0);
         if (tried(plan)) return 1;
     }
-    for (int sample = 0; sample < (is_thorough ? 100 : 6) && n > 0 && plan->budget > 0; sample++) {
+    for (int sample = 0; sample < (is_thorough ? 25 : 6) && n > 0 && plan->budget > 0; sample++) {
         reset(plan);
         for (size_t i = 0; i < n; i++) {
             uint64_t die = random_below(random, 8);
@@ -183,7 +183,7 @@ static int look_at_recording(struct trial *trial, const struct tree *base, long 
     for (long cut = faults->op_count; cut >= earliest && !is_bad; cut--) {
         if (!is_telling(trial, cut)) continue;
         plan.cut = cut;
-        plan.budget = budget / left > 8 ? budget / left : 8;
+        plan.budget = budget / left > 5 ? budget / left : 5;
         cuts++;
         if (look_at_cut(&plan)) {
             is_bad = 1;
@@ -249,7 +249,9 @@ static int with_failed_syncs(struct trial *trial, long budget) {
 }
 
 static int after_a_kill(struct trial *trial, long budget) {
-    for (long at = 1;; at++) {
+    /* Calls of a database are many, and much the same. */
+    long step = trial->unit->storage == LLVS_STORAGE_FILE ? 1 : is_thorough ? 5 : 11;
+    for (long at = 1 + (long)random_below(&trial->random, (uint64_t)step);; at += step) {
         struct tree base = begin(trial);
         int status, is_bad = 0;
         faults_plan(FAULT_KILL_BEFORE, CALLS_CHANGING, at);
@@ -297,14 +299,16 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     trial.work.root = trial.base;
     if (run_in_child(prepare, &trial, 300) != 0) book_fail("cannot prepare");
     memcpy(prepared, book, book_size(book));
-    long budget = is_thorough ? 20000 : 200;
+    /* To look through a long history, or at large values, takes its time. */
+    int is_slow = prepared->count > 500 || unit->workload->has_large_values;
+    long budget = is_thorough ? 1500 : is_slow ? 60 : 160;
     is_bad = book->failure[0] || plain(&trial, budget);
     if (!is_bad && is_full && unit->workload->acknowledges) {
         is_bad = on_a_lying_disk(&trial, LIES_OF_FILES, budget);
         if (!is_bad && is_file) is_bad = on_a_lying_disk(&trial, LIES_OF_FOLDERS, budget);
-        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 2000 : 30);
+        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : is_slow ? 10 : 30);
     }
-    if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 1000 : 16);
+    if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 60 : 16);
     snprintf(note, note_size, "%ld outcomes", totals->count[OUTCOMES] - before);
     if (is_bad) snprintf(message, message_size, "%s: %s", trial.what, book->failure);
     free(trial.base);

@@ -56,9 +56,9 @@ static void commit(const struct work *work) {
 static void large_values(const struct work *work) {
     struct client client = open_it(work);
     /* Values above 1 MiB are files of their own in file storage; in SQLite there are only more pieces. */
-    uint32_t size = work->storage == LLVS_STORAGE_FILE ? 1 << 20 : 100000;
+    uint32_t size = work->storage == LLVS_STORAGE_FILE ? 1 << 20 : 66000;
     client_make(&client, "large-1", "old-2", put("x", 21, size + 1), put("y", 22, 30), no_change);
-    client_make(&client, "large-2", "large-1", put("z", 23, size + 70000), no_change, no_change);
+    client_make(&client, "large-2", "large-1", put("z", 23, size + 4000), no_change, no_change);
     client_expect_all(&client);
     client_close(&client);
 }
@@ -234,7 +234,7 @@ static void build_on_others(const struct work *work) {
 /* Theirs has large values outside of its records. */
 static void build_on_others_large(const struct work *work) {
     struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
-    client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 130000), no_change, no_change);
+    client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 66000), no_change, no_change);
     struct client ours = client_open(work, "store", work->durability);
     client_make(&ours, "ours-1", "theirs-1", put("o", 76, 100), no_change, no_change);
     client_expect_all(&ours);
@@ -257,6 +257,6 @@ const struct workload workloads[] = {
     {"open cached", prepare_cached, open_cached,       1, 1, 1, 1, 0, 0, 0, NULL},
     {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/manifest.json"},
     {"build on others", prepare_store, build_on_others, 1, 1, 1, 1, 1, 0, 0, NULL},
-    {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 0, 0, NULL},
+    {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 1, 0, NULL},
 };
 const int workload_count = (int)(sizeof workloads / sizeof workloads[0]);

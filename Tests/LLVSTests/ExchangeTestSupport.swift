@@ -24,11 +24,10 @@ final class TemporaryFolder: Sendable {
     func write(_ name: String, _ text: String) throws { try write(name, Array(text.utf8)) }
     func write(_ name: String, _ bytes: [UInt8]) throws {
         unlink("\(path)/\(name)")
-        try FolderFiles.writeNew("\(path)/\(name)", bytes)
+        try FolderFiles.writeNew("\(path)/\(name)", OutgoingFile(bytes))
     }
     func read(_ name: String) -> [UInt8]? {
-        if case .data(let bytes)? = try? FolderFiles.read("\(path)/\(name)") { return bytes }
-        return nil
+        (try? FolderFiles.read("\(path)/\(name)")) ?? nil
     }
     func names(_ folder: String) throws -> [String] { try FolderFiles.names(in: "\(path)/\(folder)").sorted() }
 }
@@ -46,7 +45,7 @@ struct InterchangeVectors {
     var states: [String: [ValueID: String]] = [:]
 
     init() throws {
-        guard case .data(let bytes) = try FolderFiles.read(InterchangeVectors.path + "/expected.json") else { throw StoreError(.notFound, "expected.json") }
+        guard let bytes = try FolderFiles.read(InterchangeVectors.path + "/expected.json") else { throw StoreError(.notFound, "expected.json") }
         func text(_ reader: inout JSONReader) throws -> String { String(decoding: try reader.string(), as: UTF8.self) }
         func list(_ reader: inout JSONReader) throws -> [String] {
             var list: [String] = []

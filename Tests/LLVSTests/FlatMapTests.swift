@@ -49,6 +49,11 @@ import Testing
                     #expect(a == b)
                 } }
             }
+            for key in keys.prefix(1_500) {
+                for one: [UInt8] in [key, Array(key.dropLast()), key + [0], key + [0x41], Array(key.dropLast()) + [0]] {
+                    one.withUnsafeBytes { #expect(root.lookup($0)?.version == node?.lookup($0)?.version, "\(one)") }
+                }
+            }
             var number = 0
             root.forEach { key, _ in
                 flat.withKey(number) { #expect(Bytes.equal($0, key)) }

@@ -75,7 +75,7 @@ import Darwin
             try check(store, head, Int(random.next() % 30_000))
             if i % 1_000 == 0 { #expect(store.blocks.memoryInUse <= store.blocks.memoryLimit) }
         }
-        #expect(store.blocks.memoryInUse > 200 << 10 && store.blocks.memoryLimit <= 512 << 10)
+        #expect(store.blocks.memoryInUse > 200 << 10 && store.blocks.memoryLimit <= 1 << 20)
         try store.close()
     }
 

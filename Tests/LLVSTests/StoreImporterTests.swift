@@ -15,7 +15,7 @@ import Testing
                     var status = stat()
                     guard stat("\(from)/\(name)", &status) == 0 else { continue }
                     if status.st_mode & S_IFMT == S_IFDIR { try copy("\(from)/\(name)", "\(to)/\(name)") }
-                    else if case .data(let bytes) = try FolderFiles.read("\(from)/\(name)") { try FolderFiles.writeNew("\(to)/\(name)", bytes) }
+                    else if let bytes = try FolderFiles.read("\(from)/\(name)") { try FolderFiles.writeNew("\(to)/\(name)", OutgoingFile(bytes)) }
                 }
             }
         }

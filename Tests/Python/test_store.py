@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import pickle
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable, Iterator
 
 import llvs
 import pytest
@@ -323,3 +324,75 @@ def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
     with pytest.raises(llvs.SnapshotError) as caught:
         fresh.restore_snapshot(tmp_path / "snapshot")
     assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and fresh.heads == ()
+
+
+# Values that come in pieces
+
+LARGE = bytes(range(256)) * 12_000 + b"!"
+
+
+class Unseekable(io.RawIOBase):
+    """A pipe, as it were."""
+
+    def __init__(self, data: bytes) -> None:
+        self._inner = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._inner.readinto(memoryview(buffer)[:10_007])
+
+
+@pytest.mark.parametrize("storage", ["file", "sqlite", "memory"])
+def test_values_are_read_from_files_and_iterables(tmp_path: Path, storage: str) -> None:
+    on_disk = tmp_path / "large"
+    on_disk.write_bytes(LARGE)
+    with llvs.Store(tmp_path / "store", storage=storage) as store, on_disk.open("rb") as file, on_disk.open("rb") as second:
+        second.seek(1_000_000)
+        pieces = [LARGE[:5], b"", bytearray(LARGE[5:2_000_000]), memoryview(LARGE)[2_000_000:]]
+        version = store.make_version(
+            insert={"file": file, "rest": second, "bytes": io.BytesIO(b"small"), "plain": b"x"},
+            update=[("pieces", iter(pieces)), ("list", [b"a", b"b"]), ("pipe", Unseekable(LARGE)), ("empty", io.BytesIO())],
+        )
+        expected = {"file": LARGE, "rest": LARGE[1_000_000:], "bytes": b"small", "plain": b"x", "pieces": LARGE, "list": b"ab", "pipe": LARGE, "empty": b""}
+        assert dict(store.at(version)) == expected
+        assert version.value_data_size == sum(map(len, expected.values()))
+        assert not store.verify().damages
+
+
+def test_what_reading_raises_comes_out_and_nothing_is_stored(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield LARGE
+        raise LookupError("no more")
+
+    class Waiting(io.BytesIO):
+        def read(self, size: int | None = -1) -> Any:
+            return None
+
+    with llvs.Store(tmp_path / "store") as store:
+        for value, problem in (
+            (broken(), LookupError),
+            ([LARGE, "text"], TypeError),
+            ([1, 2], TypeError),
+            (io.StringIO("text"), TypeError),
+            (Waiting(), llvs.InvalidArgumentError),
+        ):
+            with pytest.raises(problem):
+                store.make_version(insert={"good": io.BytesIO(LARGE), "bad": value})
+        for value in ("text", 7, {"a": b"b"}, None, 1.5):
+            with pytest.raises(TypeError):
+                store.make_version(insert={"bad": value})
+        assert store.heads == ()
+        assert list((tmp_path / "store" / "blobs").iterdir()) == []
+        with pytest.raises(llvs.DuplicateIDError):
+            store.make_version(insert={"a": b"x"}, update={"a": io.BytesIO(b"y")})
+
+
+def test_a_coordinator_saves_what_comes_in_pieces(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        assert notes.save(update={"large": io.BytesIO(LARGE)}, branch="draft") is not None
+        version = notes.save(update={"large": iter([LARGE])})
+        assert version is not None
+        found = notes.value("large")
+        assert found is not None and found.data == LARGE

@@ -164,10 +164,10 @@ public final class StoreCoordinator: @unchecked Sendable {
         try changes.withBorrowed { try save(borrowing: $0, metadata: own, branch: branch) }
     }
 
-    /// As above, with bytes that stay the caller's.
+    /// As above, with bytes that stay the caller's, and values that are asked for piece by piece.
     @discardableResult
-    public func save(borrowing changes: BorrowedChanges, metadata own: Metadata, branch: String?) throws -> Version? {
-        guard !changes.isEmpty || !own.isEmpty else { return nil }
+    public func save(borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?) throws -> Version? {
+        guard !changes.isEmpty || !sources.isEmpty || !own.isEmpty else { return nil }
         return try moving("Saving") {
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
@@ -182,7 +182,7 @@ public final class StoreCoordinator: @unchecked Sendable {
                     movesCurrent = false
                 }
             }
-            let version = try store.makeVersion(basedOn: base, borrowing: changes, metadata: all, id: nil)
+            let version = try store.makeVersion(basedOn: base, borrowing: changes, reading: sources, metadata: all)
             if movesCurrent { move(to: version.id) }
             return version
         }

@@ -86,6 +86,8 @@ public struct ExchangeListing: Sendable {
 public enum FetchedFile: Sendable {
     case missing
     case data([UInt8])
+    /// There, and large: read when its turn comes, once at most, before anything else is asked of the transport.
+    case pieces(any PieceReader)
     /// There, but it cannot be read (a directory, no permission, too large). Becomes a problem of this one version.
     case unreadable(StoreError)
 }
@@ -97,10 +99,11 @@ public struct ExchangeFiles: Sendable {
     /// The version file.
     public var version: [UInt8]
     /// The changes file.
-    public var changes: [UInt8]
-    public init(name: String, version: [UInt8], changes: [UInt8]) {
+    public var changes: OutgoingFile
+    public init(name: String, version: [UInt8], changes: OutgoingFile) {
         self.name = name; self.version = version; self.changes = changes
     }
+    public init(name: String, version: [UInt8], changes: [UInt8]) { self.init(name: name, version: version, changes: OutgoingFile(changes)) }
 }
 
 /// A running observation. `cancel` waits for a running callback (except from within one); none comes
@@ -113,6 +116,8 @@ public protocol ExchangeObservation: AnyObject, Sendable {
 public enum ExchangeLimits {
     /// About how many bytes of files travel at once: 5 MB. A larger file travels alone.
     public static let batchSize = 5_000_000
+    /// A file of more bytes than this is read and written in pieces by those who can: 1 MiB.
+    public static let wholeFileSize = 1 << 20
     /// How many versions travel at once at most.
     public static let batchCount = 1_000
     /// How many versions that are here and there `Exchange.send` looks at for unusable files: as many of the newest, and

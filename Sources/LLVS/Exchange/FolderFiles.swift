@@ -80,73 +80,86 @@ enum FolderFiles {
 
     // MARK: Files
 
-    /// All of a regular file. Throws only what `check` throws, which is called before each further MiB, and when the
-    /// process is short of something, which is not the file's fault.
-    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> FetchedFile {
+    /// A regular file: its bytes, or where it has more than `ExchangeLimits.wholeFileSize`, what reads them. Throws only what
+    /// `check` throws, which is called before each further MiB, and when the process is short of something, which is not
+    /// the file's fault.
+    static func fetch(_ path: String, check: @escaping () throws -> Void) throws -> FetchedFile {
+        switch try open(path, limit: ExchangeLimits.fileSize) {
+        case .failed(let fetched): fetched
+        case .open(let file): file.size > ExchangeLimits.wholeFileSize ? .pieces(FolderFileReader(file, check: check)) : try file.read(check)
+        }
+    }
+
+    /// All of a regular file; nil when it is not there.
+    /// - Throws: why it cannot be read.
+    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) throws -> [UInt8]? {
+        var fetched = FetchedFile.missing
+        switch try open(path, limit: limit) {
+        case .failed(let failed): fetched = failed
+        case .open(let file): fetched = try file.read {}
+        }
+        switch fetched {
+        case .data(let bytes): return bytes
+        case .unreadable(let error): throw error
+        case .missing, .pieces: return nil
+        }
+    }
+
+    enum Opened {
+        case open(FolderFile)
+        /// It is missing or cannot be read.
+        case failed(FetchedFile)
+    }
+    private static func open(_ path: String, limit: Int) throws -> Opened {
         // Non-blocking, so that a pipe of that name does not hold up the exchange.
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
         guard descriptor >= 0 else {
             let failure = error(-descriptor, "Opening the file", path)
             switch -descriptor {
-            case ENOENT: return .missing
+            case ENOENT: return .failed(.missing)
             case EMFILE, ENFILE, ENOMEM: throw failure
-            default: return .unreadable(failure)
+            default: return .failed(.unreadable(failure))
             }
         }
-        defer { close(descriptor) }
+        let file = FolderFile(path, descriptor)
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return .unreadable(error(errno, "Looking at the file", path)) }
+        guard fstat(descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            return .unreadable(StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path))
+            return .failed(.unreadable(StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
         }
         guard let size = Int(exactly: status.st_size), size <= limit else {
-            return .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path))
+            return .failed(.unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path)))
         }
-        var failed: Int32 = 0
-        let bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size, let start = buffer.baseAddress {
-                if count > 0 { try check() }
-                let got = pread(descriptor, start + count, min(size - count, OperationControl.bytesPerCheck), off_t(count))
-                if got < 0 {
-                    if errno == EINTR { continue }
-                    failed = errno
-                    return
-                }
-                if got == 0 { return } // it was cut meanwhile: what is left will not parse
-                count += got
-            }
-        }
-        return failed == 0 ? .data(bytes) : .unreadable(error(failed, "Reading the file", path))
+        file.size = size
+        return .open(file)
     }
 
-    /// Makes a new file with these bytes. Removes it again when that fails, or `check` throws, which is called
-    /// before each further MiB.
-    static func writeNew(_ path: String, _ data: [UInt8], check: () throws -> Void = {}) throws {
+    /// Makes a new file with these bytes. Removes it again when that fails, or making them fails, or `check` throws, which
+    /// is called before each further MiB.
+    static func writeNew(_ path: String, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
         let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
         guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
-        var failed: Int32 = 0, stopped: (any Error)?
-        data.withUnsafeBytes { buffer in
-            var written = 0
-            while written < buffer.count, let start = buffer.baseAddress {
-                if written > 0 { do { try check() } catch { stopped = error; return } }
-                let got = write(descriptor, start + written, min(buffer.count - written, OperationControl.bytesPerCheck))
-                if got < 0 {
-                    if errno == EINTR { continue }
-                    failed = errno
-                    return
+        var stopped: (any Error)?, sinceCheck = 0
+        do {
+            try data.forEachPiece { piece in
+                var written = 0
+                while written < piece.count, let start = piece.baseAddress {
+                    if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
+                    let got = write(descriptor, start + written, min(piece.count - written, OperationControl.bytesPerCheck - sinceCheck))
+                    if got < 0 {
+                        if errno == EINTR { continue }
+                        throw error(errno, "Writing the file", path)
+                    }
+                    written += got
+                    sinceCheck += got
                 }
-                written += got
             }
-        }
+        } catch { stopped = error }
         // A network file system may tell only now that it is full.
-        if close(descriptor) != 0, failed == 0, errno != EINTR { failed = errno }
+        if close(descriptor) != 0, stopped == nil, errno != EINTR { stopped = error(errno, "Writing the file", path) }
         if let stopped {
             unlink(path)
             throw stopped
-        }
-        if failed != 0 {
-            unlink(path)
-            throw error(failed, "Writing the file", path)
         }
     }
 

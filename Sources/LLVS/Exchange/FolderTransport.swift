@@ -71,9 +71,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         for (i, name) in names.enumerated() {
             let check = { try control.check(.receiving, i, of: names.count, doing: "Retrieving from \(self.description)") }
             if i % 16 == 15 { try check() }
-            let fetched = try file(folder, name).map { try FolderFiles.read($0, check: check) } ?? .missing
+            let fetched = try file(folder, name).map { try FolderFiles.fetch($0, check: check) } ?? .missing
             files.append(fetched)
-            if case .data(let bytes) = fetched { size += bytes.count }
+            size += fetched.document?.size ?? 0
             if size >= ExchangeLimits.batchSize { break }
         }
         return files
@@ -95,7 +95,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
             try check()
-            for data in [file.changes, file.version] {
+            for data in [file.changes, OutgoingFile(file.version)] {
                 let path = newPath()
                 try FolderFiles.writeNew(path, data, check: check)
                 staged.append(path)
@@ -153,11 +153,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Snapshots
 
     public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
-        switch try FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize) {
-        case .missing: return nil
-        case .data(let bytes): return bytes
-        case .unreadable(let error): throw error
-        }
+        try FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize)
     }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         let final = try snapshotPath(name)
@@ -166,7 +162,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         let folder = final[..<(final.lastIndex(of: "/") ?? final.endIndex)]
         try FolderFiles.makeDirectory(String(folder))
         let staged = newPath(), sync = isDurable ? FolderSync(path) : nil
-        try FolderFiles.writeNew(staged, data)
+        try FolderFiles.writeNew(staged, OutgoingFile(data))
         do {
             try sync?.files([staged]) {}
             try FolderFiles.publish(staged, as: final)

@@ -23,9 +23,10 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
         area.lock.withLock { Area.take(names, from: area.changes) }
     }
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+        let changes = try files.map { try $0.changes.bytes() }
         let watchers = area.lock.withLock {
-            for file in files {
-                area.changes[file.name] = file.changes
+            for (file, changes) in zip(files, changes) {
+                area.changes[file.name] = changes
                 area.versions[file.name] = file.version
             }
             return area.watchers.values.filter { $0.transport != ObjectIdentifier(self) }

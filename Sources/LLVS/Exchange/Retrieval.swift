@@ -69,9 +69,9 @@ struct Retrieval {
             let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
             let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
-                guard let version = read(id, file) else { continue }
+                guard let version = try read(id, file) else { continue }
                 versions[id] = version
-                guard case .data(let bytes) = file, bytes.count > Retrieval.heavySize else { continue }
+                guard file.document?.size ?? 0 > Retrieval.heavySize else { continue }
                 heavy.insert(id)
                 versions[id]?.metadata = Metadata()
             }
@@ -79,16 +79,25 @@ struct Retrieval {
         }
     }
 
-    private mutating func read(_ id: VersionID, _ file: FetchedFile) -> Version? {
+    private mutating func read(_ id: VersionID, _ file: FetchedFile) throws -> Version? {
         switch file {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
         case .unreadable(let error): problem(id, error)
-        case .data(let bytes):
-            do { return try InterchangeDecoder.version(bytes, name: id) } catch {
-                problem(id, StoreError.of(error))
-                memory.broken.insert(id)
-            }
+        case .data, .pieces: return try decode(id, file) { try InterchangeDecoder.version($0, name: id) }
+        }
+        return nil
+    }
+
+    /// Nil, and a problem, when the file cannot be read, or not be understood.
+    private mutating func decode<R>(_ id: VersionID, _ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
+        guard let document = file.document else { return nil }
+        do { return try read(document) } catch let failure as PieceFailure {
+            guard failure.isOfFile else { throw failure.error }
+            problem(id, failure.error)
+        } catch {
+            problem(id, StoreError.of(error))
+            memory.broken.insert(id)
         }
         return nil
     }
@@ -177,7 +186,6 @@ struct Retrieval {
 
     private mutating func received(_ id: VersionID, _ file: FetchedFile) throws -> Store.ReceivedVersion? {
         guard var version = versions[id] else { return nil }
-        let changes: [Value.Change]
         switch file {
         case .missing:
             problem(id, StoreError(.missingChanges, "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. It is taken once they are there; whoever has the version writes them anew.", versionID: id.description))
@@ -186,20 +194,27 @@ struct Retrieval {
         case .unreadable(let error):
             problem(id, error)
             return nil
-        case .data(let bytes):
-            do { changes = try InterchangeDecoder.changes(bytes, of: id) } catch {
-                problem(id, StoreError.of(error))
-                memory.broken.insert(id)
-                return nil
-            }
+        case .data, .pieces: break
         }
+        guard let changes = try decode(id, file, { try InterchangeDecoder.changes($0, of: id) }) else { return nil }
         if heavy.contains(id) {
             guard let again = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control).first,
-                  let whole = read(id, again) else { return nil }
+                  let whole = try read(id, again) else { return nil }
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
         return Store.ReceivedVersion(version: version, changes: changes)
+    }
+}
+
+extension FetchedFile {
+    /// Nil when there is nothing to read.
+    var document: InterchangeDecoder.Document? {
+        switch self {
+        case .data(let bytes): .bytes(bytes)
+        case .pieces(let reader): .pieces(reader)
+        case .missing, .unreadable: nil
+        }
     }
 }
 

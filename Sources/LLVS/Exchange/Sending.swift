@@ -56,9 +56,15 @@ struct Sending {
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
             guard let files = try files(of: id) else { continue }
+            if files.changes.size > ExchangeLimits.wholeFileSize {
+                try flush(&batch, &batchIDs)
+                size = 0
+                try sendAlone(files, id)
+                continue
+            }
             batch.append(files)
             batchIDs.append(id)
-            size += files.version.count + files.changes.count
+            size += files.version.count + files.changes.size
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount || i == ids.count - 1 {
                 try flush(&batch, &batchIDs)
                 size = 0
@@ -76,6 +82,14 @@ struct Sending {
         ids = []
     }
 
+    /// The changes may be made only now, so that damage among them shows only now.
+    private mutating func sendAlone(_ files: ExchangeFiles, _ id: VersionID) throws {
+        do {
+            var batch = [files], ids = [id]
+            try flush(&batch, &ids)
+        } catch let error as StoreError where error.code == .damaged { problem(id, error) }
+    }
+
     /// Nil, and a problem, when the version cannot be sent.
     private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
         do {
@@ -84,11 +98,12 @@ struct Sending {
                 problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be.", versionID: held.description))
                 return nil
             }
-            let changes = try store.changes(madeIn: id)
-            guard changes.reduce(0, { $0 + InterchangeEncoder.sizeHint($1) }) <= ExchangeLimits.fileSize else {
+            let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)
+            let changes = try isLarge ? InterchangeEncoder.changes(madeIn: id, of: store) : OutgoingFile(InterchangeEncoder.changes(store.changes(madeIn: id)))
+            guard changes.size <= ExchangeLimits.fileSize else {
                 throw StoreError(.tooLarge, "The version \(id) cannot be sent to \(transport.description): its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.", versionID: id.description)
             }
-            return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version), changes: InterchangeEncoder.changes(changes))
+            return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version), changes: changes)
         } catch let error as StoreError where [.damaged, .tooLarge].contains(error.code) {
             problem(id, error)
             return nil

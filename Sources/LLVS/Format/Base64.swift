@@ -4,16 +4,20 @@ enum Base64 {
     static func encodedSize(_ size: Int) -> Int { (size + 2) / 3 * 4 }
 
     /// Appends the encoding of `data`. O(n).
-    static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) {
+    static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) { append(data, to: &out) { _ in } }
+
+    /// As above; `flush` is called with `out` behind each 64 KiB, and may take what there is.
+    static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
         guard !data.isEmpty else { return }
         // A piece at a time, so that the array grows by amortised steps and no second copy is made.
         let piece = 3 << 14
-        withUnsafeTemporaryAllocation(byteCount: min(encodedSize(data.count), encodedSize(piece)), alignment: 8) { buffer in
+        try withUnsafeTemporaryAllocation(byteCount: min(encodedSize(data.count), encodedSize(piece)), alignment: 8) { buffer in
             var start = 0
             while start < data.count {
                 let end = min(start + piece, data.count)
                 let written = encode(UnsafeRawBufferPointer(rebasing: data[start..<end]), into: buffer)
                 out.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<written]))
+                try flush(&out)
                 start = end
             }
         }
@@ -41,6 +45,61 @@ enum Base64 {
             initialized = size
         }
         return valid ? out : nil
+    }
+
+    /// Decodes text that comes in pieces, as strictly as `decode` does.
+    struct Decoder {
+        /// Letters behind those that were decoded, in the lowest bytes: the last group may be padded, so it waits for the end.
+        private var waiting: UInt32 = 0
+        private var waitingCount = 0
+        private static let piece = 1 << 16
+
+        /// Appends what the text stands for, but for its last letters. False when it is not base64.
+        mutating func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) -> Bool {
+            var at = 0
+            if waitingCount > 0 {
+                while waitingCount < 4, at < text.count { wait(text[at]); at += 1 }
+                guard at < text.count else { return true }
+                guard appendWaiting(padding: 0, to: &out) else { return false }
+            }
+            guard at < text.count else { return true }
+            let end = at + (text.count - at - 1) / 4 * 4
+            while at < end {
+                let next = min(end, at + Decoder.piece)
+                guard Decoder.append(UnsafeRawBufferPointer(rebasing: text[at..<next]), padding: 0, to: &out) else { return false }
+                at = next
+            }
+            while at < text.count { wait(text[at]); at += 1 }
+            return true
+        }
+
+        /// Appends what is left. False when the text is not base64.
+        mutating func finish(_ out: inout [UInt8]) -> Bool {
+            guard waitingCount > 0 else { return true }
+            guard waitingCount == 4 else { return false }
+            let equals = UInt8(ascii: "=")
+            return appendWaiting(padding: letter(3) != equals ? 0 : letter(2) != equals ? 1 : 2, to: &out)
+        }
+
+        private mutating func wait(_ letter: UInt8) {
+            waiting |= UInt32(letter) << (8 * UInt32(waitingCount))
+            waitingCount += 1
+        }
+        private func letter(_ index: UInt32) -> UInt8 { UInt8(truncatingIfNeeded: waiting >> (8 * index)) }
+
+        private mutating func appendWaiting(padding: Int, to out: inout [UInt8]) -> Bool {
+            defer { waiting = 0; waitingCount = 0 }
+            return withUnsafeBytes(of: waiting.littleEndian) { Decoder.append($0, padding: padding, to: &out) }
+        }
+
+        private static func append(_ text: UnsafeRawBufferPointer, padding: Int, to out: inout [UInt8]) -> Bool {
+            let size = text.count / 4 * 3 - padding
+            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size) { decoded in
+                guard Base64.decode(text, padding: padding, into: decoded) else { return false }
+                out.append(contentsOf: decoded)
+                return true
+            }
+        }
     }
 
     private static func encode(_ data: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer) -> Int {

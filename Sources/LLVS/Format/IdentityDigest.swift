@@ -81,7 +81,7 @@ extension Store {
         hasher.add(version.metadata)
         hasher.add(changeCount: changes.count)
         for change in changes {
-            hasher.add(change.kind, change.id, size: change.data.count, digest: SHA256.digest(change.data), stored: change.storedVersion)
+            hasher.add(change.kind, change.id, size: change.size, digest: change.digest, stored: change.storedVersion)
         }
         return hasher.finish()
     }

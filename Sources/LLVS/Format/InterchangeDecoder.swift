@@ -7,21 +7,36 @@ struct InterchangeDecoder {
     /// For messages: "versions/1C227BD7-…".
     let file: String
 
+    /// A file to read: whole, or as it comes.
+    enum Document {
+        case bytes([UInt8])
+        case pieces(any PieceReader)
+        var size: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .pieces(let reader): reader.size
+            }
+        }
+    }
+
     // MARK: Versions
 
     /// The version in a version file. Its `valueDataSize` is what the file claims (0 when it claims nothing);
     /// the changes tell the truth.
     /// - Parameter name: the name of the file, which must be the version's id.
     static func version(_ bytes: [UInt8], name: VersionID, file: String? = nil) throws -> Version {
+        try version(.bytes(bytes), name: name, file: file)
+    }
+    static func version(_ document: Document, name: VersionID, file: String? = nil) throws -> Version {
         let file = file ?? "versions/\(name)"
-        let version = try versionOfAnyName(bytes, file: file)
+        let version = try versionOfAnyName(document, file: file)
         try InterchangeDecoder(file: file).check(version, isNamed: name)
         return version
     }
 
-    static func versionOfAnyName(_ bytes: [UInt8], file: String) throws -> Version {
+    static func versionOfAnyName(_ document: Document, file: String) throws -> Version {
         let decoder = InterchangeDecoder(file: file)
-        return try decoder.reading(bytes) { reader in
+        return try decoder.reading(document) { reader in
             var version: Version?
             try reader.beginObject()
             while let member = try reader.nextMember() {
@@ -35,7 +50,7 @@ struct InterchangeDecoder {
     /// A version as a document of its own, without the enclosing object.
     static func bareVersion(_ bytes: [UInt8], name: VersionID, file: String) throws -> Version {
         let decoder = InterchangeDecoder(file: file)
-        let version = try decoder.reading(bytes) { try decoder.version(&$0) }
+        let version = try decoder.reading(.bytes(bytes)) { try decoder.version(&$0) }
         try decoder.check(version, isNamed: name)
         return version
     }
@@ -104,7 +119,7 @@ struct InterchangeDecoder {
         var data: [UInt8]?
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "data") { data = try base64(&reader) } else { try reader.skip() }
+            if try reader.equals(member, "data") { data = try base64(&reader, atMost: Limits.metadataSize, of: "a metadata value") } else { try reader.skip() }
         }
         guard let data else { throw reader.failure("a metadata value has no \"data\"") }
         return data
@@ -113,9 +128,10 @@ struct InterchangeDecoder {
     // MARK: Changes
 
     /// The changes in a changes file: sorted by id bytes, of two changes of one id the last.
-    static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] {
+    static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] { try changes(.bytes(bytes), of: version) }
+    static func changes(_ document: Document, of version: VersionID) throws -> [Value.Change] {
         let decoder = InterchangeDecoder(file: "changes/\(version)")
-        return try decoder.reading(bytes) { reader in
+        return try decoder.reading(document) { reader in
             var changes: [Value.Change] = []
             try reader.beginArray()
             while try reader.nextElement() {
@@ -151,14 +167,11 @@ struct InterchangeDecoder {
         try reader.beginObject()
         while let member = try reader.nextMember() {
             if try reader.equals(member, "id") { id = try valueID(&reader) }
-            else if try reader.equals(member, "data") { data = try base64(&reader) }
+            else if try reader.equals(member, "data") { data = try base64(&reader, atMost: Limits.valueSize, of: "a value") }
             else { try reader.skip() }
         }
         guard let id else { throw reader.failure("a value has no \"id\"") }
         guard let data else { throw reader.failure("a value has no \"data\"") }
-        guard data.count <= Limits.valueSize else {
-            throw StoreError(.tooLarge, "The value \(id) in \(file) has \(data.count) bytes; at most \(Limits.valueSize) are allowed.", valueID: id, path: file)
-        }
         return (id, data)
     }
 
@@ -196,30 +209,45 @@ struct InterchangeDecoder {
         return ValueID(unchecked: bytes)
     }
 
-    private func base64(_ reader: inout JSONReader) throws -> [UInt8] {
-        let text = try reader.text()
-        let data = text.escaped ? try reader.string(text).withUnsafeBytes(Base64.decode) : Base64.decode(reader.slice(text))
-        guard let data else {
-            throw StoreError(.invalidBase64, "\(file) holds data that is not base64, in the string at byte \(text.start). Nothing of it was taken; whoever has the version can write the file anew.", path: file)
+    private func base64(_ reader: inout JSONReader, atMost limit: Int, of what: String) throws -> [UInt8] {
+        do {
+            let (data, start) = try reader.base64(atMost: limit)
+            if let data { return data }
+            throw StoreError(.invalidBase64, "\(file) holds data that is not base64, in the string at byte \(start). Nothing of it was taken; whoever has the version can write the file anew.", path: file)
+        } catch let failure as JSONReader.TooLong {
+            throw StoreError(.tooLarge, "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed.", path: file)
         }
-        return data
     }
 
     /// Reads a whole document and says what is wrong with it.
-    func reading<R>(_ bytes: [UInt8], _ body: (inout JSONReader) throws -> R) throws -> R {
-        guard !bytes.isEmpty else {
+    /// - Throws: `StoreError` for what is wrong with the document, `PieceFailure` for what its reader throws.
+    func reading<R>(_ document: Document, _ body: (inout JSONReader) throws -> R) throws -> R {
+        guard document.size > 0 else {
             throw StoreError(.invalidJSON, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
         }
-        return try bytes.withUnsafeBytes { raw in
-            var reader = JSONReader(raw)
-            do {
-                let result = try body(&reader)
-                try reader.end()
-                return result
-            } catch let failure as JSONReader.Failure {
-                let code: StoreError.Code = failure.reason == .utf8 ? .invalidUTF8 : .invalidJSON
-                throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position) of \(bytes.count). It may be half-written; it is read again by the next exchange.", path: file)
+        do {
+            switch document {
+            case .bytes(let bytes):
+                return try bytes.withUnsafeBytes { raw in
+                    var reader = JSONReader(raw)
+                    return try InterchangeDecoder.whole(&reader, body)
+                }
+            case .pieces(let source):
+                let window = PieceWindow(source)
+                return try withExtendedLifetime(window) {
+                    var reader = JSONReader(window)
+                    return try InterchangeDecoder.whole(&reader, body)
+                }
             }
+        } catch let failure as JSONReader.Failure {
+            let code: StoreError.Code = failure.reason == .utf8 ? .invalidUTF8 : .invalidJSON
+            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position) of \(document.size). It may be half-written; it is read again by the next exchange.", path: file)
         }
+    }
+
+    private static func whole<R>(_ reader: inout JSONReader, _ body: (inout JSONReader) throws -> R) throws -> R {
+        let result = try body(&reader)
+        try reader.end()
+        return result
     }
 }

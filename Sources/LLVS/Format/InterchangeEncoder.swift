@@ -48,38 +48,64 @@ enum InterchangeEncoder {
         out.reserveCapacity(changes.reduce(2) { $0 + sizeHint($1) })
         append("[", to: &out)
         var first = true
-        for change in InterchangeOrder.sorted(changes) {
-            if !first { append(",", to: &out) }
-            first = false
-            append(change, to: &out)
+        InterchangeOrder.sorted(changes).withBorrowed { sorted in
+            for change in sorted { append(change, &first, to: &out) { _ in } }
         }
         append("]", to: &out)
         return out
     }
 
-    private static func append(_ change: Value.Change, to out: inout [UInt8]) {
-        switch change {
-        case .insert(let id, let data), .update(let id, let data):
+    /// The same bytes for what a version of the store recorded, in pieces: of its values one is in memory at a time.
+    static func changes(madeIn id: VersionID, of store: Store) throws -> OutgoingFile {
+        var size = 2, isFirst = true
+        try store.forEachChangeSize(madeIn: id) { change, dataSize in
+            var out: [UInt8] = []
+            append(change, &isFirst, to: &out) { _ in }
+            size += out.count + Base64.encodedSize(dataSize)
+        }
+        return OutgoingFile(size: size) { sink in
+            var out: [UInt8] = [], isFirst = true
+            func flush(_ out: inout [UInt8], whenLargerThan limit: Int) throws {
+                guard out.count > limit else { return }
+                try out.withUnsafeBytes(sink)
+                out.removeAll(keepingCapacity: true)
+            }
+            append("[", to: &out)
+            try store.forEachChange(madeIn: id) { change in
+                try append(change, &isFirst, to: &out) { try flush(&$0, whenLargerThan: 256 << 10) }
+            }
+            append("]", to: &out)
+            try flush(&out, whenLargerThan: 0)
+        }
+    }
+
+    /// `flush` is called now and then, and may take what there is.
+    private static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
+        if !isFirst { append(",", to: &out) }
+        isFirst = false
+        switch change.kind {
+        case .insert, .update:
             append(change.kind == .insert ? "{\"insert\":{\"id\":" : "{\"update\":{\"id\":", to: &out)
-            appendString(id.bytes, to: &out)
+            JSONString.append(change.id, to: &out)
             append(",\"data\":\"", to: &out)
-            data.withUnsafeBytes { Base64.append($0, to: &out) }
+            try Base64.append(change.data, to: &out, flush)
             append("\"}}", to: &out)
-        case .remove(let id):
+        case .remove:
             append("{\"remove\":", to: &out)
-            appendString(id.bytes, to: &out)
+            JSONString.append(change.id, to: &out)
             append("}", to: &out)
-        case .preserve(let reference):
+        case .preserve:
             append("{\"preserve\":{\"valueId\":", to: &out)
-            appendString(reference.id.bytes, to: &out)
+            JSONString.append(change.id, to: &out)
             append(",\"storedVersionId\":", to: &out)
-            append(reference.version, to: &out)
+            if let stored = change.storedVersion { append(stored, to: &out) }
             append("}}", to: &out)
-        case .preserveRemoval(let id):
+        case .preserveRemoval:
             append("{\"preserveRemoval\":", to: &out)
-            appendString(id.bytes, to: &out)
+            JSONString.append(change.id, to: &out)
             append("}", to: &out)
         }
+        try flush(&out)
     }
 
     /// About how many bytes a change takes in its file.

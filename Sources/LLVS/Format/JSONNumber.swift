@@ -32,6 +32,14 @@ enum JSONNumber {
         }
     }
 
+    /// Whether numbers can hold the byte.
+    static func canHold(_ b: UInt8) -> Bool {
+        switch b {
+        case 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"): true
+        default: false
+        }
+    }
+
     /// The end of the number that begins at `start`, or nil when none does.
     static func end(of bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var i = start

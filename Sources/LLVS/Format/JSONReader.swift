@@ -1,8 +1,10 @@
-/// Reads JSON (RFC 8259) from bytes, strictly, piece by piece, without building a tree.
+/// Reads JSON (RFC 8259) strictly, from front to back, without building a tree: from bytes, or through a window on a
+/// document that comes in pieces.
 ///
 /// The caller asks for what it expects (`beginObject`, `nextMember`, `string`, ...) and skips what it does
-/// not know. Nothing recurses; nesting is bounded. The bytes must outlive the reader. Every failure
-/// throws `JSONReader.Failure`; nothing traps. O(n) over all.
+/// not know. Nothing recurses; nesting is bounded. Bytes must outlive the reader. Of a document in pieces no more is in
+/// memory than the window and its longest string that is no base64. Every failure throws `JSONReader.Failure`, or what
+/// the window throws; nothing traps. O(n) over all.
 struct JSONReader {
     /// What is wrong, and at which byte.
     struct Failure: Error {
@@ -15,23 +17,50 @@ struct JSONReader {
     /// How deeply objects and arrays may be nested in what is skipped.
     static let depthLimit = 512
 
-    let bytes: UnsafeRawBufferPointer
-    private(set) var position = 0
+    /// The document, or the part of it that is in the window, and where we are in it.
+    private var bytes: UnsafeRawBufferPointer
+    private var position = 0
+    private let window: PieceWindow?
+    /// Bytes of the document before `bytes`.
+    private var passed = 0
+    /// The string passed over last, which stays in the window until something else is read.
+    private var kept = Int.max
     /// Whether an object or array was just opened, so that no comma precedes the next member.
     private var opened = false
 
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes; window = nil }
+    /// The window must outlive the reader.
+    init(_ window: PieceWindow) { bytes = UnsafeRawBufferPointer(start: nil, count: 0); self.window = window }
 
     func failure(_ message: String, _ reason: Failure.Reason = .syntax) -> Failure {
-        Failure(reason: reason, message: message, position: position)
+        Failure(reason: reason, message: message, position: passed + position)
+    }
+
+    /// Whether there is a byte at `position`.
+    @inline(__always)
+    private mutating func hasByte() throws -> Bool { try position < bytes.count || more() }
+
+    /// Moves the window on, so that there is more behind its end; false at the end of the document. Positions within
+    /// `bytes` shift by as much as `passed` grows.
+    @inline(never)
+    private mutating func more() throws -> Bool {
+        guard let window else { return false }
+        let gone = min(kept, position)
+        let isMore = try window.advance(keepingFrom: gone)
+        bytes = window.bytes
+        position -= gone
+        if kept != .max { kept -= gone }
+        passed += gone
+        return isMore
     }
 
     // MARK: Structure
 
     /// What comes next.
     mutating func kind() throws -> Kind {
-        skipSpace()
-        guard position < bytes.count else { throw failure("it ends too early") }
+        kept = .max
+        try skipSpace()
+        guard try hasByte() else { throw failure("it ends too early") }
         switch bytes[position] {
         case UInt8(ascii: "{"): return .object
         case UInt8(ascii: "["): return .array
@@ -56,8 +85,8 @@ struct JSONReader {
     mutating func nextMember() throws -> Text? {
         guard try advance(to: UInt8(ascii: "}")) else { return nil }
         let name = try text()
-        skipSpace()
-        guard position < bytes.count, bytes[position] == UInt8(ascii: ":") else { throw failure("a colon is expected") }
+        try skipSpace()
+        guard try hasByte(), bytes[position] == UInt8(ascii: ":") else { throw failure("a colon is expected") }
         position += 1
         return name
     }
@@ -67,31 +96,36 @@ struct JSONReader {
 
     /// Throws unless only white space is left.
     mutating func end() throws {
-        skipSpace()
-        guard position == bytes.count else { throw failure("something follows the value") }
+        kept = .max
+        try skipSpace()
+        guard try !hasByte() else { throw failure("something follows the value") }
     }
 
     private mutating func advance(to close: UInt8) throws -> Bool {
-        skipSpace()
-        guard position < bytes.count else { throw failure("it ends too early") }
+        kept = .max
+        try skipSpace()
+        guard try hasByte() else { throw failure("it ends too early") }
         if bytes[position] == close { position += 1; opened = false; return false }
         if !opened {
             guard bytes[position] == UInt8(ascii: ",") else { throw failure("a comma or a closing bracket is expected") }
             position += 1
-            skipSpace()
+            try skipSpace()
             // A comma with nothing behind it is found by whoever reads what follows.
         }
         opened = false
         return true
     }
 
-    private mutating func skipSpace() {
-        while position < bytes.count, JSONString.isSpace(bytes[position]) { position += 1 }
+    private mutating func skipSpace() throws {
+        repeat {
+            while position < bytes.count, JSONString.isSpace(bytes[position]) { position += 1 }
+        } while try position == bytes.count && more()
     }
 
     // MARK: Values
 
-    /// A string as it stands between its quotes, checked for its end only.
+    /// A string as it stands between its quotes, checked for its end only. Good until the next thing is read. Positions are
+    /// the document's.
     struct Text {
         var start: Int
         var end: Int
@@ -101,39 +135,100 @@ struct JSONReader {
     /// Passes over a string; `string(_:)` and `equals` look into it.
     mutating func text() throws -> Text {
         guard try kind() == .string else { throw failure("a string is expected") }
+        kept = position
         var i = position + 1
         var escaped = false
-        while i < bytes.count {
-            let b = bytes[i]
-            if b == UInt8(ascii: "\"") {
-                let text = Text(start: position + 1, end: i, escaped: escaped)
-                position = i + 1
-                return text
+        repeat {
+            while i < bytes.count {
+                let b = bytes[i]
+                if b == UInt8(ascii: "\"") {
+                    let text = Text(start: passed + position + 1, end: passed + i, escaped: escaped)
+                    position = i + 1
+                    return text
+                }
+                if b == UInt8(ascii: "\\") { escaped = true; i += 1 } else if b < 0x20 {
+                    position = i
+                    throw failure("a string holds a control character")
+                }
+                i += 1
             }
-            if b == UInt8(ascii: "\\") { escaped = true; i += 1 } else if b < 0x20 {
-                position = i
-                throw failure("a string holds a control character")
-            }
-            i += 1
-        }
+        } while try more(&i)
         throw failure("a string has no end")
     }
+
+    /// As `more`, with another position in `bytes` to shift.
+    private mutating func more(_ other: inout Int) throws -> Bool {
+        let before = passed
+        defer { other -= passed - before }
+        return try more()
+    }
+
+    /// What the string that is next stands for in base64, decoded as it comes, and where it begins; nil when it is not base64.
+    /// - Throws: `TooLong` when that is more than `limit` bytes.
+    mutating func base64(atMost limit: Int) throws -> (data: [UInt8]?, start: Int) {
+        guard window != nil else {
+            let text = try text()
+            let data = text.escaped ? try string(text).withUnsafeBytes(Base64.decode) : Base64.decode(slice(text))
+            guard data?.count ?? 0 <= limit else { throw TooLong(start: text.start) }
+            return (data, text.start)
+        }
+        guard try kind() == .string else { throw failure("a string is expected") }
+        position += 1
+        let start = passed + position
+        var decoder = Base64.Decoder(), data: [UInt8] = []
+        while true {
+            var end = position
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
+            guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
+            position = end
+            guard data.count <= limit else { throw TooLong(start: start) }
+            guard try hasByte() else { throw failure("a string has no end") }
+            switch bytes[position] {
+            case UInt8(ascii: "\""):
+                position += 1
+                guard decoder.finish(&data) else { return (nil, start) }
+                guard data.count <= limit else { throw TooLong(start: start) }
+                return (data, start)
+            case UInt8(ascii: "\\"):
+                // Others write "/" as "\/".
+                while try bytes.count - position < 12 && more() {}
+                position += 1
+                guard let scalar = JSONString.escape(bytes, at: &position) else { throw failure("a string has an invalid escape") }
+                var letter = UInt8(truncatingIfNeeded: scalar.value)
+                guard scalar.isASCII, withUnsafeBytes(of: &letter, { decoder.append($0, to: &data) }) else { return (nil, start) }
+            case 0..<0x20: throw failure("a string holds a control character")
+            default: break
+            }
+        }
+    }
+    /// A string in base64 is longer than allowed.
+    struct TooLong: Error { var start: Int }
 
     /// The bytes of the string, escapes resolved, valid UTF-8.
     func string(_ text: Text) throws -> [UInt8] {
         let raw = slice(text)
         guard Bytes.isValidUTF8(raw) else { throw Failure(reason: .utf8, message: "a string is not valid UTF-8", position: text.start) }
         guard text.escaped else { return Array(raw) }
-        var quote = text.start - 1
-        guard let bytes = JSONString.read(bytes, at: &quote) else {
+        var quote = text.start - 1 - passed
+        guard quote >= 0, let bytes = JSONString.read(bytes, at: &quote) else {
             throw Failure(reason: .syntax, message: "a string has an invalid escape", position: text.start)
         }
         return bytes
     }
-    mutating func string() throws -> [UInt8] { try string(try text()) }
+    mutating func string() throws -> [UInt8] {
+        // Not in one expression: the window may have moved on.
+        let text = try text()
+        return try string(text)
+    }
 
     /// The bytes between the quotes; all of the string when it is not `escaped`.
-    func slice(_ text: Text) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[text.start..<text.end]) }
+    func slice(_ text: Text) -> UnsafeRawBufferPointer {
+        guard text.start >= passed, text.end - passed <= bytes.count else {
+            assertionFailure("the string is out of the window")
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(rebasing: bytes[text.start - passed..<text.end - passed])
+    }
 
     func equals(_ text: Text, _ name: StaticString) throws -> Bool {
         let expected = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
@@ -142,7 +237,14 @@ struct JSONReader {
     }
 
     private mutating func number() throws -> UnsafeRawBufferPointer {
-        guard try kind() == .number, let end = JSONNumber.end(of: bytes, from: position) else { throw failure("a number is expected") }
+        guard try kind() == .number else { throw failure("a number is expected") }
+        if window != nil {
+            var i = position
+            repeat {
+                while i < bytes.count, JSONNumber.canHold(bytes[i]) { i += 1 }
+            } while try i == bytes.count && more(&i)
+        }
+        guard let end = JSONNumber.end(of: bytes, from: position) else { throw failure("a number is expected") }
         defer { position = end }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
     }
@@ -158,6 +260,7 @@ struct JSONReader {
     }
 
     private mutating func word(_ word: StaticString) throws {
+        while try bytes.count - position < word.utf8CodeUnitCount && more() {}
         let end = position + word.utf8CodeUnitCount
         let expected = UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
         guard end <= bytes.count, Bytes.equal(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), expected) else { throw failure("a value is expected") }

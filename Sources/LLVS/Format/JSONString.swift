@@ -41,34 +41,41 @@ enum JSONString {
                 position = i + 1
                 return out.withUnsafeBytes(Bytes.isValidUTF8) ? out : nil
             case UInt8(ascii: "\\"):
-                guard i + 1 < bytes.count else { return nil }
-                i += 2
-                switch bytes[i - 1] {
-                case UInt8(ascii: "\""): out.append(0x22)
-                case UInt8(ascii: "\\"): out.append(0x5C)
-                case UInt8(ascii: "/"): out.append(0x2F)
-                case UInt8(ascii: "b"): out.append(0x08)
-                case UInt8(ascii: "f"): out.append(0x0C)
-                case UInt8(ascii: "n"): out.append(0x0A)
-                case UInt8(ascii: "r"): out.append(0x0D)
-                case UInt8(ascii: "t"): out.append(0x09)
-                case UInt8(ascii: "u"):
-                    guard var scalar = hex4(bytes, at: i) else { return nil }
-                    i += 4
-                    if scalar >= 0xD800, scalar < 0xDC00 {
-                        guard i + 1 < bytes.count, bytes[i] == UInt8(ascii: "\\"), bytes[i + 1] == UInt8(ascii: "u"),
-                              let second = hex4(bytes, at: i + 2), second >= 0xDC00, second < 0xE000 else { return nil }
-                        scalar = 0x10000 + (scalar - 0xD800) << 10 + (second - 0xDC00)
-                        i += 6
-                    }
-                    guard let unicode = Unicode.Scalar(scalar) else { return nil }
-                    out.append(contentsOf: UTF8.encode(unicode).map { Array($0) } ?? [])
-                default: return nil
-                }
+                i += 1
+                guard let scalar = escape(bytes, at: &i) else { return nil }
+                if scalar.isASCII { out.append(UInt8(truncatingIfNeeded: scalar.value)) } else { out.append(contentsOf: UTF8.encode(scalar).map { Array($0) } ?? []) }
             default: return nil
             }
         }
         return nil
+    }
+
+    /// What the escape stands for that begins behind a backslash at `position`, which moves behind it: at most 11 bytes.
+    /// Nil when JSON does not know it, or it is a lone surrogate.
+    static func escape(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> Unicode.Scalar? {
+        guard position < bytes.count else { return nil }
+        position += 1
+        switch bytes[position - 1] {
+        case UInt8(ascii: "\""): return "\""
+        case UInt8(ascii: "\\"): return "\\"
+        case UInt8(ascii: "/"): return "/"
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"):
+            guard var scalar = hex4(bytes, at: position) else { return nil }
+            position += 4
+            if scalar >= 0xD800, scalar < 0xDC00 {
+                guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u"),
+                      let second = hex4(bytes, at: position + 2), second >= 0xDC00, second < 0xE000 else { return nil }
+                scalar = 0x10000 + (scalar - 0xD800) << 10 + (second - 0xDC00)
+                position += 6
+            }
+            return Unicode.Scalar(scalar)
+        default: return nil
+        }
     }
 
     /// The whole of `bytes` as one JSON string, white space around it allowed.

@@ -66,7 +66,8 @@ final class RecordEncoder {
     /// The changes before this one have their deflated bytes in `deflated`.
     private(set) var deflatedEnd = Int.max
     private(set) var bodies: [Body] = []
-    private var blobs: [BlobID] = []
+    /// Those that the record prepared last names.
+    private(set) var blobs: [BlobID] = []
     /// SHA-256 of the values that carry it, one after another.
     private var digests: [UInt8] = []
     private var dependencies: [VersionID] = []
@@ -109,7 +110,9 @@ final class RecordEncoder {
         var cursor = Cursor()
         try changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, page in
             for i in page.indices {
-                if page[i].hasData, page[i].data.count > blobThreshold {
+                if let written = page[i].written {
+                    try written._withUnsafeGuaranteedRef { try take($0) }
+                } else if page[i].hasData, page[i].data.count > blobThreshold {
                     blobs.append(try storeBlob(page[i].data))
                     noteDigest(page[i].data)
                     bodies.append(Body())
@@ -222,7 +225,7 @@ final class RecordEncoder {
             let kind = page[i].kind, id = page[i].id
             try out.reserve(128 + id.count)
             if page[i].hasData {
-                try writeEntry(kind, id, page[i].data.count, bodies[first + i], &cursor, into: &out)
+                try writeEntry(kind, id, page[i].size, bodies[first + i], &cursor, into: &out)
             } else {
                 out.integer(kind.rawValue)
                 out.varint(UInt64(id.count))
@@ -261,6 +264,13 @@ final class RecordEncoder {
         guard directory.count > 1 else { return }
         try out.reserve(8 * directory.count)
         for offset in directory { out.integer(offset) }
+    }
+
+    /// A value that is in a blob already.
+    private func take(_ written: WrittenValue) throws {
+        blobs.append(written.blob)
+        if written.size > RecordTable.digestThreshold { digests.append(contentsOf: written.digest) }
+        bodies.append(Body())
     }
 
     private func foldTable() {

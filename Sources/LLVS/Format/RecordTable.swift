@@ -55,13 +55,18 @@ enum RecordTable {
     /// checksum says, or not all in the buffer. They are deflated when they are fewer than `size`.
     @inline(__always)
     static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer? {
+        version.withASCII { body(buffer, size: size, id: id, versionText: $0) }
+    }
+
+    @inline(__always)
+    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard buffer.count >= bodyHeaderSize else { return nil }
         let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
         let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
         let stored = Int(sizeField)
         guard stored <= size, stored <= buffer.count - bodyHeaderSize else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[bodyHeaderSize..<bodyHeaderSize + stored])
-        return bodyChecksum(sizeField: sizeField, id: id, version: version, stored: bytes) == checksum ? bytes : nil
+        return bodyChecksum(sizeField: sizeField, id: id, versionText: versionText, stored: bytes) == checksum ? bytes : nil
     }
 
     /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when

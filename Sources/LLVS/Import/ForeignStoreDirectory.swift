@@ -77,15 +77,11 @@ struct ForeignStoreDirectory {
     private func read(_ file: String) throws -> [UInt8]? {
         let file = "\(path)/\(file)"
         guard !file.utf8.contains(0) else { return nil } // no file system holds it
-        switch try FolderFiles.read(file) {
-        case .missing: return nil
-        case .unreadable(let error): throw error
-        case .data(let bytes):
-            guard !bytes.starts(with: Array("LLZF".utf8)) else {
-                throw StoreError(.unsupported, "\(file) is compressed (LLZF), as Apple systems do, and cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
-            }
-            return bytes
+        guard let bytes = try FolderFiles.read(file) else { return nil }
+        guard !bytes.starts(with: Array("LLZF".utf8)) else {
+            throw StoreError(.unsupported, "\(file) is compressed (LLZF), as Apple systems do, and cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
         }
+        return bytes
     }
 
     // MARK: Names
@@ -132,7 +128,7 @@ extension ForeignStoreDirectory {
         /// `{"children":{"nodes":[{"key","version"}]}}` or `{"children":{"values":[{"valueReference":{"valueId","storedVersionId"}}]}}`
         init(_ bytes: [UInt8], file: String) throws {
             let decoder = InterchangeDecoder(file: file)
-            self = try decoder.reading(bytes) { reader in
+            self = try decoder.reading(.bytes(bytes)) { reader in
                 var node: Node?
                 try reader.beginObject()
                 while let member = try reader.nextMember() {

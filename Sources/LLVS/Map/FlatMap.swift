@@ -1,3 +1,5 @@
+import CLLVSShims
+
 /// The map of one version as one run of bytes, read where it lies: a checkpoint. As a file it is mapped, so that
 /// a map of any size costs no memory of the process, and opening it costs one look over its bytes.
 ///
@@ -57,7 +59,7 @@ final class FlatMap: @unchecked Sendable {
 
     /// The same keys with other entries. `changes` gives the numbers of entries, all below `count`.
     init(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)]) {
-        let copy = UnsafeMutablePointer<MapEntry>.allocate(capacity: other.count)
+        let copy = HugePages.allocate(MapEntry.self, capacity: other.count)
         copy.initialize(from: other.slots, count: other.count)
         for (number, entry) in changes where number < other.count { copy[number] = entry }
         id = other.id
@@ -119,19 +121,66 @@ final class FlatMap: @unchecked Sendable {
             let order = Bytes.compare(prefix, head)
             // A key that ends within the prefix comes before all of them.
             guard order == 0 else { return (order > 0 ? 0 : count, false) }
-            let rest = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
+            return search(rest: UnsafeRawBufferPointer(rebasing: key[prefix.count...]))
+        }
+
+        /// Where a key is in a leaf, if it is there. The prefix is compared last: it is what was looked for mostly.
+        @inline(__always) func index(of key: UnsafeRawBufferPointer) -> Int? {
+            let prefix = prefix
+            guard key.count >= prefix.count else { return nil }
+            let (index, found) = search(rest: UnsafeRawBufferPointer(rebasing: key[prefix.count...]))
+            return found && Bytes.equal(prefix, UnsafeRawBufferPointer(rebasing: key.prefix(prefix.count))) ? index : nil
+        }
+
+        /// Compares eight bytes at a time as one number: most keys differ there.
+        @inline(__always) private func search(rest: UnsafeRawBufferPointer) -> (index: Int, found: Bool) {
+            let rests = at + prefixOffset + prefixCount, word = Node.firstWord(rest, readable: rest.count)
             var low = 0, high = count
             while low < high {
                 let middle = (low + high) >> 1
-                let order = Bytes.compare(self.rest(middle), rest)
+                let start = middle == 0 ? 0 : end(middle - 1)
+                let other = UnsafeRawBufferPointer(start: rests + start, count: end(middle) - start)
+                // A footer of more than eight bytes follows all nodes.
+                let otherWord = Node.firstWord(other, readable: 8)
+                if otherWord < word { low = middle + 1; continue }
+                if otherWord > word { high = middle; continue }
+                let order = Bytes.compare(other, rest)
                 if order == 0 { return (middle, true) }
                 if order < 0 { low = middle + 1 } else { high = middle }
             }
             return (low, false)
         }
+
+        /// The first eight bytes as a number that orders as they do; zero bytes where there are fewer.
+        @inline(__always) private static func firstWord(_ bytes: UnsafeRawBufferPointer, readable: Int) -> UInt64 {
+            guard let start = bytes.baseAddress else { return 0 }
+            if bytes.count >= 8 { return UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)) }
+            if readable >= 8 { return UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)) & ~(UInt64.max >> UInt64(bytes.count * 8)) }
+            var word: UInt64 = 0
+            for i in 0..<bytes.count { word |= UInt64(bytes[i]) << UInt64(56 - i * 8) }
+            return word
+        }
+
+        /// Which child of an inner node has a symbol. Symbols are mostly those of digits: they lie close together.
+        @inline(__always) func childIndex(_ symbol: UInt16) -> Int? {
+            let symbols = symbols
+            guard symbols.count > 0 else { return nil }
+            let fromFirst = Int(symbol) - Int(symbols[0]), fromLast = symbols.count - 1 - (Int(symbols[symbols.count - 1]) - Int(symbol))
+            if fromFirst >= 0, fromFirst < symbols.count, symbols[fromFirst] == symbol { return fromFirst }
+            if fromLast >= 0, fromLast < symbols.count, symbols[fromLast] == symbol { return fromLast }
+            var low = 0, high = symbols.count
+            while low < high {
+                let middle = (low + high) >> 1
+                if symbols[middle] < symbol { low = middle + 1 } else { high = middle }
+            }
+            return low < symbols.count && symbols[low] == symbol ? low : nil
+        }
     }
 
-    func node(_ offset: UInt32) -> Node { Node(at: nodes + Int(offset) * 4) }
+    func node(_ offset: UInt32) -> Node {
+        MapWork.read()
+        return Node(at: nodes + Int(offset) * 4)
+    }
 
     /// The number of the key's entry beneath a node; nil when it is not there.
     func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
@@ -139,17 +188,14 @@ final class FlatMap: @unchecked Sendable {
         while !node.isLeaf {
             let depth = node.prefixCount
             guard key.count >= depth else { return nil }
-            let symbol = MapNode.symbol(of: key, at: depth), symbols = node.symbols
-            var low = 0, high = symbols.count
-            while low < high {
-                let middle = (low + high) >> 1
-                if symbols[middle] < symbol { low = middle + 1 } else { high = middle }
-            }
-            guard low < symbols.count, symbols[low] == symbol else { return nil }
-            node = self.node(node.child(low))
+            guard let i = node.childIndex(MapNode.symbol(of: key, at: depth)) else { return nil }
+            node = self.node(node.child(i))
         }
-        let (index, found) = node.search(key)
-        return found ? node.first + index : nil
+        // All that is looked at of a leaf is asked for at once: one line of memory after the other takes most of the time.
+        let first = node.first
+        for i in 1..<6 { llvs_shim_prefetch(node.at + i * 64) }
+        for i in 0..<min(4, (node.count + 3) / 4) { llvs_shim_prefetch(slots + first + i * 4) }
+        return node.index(of: key).map { first + $0 }
     }
 
     /// Calls with each number and key beneath a node in order, until `body` answers false. Keys are good during the call.

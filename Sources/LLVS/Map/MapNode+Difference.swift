@@ -17,6 +17,7 @@ extension MapNode {
         case (let a?, nil): try a.forEachThrowing { try body($0, $1, nil) }
         case (nil, let b?): try b.forEachThrowing { try body($0, nil, $1) }
         case (let a?, let b?):
+            MapWork.read()
             if isSame(a, b) { return }
             if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) { return try differencesOfSlots(a, x, y, body) }
             let x = a.opened, y = b.opened
@@ -46,6 +47,7 @@ extension MapNode {
     }
 
     private func forEachThrowing(_ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
+        MapWork.read()
         if let flat {
             _ = try flat.forEach(beneath: offset) { try body($1, flat.slots[$0]); return true }
             return

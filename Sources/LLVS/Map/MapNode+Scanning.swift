@@ -27,6 +27,7 @@ extension MapNode {
     /// Keys are good during the call.
     @discardableResult
     func forEach(_ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+        MapWork.read()
         if let flat { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }
         if leaf != nil {
             for i in 0..<count where !body(key(i), entry(i)) { return false }
@@ -40,6 +41,7 @@ extension MapNode {
     /// O(key length + log n + keys visited).
     @discardableResult
     func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+        MapWork.read()
         if let flat { return flat.forEach(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) } }
         if leaf != nil {
             var i = search(low).index
@@ -64,6 +66,7 @@ extension MapNode {
 
     /// How many keys are in the range. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
+        MapWork.read()
         if let flat { return flat.count(beneath: offset, from: low, to: high) }
         if leaf != nil {
             let first = search(low).index

@@ -68,6 +68,7 @@ final class MapNode: @unchecked Sendable {
         children = []
         flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     init(prefix: UnsafeRawBufferPointer, symbols: some Collection<UInt16>, children: ContiguousArray<MapNode>) {
@@ -85,6 +86,7 @@ final class MapNode: @unchecked Sendable {
         self.children = children
         flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     /// What lies in a checkpoint at `offset`.
@@ -96,6 +98,7 @@ final class MapNode: @unchecked Sendable {
         children = []
         flatReference = .passRetained(flat)
         self.offset = offset
+        MapWork.made()
     }
 
     /// The map that a checkpoint is of.
@@ -110,6 +113,7 @@ final class MapNode: @unchecked Sendable {
         children = []
         flatReference = nil
         offset = 0
+        MapWork.made()
     }
 
     deinit {
@@ -237,6 +241,7 @@ final class MapNode: @unchecked Sendable {
     func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
         var node = Unmanaged.passUnretained(self)
         while true {
+            MapWork.read()
             let next: Unmanaged<MapNode>? = node._withUnsafeGuaranteedRef { node in
                 guard !node.children.isEmpty, key.count >= node.prefix.count,
                       let i = node.childIndex(MapNode.symbol(of: key, at: node.prefix.count)) else { return nil }

@@ -6,6 +6,8 @@ public struct BorrowedChange {
     public var data: UnsafeRawBufferPointer
     /// For preserve.
     public var storedVersion: VersionID?
+    /// For insert and update, instead of `data`: where the bytes have been written already.
+    @usableFromInline var written: Unmanaged<WrittenValue>?
     @inlinable
     public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0), storedVersion: VersionID? = nil) {
         self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
@@ -17,13 +19,24 @@ public struct BorrowedChange {
         public var id: UnsafeRawBufferPointer
         /// For insert and update.
         public var data: UnsafeRawBufferPointer
+        @usableFromInline var written: Unmanaged<WrittenValue>?
         @inlinable
         public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
             self.kind = kind; self.id = id; self.data = data
         }
         var hasData: Bool { kind == .insert || kind == .update }
+        /// Bytes of the value.
+        var size: Int { written.map { $0._withUnsafeGuaranteedRef(\.size) } ?? data.count }
     }
-    var bytes: Bytes { Bytes(kind: kind, id: id, data: data) }
+    var bytes: Bytes {
+        var bytes = Bytes(kind: kind, id: id, data: data)
+        bytes.written = written
+        return bytes
+    }
+    /// Bytes of the value.
+    var size: Int { bytes.size }
+    /// SHA-256 of the value.
+    var digest: [UInt8] { written.map { $0._withUnsafeGuaranteedRef(\.digest) } ?? SHA256.digest(data) }
     var hasData: Bool { kind == .insert || kind == .update }
 }
 

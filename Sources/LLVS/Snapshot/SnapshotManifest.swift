@@ -45,7 +45,7 @@ public struct SnapshotManifest: Hashable, Sendable {
         var found = 0
         func text(_ reader: inout JSONReader) throws -> String { found += 1; return String(decoding: try reader.string(), as: UTF8.self) }
         do {
-            try InterchangeDecoder(file: file).reading(bytes) { reader in
+            try InterchangeDecoder(file: file).reading(.bytes(bytes)) { reader in
                 try reader.beginObject()
                 while let member = try reader.nextMember() {
                     if try reader.equals(member, "snapshotId") { snapshotID = try text(&reader) }

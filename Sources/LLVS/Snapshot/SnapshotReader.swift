@@ -1,9 +1,10 @@
 /// Reads the versions of a snapshot, one after another, verifying each chunk as it comes. Holds one chunk
-/// and one version at most; no size in the stream is believed before that many bytes are there.
+/// and one version at most; no size in the stream is believed before that many bytes were there.
 struct SnapshotReader {
     private let manifest: SnapshotManifest
     private let source: String
     private let read: (_ index: Int) throws -> [UInt8]?
+    private let isVerified: Bool
     private let control: OperationControl
     private var payload: [UInt8] = []
     private var position = 0
@@ -12,9 +13,13 @@ struct SnapshotReader {
     private(set) var versionsRead: UInt64 = 0
 
     /// - Parameter source: where the snapshot is, for messages.
+    /// - Parameter isVerified: all of it was read before, so that its sizes, which the digests cover, can be believed.
     /// - Parameter read: gives a chunk by its index; nil when there is none.
-    init(_ manifest: SnapshotManifest, from source: String, _ control: OperationControl, read: @escaping (_ index: Int) throws -> [UInt8]?) {
-        self.manifest = manifest; self.source = source; self.control = control; self.read = read
+    init(
+        _ manifest: SnapshotManifest, from source: String, isVerified: Bool = false, _ control: OperationControl,
+        read: @escaping (_ index: Int) throws -> [UInt8]?
+    ) {
+        self.manifest = manifest; self.source = source; self.isVerified = isVerified; self.control = control; self.read = read
     }
 
     /// The next version; nil behind the last, when all that the manifest promises was there.
@@ -47,7 +52,7 @@ struct SnapshotReader {
     }
 
     private func version(_ file: [UInt8]) throws -> Version {
-        do { return try InterchangeDecoder.versionOfAnyName(file, file: "A version") } catch {
+        do { return try InterchangeDecoder.versionOfAnyName(.bytes(file), file: "A version") } catch {
             throw damaged(StoreError.of(error).message)
         }
     }
@@ -103,6 +108,7 @@ struct SnapshotReader {
 
     private mutating func bytes(_ count: Int?, atMost limit: Int) throws -> [UInt8] {
         var out: [UInt8] = []
+        if isVerified, let count { out.reserveCapacity(max(0, min(count, limit))) }
         try take(count, atMost: limit) { out.append(contentsOf: $0) }
         return out
     }

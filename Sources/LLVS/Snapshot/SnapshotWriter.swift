@@ -22,25 +22,27 @@ struct SnapshotWriter {
         payload.reserveCapacity(SnapshotLimits.payloadSize)
     }
 
-    mutating func append(_ version: Version, _ changes: [Value.Change]) throws {
+    /// Begins the entry of a version; that many changes follow, by `append`, in byte order of their ids.
+    mutating func begin(_ version: Version, changeCount: Int) throws {
         let file = InterchangeEncoder.version(version)
         try integer(UInt64(file.count))
         try bytes(file)
-        try integer(UInt32(truncatingIfNeeded: changes.count))
-        for change in InterchangeOrder.sorted(changes) {
-            try integer(change.kind.rawValue)
-            try integer(UInt32(truncatingIfNeeded: change.id.bytes.count))
-            try bytes(change.id.bytes)
-            switch change {
-            case .insert(_, let data), .update(_, let data):
-                try integer(UInt64(data.count))
-                try bytes(data)
-            case .preserve(let reference):
-                let version = reference.version.withASCII { Array($0) }
-                try integer(UInt8(truncatingIfNeeded: version.count))
-                try bytes(version)
-            case .remove, .preserveRemoval: break
-            }
+        try integer(UInt32(truncatingIfNeeded: changeCount))
+    }
+
+    mutating func append(_ change: BorrowedChange) throws {
+        try integer(change.kind.rawValue)
+        try integer(UInt32(truncatingIfNeeded: change.id.count))
+        try append(change.id)
+        switch change.kind {
+        case .insert, .update:
+            try integer(UInt64(change.data.count))
+            try append(change.data)
+        case .preserve:
+            let version = change.storedVersion?.withASCII { Array($0) } ?? []
+            try integer(UInt8(truncatingIfNeeded: version.count))
+            try bytes(version)
+        case .remove, .preserveRemoval: break
         }
     }
 

@@ -1,7 +1,8 @@
 /// Chunked dumps of a whole store beside an exchange, by which a new replica starts.
 ///
 /// The layout is that of `snapshots/` in docs/interchange.md, the chunks' format that of docs/snapshot.md.
-/// Safe from all threads. At most one chunk, one version, and the history that is dumped or restored are held in memory.
+/// Safe from all threads. Held in memory are the history, one chunk, and of what is dumped one value, of what is restored the
+/// values of one version or of about 5 MB.
 public struct Snapshots: Sendable {
     /// The name of our format in manifests. Others are not read, and never replaced.
     public static let format = "llvs-v1"
@@ -94,7 +95,8 @@ public struct Snapshots: Sendable {
         for (i, id) in ids.enumerated() {
             try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
             guard let version = try store.version(id) else { continue }
-            try writer.append(version, try store.changes(madeIn: id))
+            try writer.begin(version, changeCount: store.changeCount(of: id))
+            try store.forEachChange(madeIn: id) { try writer.append($0) }
             manifest.versionCount += 1
         }
         try writer.finish()
@@ -147,16 +149,16 @@ public struct Snapshots: Sendable {
         return found.manifest
     }
 
-    private func reader(_ found: Found, _ control: OperationControl) -> SnapshotReader {
+    private func reader(_ found: Found, isVerified: Bool, _ control: OperationControl) -> SnapshotReader {
         let transport = self.transport
-        return SnapshotReader(found.manifest, from: transport.description, control) {
+        return SnapshotReader(found.manifest, from: transport.description, isVerified: isVerified, control) {
             try transport.readSnapshotFile(found.prefix + SnapshotLimits.chunkName($0))
         }
     }
 
     private func verify(_ found: Found, _ control: OperationControl) throws {
         let present = Set(try store.allVersionIDs())
-        var rehearsal = try Rehearsal(), reader = reader(found, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
+        var rehearsal = try Rehearsal(), reader = reader(found, isVerified: false, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
         while let received = try reader.next(keepingData: present.contains) {
             let id = received.version.id
             try control.check(.verifying, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
@@ -199,7 +201,7 @@ public struct Snapshots: Sendable {
     }
 
     private func add(_ found: Found, _ control: OperationControl) throws {
-        var reader = reader(found, control), batch: [Store.ReceivedVersion] = [], size = 0
+        var reader = reader(found, isVerified: true, control), batch: [Store.ReceivedVersion] = [], size = 0
         while let received = try reader.next(keepingData: { _ in true }) {
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }

@@ -68,6 +68,11 @@ public protocol Storage: AnyObject, Sendable {
     /// Stores the bytes outside any record and returns their name. Not visible to anybody until a
     /// record that names them is appended; `sync` covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
+    /// Stores a blob that comes in pieces.
+    /// - Parameter size: its bytes in all; nil when they are not known beforehand.
+    func blobWriter(size: Int?) throws -> any BlobWriter
+    /// Removes a blob that no record names, and none will. What fails is left as it is.
+    func removeBlob(_ id: BlobID)
     func hasBlob(_ id: BlobID) -> Bool
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -102,6 +107,8 @@ extension Storage {
     public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
+    public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
+    public func removeBlob(_ id: BlobID) {}
     public var blockShape: BlockShape { .none }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
@@ -111,6 +118,15 @@ extension Storage {
         guard let name else { return MemoryCacheWriter() }
         return MemoryCacheWriter { [self] in try cachePut(name, $0) }
     }
+}
+
+/// Stores one blob piece by piece. One that is let go unfinished leaves nothing.
+public protocol BlobWriter: AnyObject {
+    func append(_ bytes: UnsafeRawBufferPointer) throws
+    /// The name of the blob, which is now as `Storage.storeBlob` leaves it. Throws when the bytes are not as many as was said.
+    func finish() throws -> BlobID
+    /// Removes what was written. Nothing happens once it is finished.
+    func cancel()
 }
 
 /// How a storage's bytes are cut into the blocks that are kept in memory.

@@ -50,7 +50,10 @@ final class BlockCache: @unchecked Sendable {
     private let table: UnsafeMutablePointer<UInt64>
     private let mask: Int
     private static let placeBits: UInt64 = 40
-    /// Hashes of what was missed lately; behind them, 1 once the run was filled. Atomic.
+    /// Bytes of the run that are not in large pages.
+    private static let smallRun = 8 << 20
+    /// Hashes of what was missed lately, of fewer blocks than fit by far: what is missed at random is not worth a whole
+    /// block; behind them, 1 once the run was filled. Atomic.
     private let missed: UnsafeMutablePointer<UInt32>
     private let missedMask: Int
     private let secret = SystemRandomNumberGenerator.word()
@@ -70,7 +73,7 @@ final class BlockCache: @unchecked Sendable {
         table = .allocate(capacity: slots)
         table.initialize(repeating: 0, count: slots)
         var misses = 64
-        while misses < budget / max(512, blockSize) { misses *= 2 }
+        while misses < budget / max(512, blockSize) / 8 { misses *= 2 }
         missedMask = misses - 1
         missed = .allocate(capacity: misses + 1)
         missed.initialize(repeating: 0, count: misses + 1)
@@ -81,6 +84,8 @@ final class BlockCache: @unchecked Sendable {
         let stretches = run / stretchSize
         let pages = stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         memory = pages == MAP_FAILED ? nil : pages
+        // A store that has little to read shall not take a large page for it.
+        if let memory, stretches * stretchSize > BlockCache.smallRun { HugePages.advise(memory + BlockCache.smallRun, stretches * stretchSize - BlockCache.smallRun) }
         filled = memory == nil ? [] : Array(repeating: 0, count: stretches)
     }
 
@@ -98,15 +103,16 @@ final class BlockCache: @unchecked Sendable {
     // MARK: Reading
 
     /// The bytes of a block that are here, for one who holds the store's lock for reading, for as long as that.
+    /// - Parameter offset: where the caller begins to read.
     @inline(__always)
-    func block(_ key: BlockKey) -> UnsafeRawBufferPointer? {
-        guard let header = find(key) else { return nil }
+    func block(_ key: BlockKey, from offset: Int = 0) -> UnsafeRawBufferPointer? {
+        guard let header = find(key, from: offset) else { return nil }
         if llvs_shim_load_relaxed(header.used) == 0 { llvs_shim_store_relaxed(header.used, 1) }
         return UnsafeRawBufferPointer(start: header.bytes, count: Int(llvs_shim_load_acquire(header.count)))
     }
 
     @inline(__always)
-    private func find(_ key: BlockKey) -> Header? {
+    private func find(_ key: BlockKey, from offset: Int = 0) -> Header? {
         guard let memory else { return nil }
         let hash = hash(key)
         var i = Int(truncatingIfNeeded: hash) & mask
@@ -115,6 +121,9 @@ final class BlockCache: @unchecked Sendable {
             if word == 0 { return nil }
             if word >> BlockCache.placeBits == hash >> BlockCache.placeBits {
                 let header = BlockCache.header(word, in: memory)
+                // The bytes that are wanted come while the key is compared.
+                llvs_shim_prefetch(header.bytes + offset)
+                llvs_shim_prefetch(header.bytes + offset + 64)
                 if header.key == key { return header }
             }
             i = (i + 1) & mask
@@ -133,6 +142,9 @@ final class BlockCache: @unchecked Sendable {
     }
 
     // MARK: Taking in
+
+    /// Whether nothing has to go for what is taken in.
+    var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
 
     /// Whether a block that was missed shall be taken in. Remembers that it was missed.
     func shallTakeIn(_ key: BlockKey) -> Bool {

@@ -32,11 +32,11 @@ struct ChangeOrder {
         var last = first
         try changes.forEach(changes.indices) { i, change in
             try ValueID.check(change.id)
-            if change.data.count > Limits.valueSize {
+            if change.size > Limits.valueSize {
                 let id = ValueID(unchecked: change.id)
-                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.data.count) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
+                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.size) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
             }
-            dataSize += UInt64(change.data.count)
+            dataSize += UInt64(change.size)
             kinds |= 1 << change.kind.rawValue
             guard i > 0 else { return }
             if shared > 0 { shared = ChangeOrder.sharedBytes(first, change.id, from: 0, atMost: shared) }

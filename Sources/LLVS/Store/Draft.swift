@@ -24,7 +24,7 @@ struct Draft {
             switch change.kind {
             case .insert, .update:
                 out.append(MapChange(key: change.id, entry: MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: change.data.count), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
+                    version: ordinal, size: UInt32(truncatingIfNeeded: change.size), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
                 bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal

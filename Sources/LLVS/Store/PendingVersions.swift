@@ -9,6 +9,9 @@ struct PendingVersions {
     private var waiting: [VersionID: [VersionID]] = [:]
     /// Those that wait for a blob: looked at again at each scan.
     private(set) var waitingForBlobs: Set<VersionID> = []
+    /// Further records of versions that wait, the same by meaning, whose large values lie elsewhere: somebody made the
+    /// version again when those of the first record were lost. One that is whole is enough.
+    private var alternatives: [VersionID: [Record]] = [:]
 
     var count: Int { records.count }
 
@@ -16,6 +19,24 @@ struct PendingVersions {
         let id = record.header.id
         records[id] = record
         if let missing { waiting[missing, default: []].append(id) } else { waitingForBlobs.insert(id) }
+    }
+
+    mutating func addAlternative(_ record: Record) {
+        let known = alternatives[record.header.id] ?? []
+        if !known.contains(where: { $0.place == record.place }) { alternatives[record.header.id] = known + [record] }
+    }
+    func alternatives(to id: VersionID) -> [Record] { alternatives.isEmpty ? [] : alternatives[id] ?? [] }
+
+    /// The version is here, or shall be tried again. Its record, when it waited.
+    @discardableResult
+    mutating func remove(_ id: VersionID) -> Record? {
+        waitingForBlobs.remove(id)
+        return records.removeValue(forKey: id)
+    }
+    /// The version is here: nothing of it waits any more.
+    mutating func forget(_ id: VersionID) {
+        remove(id)
+        alternatives[id] = nil
     }
 
     /// Those that waited for `id` and shall be tried again.

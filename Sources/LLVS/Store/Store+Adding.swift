@@ -189,8 +189,15 @@ extension Store {
         var ends: [Int] = []
         var large: [Int: RecordEncoder] = [:]
         var encoder = RecordEncoder()
+        var blobs: [BlobID] = []
         for (i, (ordinal, draft)) in drafts.enumerated() {
-            try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            do {
+                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+            } catch {
+                removeBlobs(blobs + encoder.blobs, after: error)
+                throw error
+            }
+            blobs += encoder.blobs
             checksums.append(encoder.checksum)
             mapped.append(draft.changes.count > ChangeLists.longestList ? [] : draft.mapChanges(ordinal, in: encoder) { id in
                 own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) }
@@ -208,9 +215,14 @@ extension Store {
                 let records = drafts.indices.map { i in
                     large[i]?.pieces(drafts[i].draft.changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
                 }
-                return try commitLock.withLock {
-                    try checkOpen()
-                    return (try storage.append(records), checksums, mapped)
+                do {
+                    return try commitLock.withLock {
+                        try checkOpen()
+                        return (try storage.append(records), checksums, mapped)
+                    }
+                } catch {
+                    removeBlobs(blobs, after: error)
+                    throw error
                 }
             }
         }
@@ -219,7 +231,11 @@ extension Store {
     /// Lets in the versions that were pending for these, and tells observers of all of them.
     func tellOfNew(_ ids: [VersionID]) {
         var all = ids
-        let waiting = lock.withWrite { pending.count == 0 ? [] : ids.flatMap { pending.take(waitingFor: $0) } }
+        let waiting = lock.withWrite { () -> [PendingVersions.Record] in
+            guard pending.count > 0 else { return [] }
+            for id in ids { pending.forget(id) }
+            return ids.flatMap { pending.take(waitingFor: $0) }
+        }
         for record in waiting { all += admit(record) }
         observers.tell(all)
     }

@@ -19,6 +19,11 @@ extension Store {
     /// As above, with bytes that stay the caller's.
     @discardableResult
     public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> Version {
+        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id).version
+    }
+
+    /// Not new: the same version was there already.
+    func make(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> (version: Version, isNew: Bool) {
         try checkWritable("Making a version")
         let sorted = try ChangeOrder(checking: changes)
         var first = History.none
@@ -38,13 +43,13 @@ extension Store {
             if id != nil {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(versionID)
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return existing }
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
             }
-            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? newTimestamp(after: first)
+            version.timestamp = versionID == EmptyRoot.id ? EmptyRoot.version.timestamp : inFlight.unconfirmed(versionID)?.timestamp ?? waitingTimestamp(versionID) ?? newTimestamp(after: first)
             try checkUnconfirmed(version, recorded)
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft) }
-            return version
+            return (version, true)
         }
     }
 
@@ -119,6 +124,9 @@ extension Store {
             versionID: version.id.description)
     }
 
+    /// That of a version which waits for its ancestry or for its large values: made again, it must be the same version.
+    private func waitingTimestamp(_ id: VersionID) -> Double? { lock.withRead { pending.records[id]?.header.timestamp } }
+
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
     func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
@@ -134,8 +142,10 @@ extension Store {
                 throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
             }
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            var asked = wanted
+            if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
-               digest != identityDigest(wanted, changes) {
+               digest != identityDigest(asked, changes) {
                 throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
             }
             return nil
@@ -167,11 +177,17 @@ extension Store {
         do {
             let (place, checksum, map) = try encoders.with { encoder -> (RecordPlace, UInt32, MapCache.Slot?) in
                 let behind = try draft.changes.count < Store.changesForLaterMap ? draft.first == History.none ? MapCache.Slot(root: nil, replay: 0) : mapSlot(draft.first) : nil
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                let place = try commitLock.withLock { () -> RecordPlace in
-                    try checkOpen()
-                    guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                    return place
+                let place: RecordPlace
+                do {
+                    try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+                    place = try commitLock.withLock { () -> RecordPlace in
+                        try checkOpen()
+                        guard let place = try storage.append([encoder.pieces(draft.changes)]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                        return place
+                    }
+                } catch {
+                    removeBlobs(encoder.blobs, after: error)
+                    throw error
                 }
                 guard let behind else { return (place, encoder.checksum, nil) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
@@ -188,6 +204,12 @@ extension Store {
         }
         inFlight.confirm(draft.version.id)
         tellOfNew([draft.version.id])
+    }
+
+    /// Removes the blobs of records that are not there.
+    func removeBlobs(_ blobs: [BlobID], after error: any Error) {
+        guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
+        for blob in blobs { storage.removeBlob(blob) }
     }
 
     /// The caller holds the lock for writing.

@@ -14,7 +14,7 @@ extension Store {
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
     public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched {
-        if let fetched = try fetchFromMemory(id, at: version, into: reserve) { return fetched }
+        if let fetched = try fetchQuickly(id, at: version, into: reserve) { return fetched }
         guard let located = try locate(id, at: version) else { return .absent }
         return try withBody(located.place, located.entry, id: id, stored: located.stored) { bytes in
             if let target = try reserve(bytes.count) { UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes) }
@@ -22,26 +22,51 @@ extension Store {
         }
     }
 
-    /// As `fetch`, when the map and the bytes are in memory; nil when they are not, and nothing was done.
+    private enum Quick {
+        /// To be fetched as usual.
+        case unknown
+        case fetched(Fetched)
+        /// Not in memory, but where it is, is known.
+        case missing(MapEntry, RecordPlace, VersionID)
+    }
+
+    /// As `fetch`, for small values, when the map is in memory and the bytes are there too, or one read away in a segment
+    /// that is open; nil when that is not so, and nothing was done.
     ///
-    /// One pass under the store's lock for readers, which neither calls the storage nor writes to memory that other
-    /// readers look at: it allocates nothing and counts no reference.
-    public func fetchFromMemory(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched? {
+    /// One look under the store's lock for readers, and no write to memory that other readers look at: it counts no
+    /// reference, allocates nothing, and never calls the host.
+    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched? {
         try ValueID.check(id)
-        return try lock.withRead {
+        let quick: Quick = try lock.withRead {
             try checkOpenLocked()
             return try dagReference._withUnsafeGuaranteedRef { dag in
-                guard let ordinal = dag.ordinal(of: version) else { return nil }
+                guard let ordinal = dag.ordinal(of: version) else { return .unknown }
                 let (isHere, root) = maps.root(of: ordinal)
-                guard isHere else { return nil }
-                guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .absent }
-                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize,
-                      let body = blocks.bytes(dag.rows[Int(entry.version)].place, from: entry.bodyOffset) else { return nil }
-                let size = Int(entry.size), stored = dag.id(entry.version)
-                guard let bytes = RecordTable.body(body, size: size, id: id, version: stored), bytes.count == size else { return nil }
+                guard isHere else { return .unknown }
+                guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .fetched(.absent) }
+                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else { return .unknown }
+                let place = dag.rows[Int(entry.version)].place, size = Int(entry.size), stored = dag.id(entry.version)
+                guard let body = blocks.bytes(place, from: entry.bodyOffset) else { return .missing(entry, place, stored) }
+                guard let bytes = RecordTable.body(body, size: size, id: id, version: stored), bytes.count == size else { return .unknown }
+                if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
+                return .fetched(.copied(size: size, storedVersion: stored))
+            }
+        }
+        switch quick {
+        case .unknown: return nil
+        case .fetched(let fetched): return fetched
+        case .missing(let entry, let place, let stored):
+            let size = Int(entry.size)
+            guard blocks.readsSegments, size <= Store.quickSize else { return nil }
+            return try withScratch(RecordTable.bodyHeaderSize + size) { buffer in
+                guard try blocks.readMissed(place, at: entry.bodyOffset, into: buffer),
+                      let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored), bytes.count == size else { return nil }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
                 return .copied(size: size, storedVersion: stored)
             }
         }
     }
+
+    /// Larger values cost so much to copy that it does not matter how they are found.
+    private static let quickSize = 4_000
 }

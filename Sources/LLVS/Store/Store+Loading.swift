@@ -98,13 +98,13 @@ extension Store {
             return ([], prevailing == best ? nil : (header.id, prevailing))
         }
         // The common case, under one lock: a version that is new and whose predecessors are here.
-        enum Met { case admitted, known(RecordPlace, UInt32), slow }
+        enum Met { case admitted, known(RecordPlace, UInt32, isWaiting: Bool), slow }
         let met: Met = lock.withWrite {
             if let ordinal = dag.ordinal(of: header.id) {
                 let row = dag.rows[Int(ordinal)]
-                return .known(row.place, row.checksum)
+                return .known(row.place, row.checksum, isWaiting: false)
             }
-            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum) }
+            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
             guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, place) else { return .slow }
             if let prefix { keepChanges(ordinal, header, prefix) }
             return .admitted
@@ -112,9 +112,16 @@ extension Store {
         switch met {
         case .admitted: return (loading ? [] : [header.id], nil)
         case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
-        case .known(let knownPlace, let checksum):
+        case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
             if checksum == header.checksum, knownPlace.length == place.length, try haveSameBytes(knownPlace, place) { return ([], nil) }
+            if isWaiting, !header.blobs.isEmpty, let digest = try? identityDigest(ofRecordAt: place), digest == (try? identityDigest(ofRecordAt: knownPlace)) {
+                let waiting = lock.withWrite { () -> PendingVersions.Record? in
+                    pending.addAlternative(PendingVersions.Record(place: place, header: header))
+                    return pending.remove(header.id)
+                }
+                return (waiting.map(admit) ?? [], nil)
+            }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             return ([], loading && prevailing != knownPlace ? (header.id, place) : nil)
         }
@@ -185,9 +192,10 @@ extension Store {
     func admit(_ first: PendingVersions.Record) -> [VersionID] {
         var added: [VersionID] = []
         var work = [first]
-        while let record = work.popLast() {
-            let header = record.header
-            let blobsHere = header.blobs.allSatisfy(storage.hasBlob)
+        while let next = work.popLast() {
+            let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
+            let whole = candidates.first { $0.header.blobs.allSatisfy(storage.hasBlob) }
+            let record = whole ?? next, header = record.header, blobsHere = whole != nil
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
                 let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
@@ -203,6 +211,7 @@ extension Store {
                     return
                 }
                 guard publishLocked(header, record.place) != nil else { return }
+                pending.forget(header.id)
                 added.append(header.id)
                 work += pending.take(waitingFor: header.id)
             }

@@ -15,7 +15,7 @@ extension Store {
         let root = first == History.none ? nil : try map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
         for change in changes {
-            let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.data.count, digest: SHA256.digest(change.data)) }
+            let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.size, digest: change.digest) }
             if let outcome { one.append((ValueID(unchecked: change.id), outcome)) }
         }
         try forEachChange(place) { entry, header in

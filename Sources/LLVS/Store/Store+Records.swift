@@ -203,20 +203,26 @@ extension Store {
         }
     }
 
+    /// An entry whose size or place the map does not tell, with its size, and its place where it is within the record.
+    func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
+        guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {
+            throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
+        }
+        return located
+    }
+
     private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         try withScratch(size) { buffer in
             try storage.readBlob(blob, at: 0, into: buffer)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }
+}
 
-    /// Scratch memory: on the stack when small.
-    private func withScratch<R>(_ size: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> R) throws -> R {
-        if size <= 4_096 { return try withUnsafeTemporaryAllocation(byteCount: max(1, size), alignment: 8) { try body(UnsafeMutableRawBufferPointer(rebasing: $0[0..<size])) } }
-        guard let memory = malloc(size) else {
-            throw StoreError(.outOfMemory, "There is no memory for a value of \(size) bytes.")
-        }
-        defer { free(memory) }
-        return try body(UnsafeMutableRawBufferPointer(start: memory, count: size))
+extension MapEntry {
+    /// Where the bytes are that a version stored; nil when it stored none. Those of blobs are nowhere within the record.
+    init?(version: UInt32, _ found: Store.FoundChange) {
+        guard found.kind == .insert || found.kind == .update else { return nil }
+        self.init(version: version, size: UInt32(truncatingIfNeeded: found.body.size), bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
     }
 }

@@ -51,12 +51,6 @@ extension Store {
         }
     }
 
-    /// Several at once, in order.
-    public func values(_ ids: [ValueID], at version: VersionID) throws -> [Value?] {
-        _ = try requireOrdinal(version)
-        return try ids.map { try value($0, at: version) }
-    }
-
     /// The reference that prevails at a version, without reading the bytes.
     public func reference(_ id: ValueID, at version: VersionID) throws -> Value.Reference? {
         try id.bytes.withUnsafeBytes { try locate($0, at: version) }.map { Value.Reference(id: id, version: $0.stored) }
@@ -84,44 +78,6 @@ extension Store {
         guard let root = try map(requireOrdinal(version)) else { return 0 }
         if case .all = range { return root.count }
         return withBounds(range, after: nil) { root.count(from: $0, to: $1) }
-    }
-
-    /// The references that prevail at a version, in byte order of their ids: at most `limit`, from the start of
-    /// the range or behind `after`. O(log values + those returned).
-    public func references(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value.Reference] {
-        try located(at: version, in: range, after: after, limit: limit).map { Value.Reference(id: $0.id, version: $0.located.stored) }
-    }
-
-    /// As `references`, with the bytes.
-    public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value] {
-        try located(at: version, in: range, after: after, limit: limit).map { id, located in
-            try id.bytes.withUnsafeBytes { raw in
-                try withBody(located.place, located.entry, id: raw, stored: located.stored) {
-                    Value(id: id, data: Array($0), storedVersion: located.stored)
-                }
-            }
-        }
-    }
-
-    private func located(at version: VersionID, in range: IDRange, after: ValueID?, limit: Int) throws -> [(id: ValueID, located: Located)] {
-        guard let root = try map(requireOrdinal(version)), limit > 0 else { return [] }
-        var found: [(ValueID, MapEntry)] = []
-        withBounds(range, after: after) { low, high in
-            _ = root.forEach(from: low, to: high) { key, entry in
-                found.append((ValueID(unchecked: key), entry))
-                return found.count < limit
-            }
-        }
-        return lock.withRead { found.map { ($0.0, locatedLocked($0.1)) } }
-    }
-
-    private func withBounds<R>(_ range: IDRange, after: ValueID?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
-        var (low, high) = range.bounds
-        if let after, Bytes.compare(after.bytes, low) >= 0 { low = after.bytes + [0] }
-        return low.withUnsafeBytes { low in
-            guard let high else { return body(low, nil) }
-            return high.withUnsafeBytes { body(low, $0) }
-        }
     }
 
     // MARK: By id and by version
@@ -179,17 +135,14 @@ extension Store {
 
     /// What a version recorded, in byte order of the ids, with the bytes.
     public func changes(madeIn id: VersionID) throws -> [Value.Change] {
-        let place = place(of: try requireOrdinal(id))
         var out: [Value.Change] = []
-        try forEachChange(place) { entry, header in
-            let key = ValueID(unchecked: entry.id)
-            switch entry.kind {
-            case .insert, .update:
-                let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                let data = try withBody(place, located, id: entry.id, stored: header.id) { Array($0) }
-                out.append(entry.kind == .insert ? .insert(key, data: data) : .update(key, data: data))
+        try forEachChange(madeIn: id) { change in
+            let key = ValueID(unchecked: change.id)
+            switch change.kind {
+            case .insert: out.append(.insert(key, data: Array(change.data)))
+            case .update: out.append(.update(key, data: Array(change.data)))
             case .remove: out.append(.remove(key))
-            case .preserve: out.append(.preserve(.init(id: key, version: header.dependencies[entry.dependency])))
+            case .preserve: if let stored = change.storedVersion { out.append(.preserve(.init(id: key, version: stored))) }
             case .preserveRemoval: out.append(.preserveRemoval(key))
             }
         }

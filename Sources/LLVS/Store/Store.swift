@@ -62,7 +62,7 @@ public final class Store: @unchecked Sendable {
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     let maps: MapCache
-    /// What was read of the records lately; a quarter of the memory budget.
+    /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
     /// Held while the storage appends or scans.
     let commitLock = Lock()
@@ -94,7 +94,7 @@ public final class Store: @unchecked Sendable {
         self.storage = storage
         dagReference = .passUnretained(dag)
         durability = options.durability
-        let forBlocks = options.memoryBudget / 4, forLists = min(8 << 20, options.memoryBudget / 8)
+        let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
         changeLists = ChangeLists(capacity: forLists)
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)

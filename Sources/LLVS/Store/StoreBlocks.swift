@@ -1,3 +1,4 @@
+
 /// Parts of records by way of the blocks in memory.
 ///
 /// Safe from all threads. What a storage keeps in one place in memory already has no blocks (`BlockShape.none`).
@@ -52,7 +53,7 @@ final class StoreBlocks: @unchecked Sendable {
     /// holds the store's lock for reading, for as long as that. They may reach beyond the record.
     @inline(__always)
     func bytes(_ place: RecordPlace, from offset: UInt64) -> UnsafeRawBufferPointer? {
-        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key), start < block.count else { return nil }
+        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key, from: start), start < block.count else { return nil }
         return UnsafeRawBufferPointer(rebasing: block[start...])
     }
 
@@ -103,6 +104,17 @@ final class StoreBlocks: @unchecked Sendable {
         return true
     }
 
+    /// As `read`, for bytes within one block of a segment that were just found not to be in memory. True when the buffer was
+    /// filled.
+    func readMissed(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
+        guard readsSegments, let (key, start) = spot(place, offset), start + buffer.count <= blockSize else { return false }
+        if isOn, cache.shallTakeIn(key) {
+            if case .loaded = try load(key, place, start, buffer) { return true }
+            return false
+        }
+        return try storage.readSegment(place.segment, at: place.offset + offset, into: buffer) == buffer.count
+    }
+
     private enum Loading { case loaded, tooShort, gone }
 
     /// Reads a block and takes it in; copies what is wanted from `start` on.
@@ -122,6 +134,33 @@ final class StoreBlocks: @unchecked Sendable {
             wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: block[start..<start + wanted.count]))
             cache.takeIn(key, UnsafeRawBufferPointer(rebasing: block[..<count]), room: room)
             return .loaded
+        }
+    }
+
+    /// Whether bytes of a segment can be read across its records.
+    var readsSegments: Bool { areOfSegments }
+
+    /// Calls with bytes of a segment, and where in it they begin: at least those from `first` to `end`, as far as they are
+    /// there. Whole blocks, which are taken in, as long as there is room that nothing else was put into: what is read like
+    /// this is read in passing, and pushes nothing out. The bytes are to be checked. The caller holds no lock.
+    /// - Returns: false, and nothing was called, when the segment is not what the storage reads this way any more.
+    func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws -> Bool {
+        guard segment != ProvisionalRecords.segment, first < end else { return false }
+        let takesIn = isOn && cache.hasRoom, mask: UInt64 = 1 << shift &- 1
+        let start = takesIn ? first & ~mask : first
+        guard let size = Int(exactly: (takesIn ? (end &+ mask) & ~mask : end) &- start) else { return false }
+        return try withScratch(size) { buffer in
+            let count = try storage.readSegment(segment, at: start, into: buffer)
+            guard count > 0 else { return false }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            if takesIn {
+                for at in stride(from: 0, to: count, by: blockSize) {
+                    let block = UnsafeRawBufferPointer(rebasing: bytes[at..<min(at + blockSize, count)])
+                    cache.takeIn(BlockKey(segment: segment, part: 0, position: (start + UInt64(at)) >> shift), block, room: blockSize)
+                }
+            }
+            try body(bytes, start)
+            return true
         }
     }
 

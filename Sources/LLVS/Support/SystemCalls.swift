@@ -96,6 +96,8 @@ enum System {
     struct Status: Equatable {
         var size: UInt64
         var inode: UInt64
+        /// The file system that it is on.
+        var device: UInt64
         /// When bytes, name or attributes were last changed: unlike the modification time, nobody can set it back.
         var changed: Int64
         /// Last change of the bytes, nanoseconds since 1970.
@@ -163,6 +165,7 @@ extension System.Status {
     fileprivate init(_ s: stat) {
         size = s.st_size > 0 ? UInt64(s.st_size) : 0
         inode = UInt64(truncatingIfNeeded: s.st_ino)
+        device = UInt64(truncatingIfNeeded: s.st_dev)
         #if canImport(Darwin)
         changed = Int64(s.st_ctimespec.tv_sec) &* 1_000_000_000 &+ Int64(s.st_ctimespec.tv_nsec)
         modified = Int64(s.st_mtimespec.tv_sec) &* 1_000_000_000 &+ Int64(s.st_mtimespec.tv_nsec)

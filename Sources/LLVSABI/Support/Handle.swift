@@ -37,6 +37,13 @@ func peek<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type) -> T? {
     return Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
 }
 
+/// As `peek`, for what is asked for each value of many: counts no reference.
+@inline(__always)
+func look<T: Handle, R>(at pointer: OpaquePointer?, _ type: T.Type, _ body: (T) -> R) -> R? {
+    guard let pointer else { return nil }
+    return Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef(body)
+}
+
 /// Gives up the caller's reference.
 ///
 /// In a forked child a handle that leads to files, locks or threads is left alone: letting go of it could

@@ -72,6 +72,18 @@ final class Arena: @unchecked Sendable {
         start.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
         return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: bytes.count)
     }
+    /// What a file comes to, with a NUL behind it.
+    func copy(_ file: OutgoingFile) throws -> llvs_bytes {
+        let start = try take(file.size + 1, alignment: 1)
+        var at = 0
+        try file.forEachPiece { piece in
+            guard piece.count <= file.size - at else { throw StoreError(.internal, "A file of \(file.size) bytes came to more.") }
+            if let from = piece.baseAddress { memcpy(start + at, from, piece.count) }
+            at += piece.count
+        }
+        start.storeBytes(of: 0, toByteOffset: file.size, as: UInt8.self)
+        return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: file.size)
+    }
     func copy(_ bytes: [UInt8]) throws -> llvs_bytes { try bytes.withUnsafeBytes(copy) }
     func copy(_ id: VersionID) throws -> llvs_bytes { try id.withASCII(copy) }
     func copy(_ text: String) throws -> llvs_bytes {

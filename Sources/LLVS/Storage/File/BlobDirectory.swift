@@ -26,16 +26,20 @@ final class BlobDirectory: @unchecked Sendable {
     static let headerSize = 64
     static let blockSize = 65_536
 
-    private let path: String
-    private let store: StoreDirectory
-    private let durability: Durability
-    private let system: FileSystem
+    let path: String
+    let store: StoreDirectory
+    let durability: Durability
+    let system: FileSystem
     private let lock = Lock()
     /// Written here and not synced yet (at durability `normal`).
     private var dirty: [String] = []
     private var directoryIsDirty = false
+    /// The directory's own name was synced: whoever made it may have been killed before he could.
+    private var directoryIsDurable = false
     /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
     private var poison: StoreError?
+    /// A sync of what others wrote failed: see `rewriteDoubtful`.
+    private var doubtful = false
     private var open: [OpenBlob] = []
     private static let openLimit = 16
 
@@ -60,51 +64,41 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Returns the blob's name and the bytes written.
     func store(_ data: UnsafeRawBufferPointer) throws -> (BlobID, UInt64) {
-        let id = try posix("Naming a new blob in", path) { () throws(Errno) in try RandomName.random() }
-        let filePath = path + "/" + id.hex + ".blob"
-        let blocks = data.count / BlobDirectory.blockSize + (data.count % BlobDirectory.blockSize == 0 ? 0 : 1)
-        var head = [UInt8](repeating: 0, count: BlobDirectory.headerSize + 4 * blocks)
-        head.withUnsafeMutableBytes { head in
-            for block in 0..<blocks {
-                let from = block * BlobDirectory.blockSize
-                let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: data[from..<min(data.count, from + BlobDirectory.blockSize)]))
-                head.storeBytes(of: crc.littleEndian, toByteOffset: BlobDirectory.headerSize + 4 * block, as: UInt32.self)
-            }
-            head.storeBytes(of: BlobDirectory.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
-            head.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 8, as: UInt32.self)
-            head.storeBytes(of: UInt32(BlobDirectory.blockSize).littleEndian, toByteOffset: 12, as: UInt32.self)
-            id.store(in: head, at: 16)
-            head.storeBytes(of: UInt64(data.count).littleEndian, toByteOffset: 32, as: UInt64.self)
-            let table = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[BlobDirectory.headerSize...]))
-            head.storeBytes(of: table.littleEndian, toByteOffset: 40, as: UInt32.self)
-            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[0..<60]))
-            head.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
-        }
-        let file = try make(filePath)
-        do throws(Errno) {
-            try head.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
-            try system.write(file.descriptor, data, at: UInt64(head.count))
-            if durability == .full { try system.fdatasync(file.descriptor) }
-        } catch {
-            // No record names it, and none will.
-            try? System.unlink(filePath)
-            throw StoreError.posix(error, doing: "Writing a value of \(data.count) bytes to", path: filePath)
-        }
+        var written: UInt64 = 0
+        let writer = try FileBlobWriter(self, size: data.count) { written = $0 }
+        try writer.append(data)
+        return (try writer.finish(), written)
+    }
+
+    /// A blob was written; it is to be synced.
+    func note(_ filePath: String) {
         lock.withLock {
             if durability != .full { dirty.append(filePath) }
             directoryIsDirty = true
         }
-        return (BlobID(high: id.high, low: id.low), UInt64(head.count) + UInt64(data.count))
     }
 
-    private func make(_ filePath: String) throws -> OpenFile {
+    /// For one that no record names. Failures leave it there, as garbage.
+    func remove(_ id: BlobID) {
+        let name = RandomName(id), filePath = path + "/" + name.hex + ".blob"
+        lock.withLock {
+            dirty.removeAll { $0 == filePath }
+            open.removeAll { $0.id == name }
+        }
+        do throws(Errno) { try system.unlink(filePath) } catch {
+            if error.code != ENOENT { Log.write(.warning, "A value that is not used could not be removed: \(filePath).") }
+        }
+    }
+
+    func make(_ filePath: String, readable: Bool = false) throws -> OpenFile {
+        let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
         do throws(Errno) {
-            return try OpenFile(filePath, O_WRONLY | O_CREAT | O_EXCL)
+            return try OpenFile(filePath, flags)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath) }
         }
         try store.makeDirectories(path, system)
-        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_WRONLY | O_CREAT | O_EXCL) }
+        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, flags) }
     }
 
     /// Makes durable what was stored here. Answers how many syncs that took.
@@ -116,19 +110,31 @@ final class BlobDirectory: @unchecked Sendable {
                 let file = try OpenFile(filePath, O_RDONLY)
                 try system.fdatasync(file.descriptor)
             } catch {
+                // Removed meanwhile, since its version was not stored.
+                if error.code == ENOENT, lock.withLock({ !dirty.contains(filePath) }) { continue }
                 let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath)
                 lock.withLock { self.poison = failure }
                 throw failure
             }
         }
-        if directory { try store.syncDirectory(path, system) }
+        if directory {
+            if !lock.withLock({ directoryIsDurable }) { try store.syncDirectory(store.path, system) }
+            try store.syncDirectory(path, system)
+        }
         if directory || !paths.isEmpty {
             lock.withLock {
-                dirty.removeFirst(min(paths.count, dirty.count))
+                if directory { directoryIsDurable = true }
+                let synced = Set(paths)
+                dirty.removeAll { synced.contains($0) }
                 if dirty.isEmpty { directoryIsDirty = false }
             }
         }
         return paths.count + (directory ? 1 : 0)
+    }
+
+    var isDoubtful: Bool {
+        get { lock.withLock { doubtful } }
+        set { lock.withLock { doubtful = newValue } }
     }
 
     // MARK: Reading

@@ -98,32 +98,4 @@ extension FileStorage {
     private func retire() {
         state.withLock { writer = nil; durability.ownSegment = nil }
     }
-
-    /// Writes anew, in a segment that works, the frames whose sync failed. Under `appending`.
-    func rewriteLost() throws {
-        while let own = state.withLock({ durability.lost.first }) {
-            let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
-            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: false, thorough: true, inspector: nil, buffer: ScanBuffer())
-            try check.run(found: { _, _, _ in }, damage: { _ in })
-            guard check.position == end else {
-                throw StoreError(.io, "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.", path: own.path)
-            }
-            var at = from
-            while at < end {
-                let (writer, segment) = try writer(for: 0)
-                do throws(Errno) {
-                    at = try writer.copyFrame(from: own.file, sourceID: own.id, at: at, scratch: scratch)
-                } catch {
-                    abandon(writer, segment)
-                    if writer.end == 0 { try? System.unlink(writer.path) }
-                    throw StoreError.posix(error, doing: "Writing versions anew to the segment", path: writer.path)
-                }
-                state.withLock {
-                    segment.position = writer.end
-                    durability.serial &+= 1
-                }
-            }
-            state.withLock { if !durability.lost.isEmpty { durability.lost.removeFirst() } }
-        }
-    }
 }

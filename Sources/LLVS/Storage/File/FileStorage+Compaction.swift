@@ -72,10 +72,13 @@ extension FileStorage {
         !segment.replaced && !segment.gone && !segment.damaged && segment.pinned == nil && segment !== durability.ownSegment
     }
 
-    /// Whether a segment is there that was folded, and one that others were folded into is old enough.
+    /// Whether segments are there that were folded, long enough ago. Looks at the last folding only: while others follow,
+    /// those look, too; and to look costs by all that was ever folded.
     private func mayDelete() -> Bool {
         let (any, folded) = state.withLock { (!passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
-        return any && folded.contains { name in (try? System.status(directory.segments + "/" + name)).map(isOldEnough) ?? false }
+        guard any else { return false }
+        let looks = folded.compactMap { name in try? System.status(directory.segments + "/" + name) }
+        return !looks.isEmpty && looks.allSatisfy(isOldEnough)
     }
 
     private func isOldEnough(_ status: System.Status) -> Bool {
@@ -92,11 +95,11 @@ extension FileStorage {
         try fold.check()
         removeLeftovers()
 
-        var here = Set(names), covered: Set<RandomName> = []
+        var here = Set(names.lazy.compactMap { RandomName(hex: $0.dropLast(4)) }), covered: Set<RandomName> = []
         var folded: [(name: String, head: FoldedSegment)] = []
         for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { folded.append((name, head)) } }
         for (name, head) in folded {
-            let old = head.origins.filter { $0.id != head.id && here.contains($0.id.hex + ".seg") }
+            let old = head.origins.filter { $0.id != head.id && here.contains($0.id) }
             if !old.isEmpty, let status = try? System.status(directory.segments + "/" + name), isOldEnough(status) {
                 guard try fold.isWhole(directory.segments + "/" + name, head.id, size: status.size) else {
                     // Bytes of it were changed. Made again from the same segments it is the same; else they are kept.
@@ -110,8 +113,8 @@ extension FileStorage {
         }
 
         var glances: [(name: String, glance: SegmentFold.Glance)] = []
-        for name in names where here.contains(name) {
-            guard let id = RandomName(hex: name.dropLast(4)), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
+        for name in names {
+            guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
             if let glance = SegmentFold.glance(directory.segments + "/" + name, name: name), glance.size < foldLimit { glances.append((name, glance)) }
         }
         for group in groups(glances, trigger) {
@@ -183,7 +186,7 @@ extension FileStorage {
 
     // MARK: What was folded
 
-    private func delete(_ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<String>, _ report: inout CompactionReport) throws {
+    private func delete(_ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<RandomName>, _ report: inout CompactionReport) throws {
         let path = directory.segments + "/" + name
         guard let folded = try? OpenFile(path, O_RDONLY) else { return }
         // It may have come from another machine, or from a backup.
@@ -199,7 +202,7 @@ extension FileStorage {
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
             guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else { continue }
             try posix("Removing the segment", oldPath) { () throws(Errno) in try options.system.unlink(oldPath) }
-            here.remove(oldName)
+            here.remove(origin.id)
             report.deleted += 1
             report.bytesDeleted += status.size
             state.withLock {

@@ -10,6 +10,7 @@ extension FileStorage {
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
         guard !place.offset.addingReportingOverflow(place.length).overflow else { throw StorageRange.unknownPlace(description) }
+        if try readOpen(place.segment, buffer, at: place.offset + offset) == buffer.count { return }
         var (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
         // Shorter than it was. Perhaps another file was put in its place: look again, by path.
@@ -23,10 +24,19 @@ extension FileStorage {
     }
 
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if let count = try readOpen(segment, buffer, at: position) { return count }
         guard let file = try file(of: segment) else { return 0 }
         do throws(Errno) { return try System.pread(file.descriptor, buffer, at: position) } catch {
             let path = path(of: RecordPlace(segment: segment, offset: position, length: 0))
             throw StoreError.posix(error, doing: "Reading the segment", path: path)
+        }
+    }
+
+    /// Reads from a segment that is open: without a lock. Nil when it is not.
+    @inline(__always)
+    private func readOpen(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws -> Int? {
+        do throws(Errno) { return try descriptors.read(segment, buffer, at: position) } catch {
+            throw StoreError.posix(error, doing: "Reading the segment", path: path(of: RecordPlace(segment: segment, offset: position, length: 0)))
         }
     }
 
@@ -103,18 +113,36 @@ extension FileStorage {
         useClock &+= 1
         segment.lastUse = useClock
         if segment.file == nil { opened.append(Int(segment.index)) }
-        segment.file = file
+        let before = segment.file
+        // Nobody reads from the one before when this returns.
+        descriptors.set(segment.index, (segment.pinned ?? file).descriptor)
+        withExtendedLifetime(before) { segment.file = file }
         while opened.count > max(1, options.openFiles) {
             var oldest = 0
-            for i in opened.indices where segments[opened[i]].lastUse < segments[opened[oldest]].lastUse { oldest = i }
-            segments[opened[oldest]].file = nil
+            for i in opened.indices {
+                if descriptors.takeUse(segments[opened[i]].index) { segments[opened[i]].lastUse = useClock }
+                if segments[opened[i]].lastUse < segments[opened[oldest]].lastUse { oldest = i }
+            }
+            let segment = segments[opened[oldest]]
             opened.remove(at: oldest)
+            close(segment)
         }
+    }
+
+    /// Keeps our own file open under its number, whatever has its name. Under `state`.
+    func pin(_ file: OpenFile, for segment: Segment) {
+        descriptors.set(segment.index, file.descriptor)
+        segment.pinned = file
     }
 
     /// Under `state`.
     func forget(_ segment: Segment) {
-        segment.file = nil
+        close(segment)
         opened.removeAll { $0 == Int(segment.index) }
+    }
+
+    private func close(_ segment: Segment) {
+        if segment.pinned == nil { descriptors.remove(segment.index) }
+        segment.file = nil
     }
 }

@@ -95,6 +95,7 @@ extension FileStorage {
 
     public func forgetResumed() {
         state.withLock {
+            descriptors.removeAll()
             segments = []
             segmentsByName = [:]
             opened = []

@@ -15,10 +15,11 @@ extension FileStorage {
         let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
         try scanFolded(names, buffer, found)
         for name in names {
-            let (segment, skip, look) = try state.withLock {
+            let (segment, skip, look, isDue) = try state.withLock {
                 try checkOpen()
                 let segment = try segmentLocked(named: name)
-                return (segment, segment.complete || segment === durability.ownSegment, segment.look)
+                let now = System.now, isDue = segment.due.map { now >= $0 || now < $0 &- Segment.longestWait } ?? false
+                return (segment, segment.complete || segment === durability.ownSegment, segment.look, isDue)
             }
             if skip { continue }
             let path = directory.segments + "/" + name
@@ -27,7 +28,7 @@ extension FileStorage {
                 if error.code == ENOENT { continue }
                 throw StoreError.posix(error, doing: "Looking at the segment", path: path)
             }
-            if status != look, status.isRegularFile { changed.append((segment, path, status.modified)) }
+            if status != look || isDue, status.isRegularFile { changed.append((segment, path, status.modified)) }
         }
         // Those written earlier first: versions then mostly come after those that they build on.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
@@ -63,6 +64,7 @@ extension FileStorage {
     func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ found: (ScannedRecord) throws -> Void) throws -> Bool {
         var callback: (any Error)?
         var skipped = 0
+        let began = System.now
         do {
             // By path each time: a syncing program may have put another file in its place.
             let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
@@ -77,7 +79,8 @@ extension FileStorage {
                 thorough: false, inspector: options.inspector, buffer: buffer)
             var reported = false
             defer {
-                let (position, finished) = (scanner.position, scanner.finished)
+                // What the medium did not give out is looked at again: it may recover.
+                let position = scanner.doubtful ?? scanner.position, finished = scanner.finished && scanner.doubtful == nil
                 // A damaged header costs nothing while the frames are whole; without any it is not there yet.
                 if problem == nil || position > start {
                     state.withLock {
@@ -114,9 +117,10 @@ extension FileStorage {
             })
             state.withLock {
                 segment.look = status
+                segment.due = scanner.doubtful.map { _ in Segment.nextLook(began: began) }
                 install(file, for: segment)
             }
-            return scanner.finished && !segment.damaged
+            return scanner.finished && scanner.doubtful == nil && !segment.damaged
         } catch let error as StoreError where callback == nil {
             switch error.code {
             case .notFound: return false
@@ -147,15 +151,15 @@ extension FileStorage {
     /// place would leave us writing where nobody looks: then all of it is written anew.
     private func keepOwnSegment() throws {
         guard let writer = state.withLock({ (durability.ownSegment?.position ?? 0) > 0 ? writer : nil }) else { return }
-        let there = try? System.status(writer.path), ours = try? System.status(writer.file.descriptor)
-        guard let ours, there?.inode != ours.inode else { return }
+        guard let ours = try? System.status(writer.file.descriptor) else { return }
+        do throws(Errno) { if try System.status(writer.path).inode == ours.inode { return } } catch { if error.code != ENOENT { return } }
         appending.lock()
         defer { appending.unlock() }
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
         Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
         state.withLock {
             segment.durable = 0
-            segment.pinned = writer.file
+            pin(writer.file, for: segment)
         }
         lose(writer, segment)
         try rewriteLost()

@@ -8,7 +8,7 @@ import Darwin
 
 /// What is not known to be on the medium. Guarded by the storage's `state`.
 struct DurabilityState {
-    /// A segment of ours that is not written any more.
+    /// A segment of ours that is not written any more, or another's as far as it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
 
     /// Grows with all that a sync would cover.
@@ -70,9 +70,10 @@ extension FileStorage {
                 try rewriteLost()
             }
             let serial = state.withLock { durability.serial }
+            try blobs.rewriteDoubtful()
             // Blobs before the records that name them, others' records before ours that build on them.
             for _ in 0..<(try blobs.sync()) { syncGroup.counted() }
-            if foreign { try syncForeign() }
+            if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
             if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
@@ -97,12 +98,23 @@ extension FileStorage {
             syncGroup.counted()
             state.withLock { segment.durable = max(segment.durable, end) }
         } catch {
-            if !appendingHeld { appending.lock() }
-            // Unless an append has given it up meanwhile.
-            if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
-            if !appendingHeld { appending.unlock() }
+            lose(writer, segment, appendingHeld: appendingHeld)
             throw StoreError.posix(error, doing: "Syncing the segment", path: writer.path)
         }
+    }
+
+    private func lose(_ writer: SegmentWriter, _ segment: Segment, appendingHeld: Bool) {
+        if !appendingHeld { appending.lock() }
+        // Unless an append has given it up meanwhile.
+        if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
+        if !appendingHeld { appending.unlock() }
+    }
+
+    /// A sync that may have been of the whole file system failed: what we wrote may be what it failed on.
+    private func loseOwn(appendingHeld: Bool) {
+        let (writer, segment, retired) = state.withLock { (self.writer, durability.ownSegment, durability.retired.map(\.segment)) }
+        if let writer, let segment { lose(writer, segment, appendingHeld: appendingHeld) }
+        for segment in retired { moveToLost(segment) }
     }
 
     private func syncRetired() throws {
@@ -130,10 +142,25 @@ extension FileStorage {
     }
 
     /// Others' segments, and with them whatever blobs they name, of which nothing is known here.
-    private func syncForeign() throws {
+    private func syncForeign(appendingHeld: Bool) throws {
         let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
         guard !pending.isEmpty else { return }
         let haveBlobs = (try? System.status(directory.blobs)) != nil
+        do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
+            loseForeign(pending.map(\.index), haveBlobs: haveBlobs)
+            loseOwn(appendingHeld: appendingHeld)
+            throw error
+        }
+        state.withLock {
+            for segment in pending where segment.index < segments.count {
+                let known = segments[segment.index]
+                known.durable = max(known.durable, segment.end)
+                if known.durable >= known.position { durability.foreign.remove(segment.index) }
+            }
+        }
+    }
+
+    private func syncForeign(_ pending: [(index: Int, name: String, end: UInt64)], haveBlobs: Bool) throws {
         // A sync costs a flush of the disk even when there is nothing to write: many files at once are
         // better done by one call for the whole file system.
         var wholesale = false
@@ -151,13 +178,6 @@ extension FileStorage {
             if haveBlobs {
                 for name in (try? System.names(in: directory.blobs)) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobs + "/" + name) }
                 try directory.syncDirectory(directory.blobs, options.system)
-            }
-        }
-        state.withLock {
-            for segment in pending where segment.index < segments.count {
-                let known = segments[segment.index]
-                known.durable = max(known.durable, segment.end)
-                if known.durable >= known.position { durability.foreign.remove(segment.index) }
             }
         }
     }

@@ -72,6 +72,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
+    /// The same, and what is pinned, for those who read without `state`.
+    let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []
     var damageSet: Set<StorageDamage> = []
@@ -133,6 +135,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
                 }
             } catch { failure = error }
         }
+        state.withLock {
+            closed = true
+            descriptors.removeAll()
+        }
         letGo()
         if let failure { throw failure }
     }
@@ -183,6 +189,18 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return id
     }
 
+    public func blobWriter(size: Int?) throws -> any BlobWriter {
+        try checkWritable()
+        return try FileBlobWriter(blobs, size: size) { [self] written in
+            state.withLock {
+                durability.serial &+= 1
+                counters.bytesWritten &+= written
+            }
+        }
+    }
+
+    public func removeBlob(_ id: BlobID) { blobs.remove(id) }
+
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
         return blobs.has(id)
@@ -227,6 +245,15 @@ final class Segment {
     var durable: UInt64 = 0
     /// Its seal was met: nothing follows.
     var complete = false
+    /// Parts of it could not be read: when it is looked at again though it did not change, nanoseconds since 1970.
+    var due: Int64?
+    /// Nanoseconds.
+    static let longestWait: Int64 = 600 * 1_000_000_000
+    /// A medium that fails takes its time: most of it is to be left for other things.
+    static func nextLook(began: Int64) -> Int64 {
+        let now = System.now, taken = min(max(0, now &- began), longestWait / 10)
+        return taken < 20_000_000 ? now : now &+ taken * 10
+    }
     /// What `stat` said when it was last read to its end.
     var look: System.Status?
     var file: OpenFile?

@@ -26,12 +26,13 @@ struct RandomName: Hashable, Comparable, Sendable {
     }
 
     var hex: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for word in [high, low] {
-            for shift in stride(from: 60, through: 0, by: -4) { text.append(digits[Int(truncatingIfNeeded: word >> UInt64(shift)) & 15]) }
+        String(unsafeUninitializedCapacity: 32) { text in
+            for i in 0..<32 {
+                let nibble = UInt8(truncatingIfNeeded: (i < 16 ? high : low) >> UInt64(60 - i % 16 * 4)) & 15
+                text.initializeElement(at: i, to: nibble < 10 ? 0x30 + nibble : 0x57 + nibble)
+            }
+            return 32
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// The name that 32 lower-case hex digits spell; nil for anything else.

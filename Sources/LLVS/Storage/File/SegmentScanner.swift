@@ -31,6 +31,8 @@ struct SegmentScanner {
     /// Whether the seal was reached.
     private(set) var finished = false
     private(set) var records: UInt64 = 0
+    /// Where the first frame begins that is not whole while the medium could not be read: it may be whole on another day.
+    private(set) var doubtful: UInt64?
 
     init(file: OpenFile, path: String, id: RandomName, from position: UInt64, size: UInt64, sealed: Bool, thorough: Bool, inspector: RecordInspector?, buffer: ScanBuffer) {
         self.file = file; self.path = path; self.id = id; self.position = position; self.size = size
@@ -59,6 +61,7 @@ struct SegmentScanner {
                 position = next
                 finished = true
             case .bad(let reason, let from):
+                noteDoubt()
                 guard let from, let next = try validFrame(from: from) else { return }
                 // Perhaps the frame was being written when we read it: look once more before calling it damaged.
                 if looked != position {
@@ -168,7 +171,10 @@ struct SegmentScanner {
 
     // MARK: Damage
 
-    private func reportRecord(_ entry: Entry, _ damage: Damage) throws {
+    private mutating func noteDoubt() { if buffer.metUnreadable, doubtful == nil { doubtful = position } }
+
+    private mutating func reportRecord(_ entry: Entry, _ damage: Damage) throws {
+        noteDoubt()
         let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
         let version = prefix.flatMap { inspector?($0) }
         try damage(StorageDamage(file: path, offset: entry.offset, message: message("a record does not match its checksum", version), version: version))
@@ -239,9 +245,11 @@ final class ScanBuffer {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var start: UInt64 = 0
     private var count = 0
+    /// Since `forget`, bytes were met that the medium does not give out.
+    private(set) var metUnreadable = false
 
     deinit { memory.deallocate() }
-    func forget() { count = 0; start = 0 }
+    func forget() { count = 0; start = 0; metUnreadable = false }
 
     @inline(__always)
     func hit(_ offset: UInt64, _ wanted: Int) -> UnsafeRawBufferPointer? {
@@ -268,7 +276,7 @@ final class ScanBuffer {
             got = try System.pread(fd, target, at: offset)
         } catch {
             guard error.code == EIO else { throw error }
-            got = ScanBuffer.readAround(fd, target, at: offset)
+            got = readAround(fd, target, at: offset)
         }
         start = offset
         count = got
@@ -277,12 +285,15 @@ final class ScanBuffer {
 
     /// A medium with a bad sector: what cannot be read counts as zeros, so that it costs the frames it
     /// lies in and no others.
-    private static func readAround(_ fd: Int32, _ target: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+    private func readAround(_ fd: Int32, _ target: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         var done = 0
         while done < target.count {
             let piece = UnsafeMutableRawBufferPointer(rebasing: target[done..<min(target.count, done + 4096)])
             let got = try? System.pread(fd, piece, at: offset &+ UInt64(done))
-            if got == nil { piece.initializeMemory(as: UInt8.self, repeating: 0) }
+            if got == nil {
+                piece.initializeMemory(as: UInt8.self, repeating: 0)
+                metUnreadable = true
+            }
             let count = got ?? piece.count
             done += count
             if count < piece.count { break }

@@ -86,6 +86,9 @@ struct StoreDirectory: Sendable {
         try makeDirectories(path, system)
         try makeDirectories(segments, system)
         if (try? System.status(marker)) == nil {
+            // Who sees the marker takes all that leads to it for durable: also when somebody made it who was killed before
+            // he could sync it.
+            try syncDirectories(upFrom: path, system)
             let suffix = try posix("Making the store at", path) { () throws(Errno) in try RandomName.random().hex }
             let aside = segments + "/.llvs-store." + suffix + ".tmp"
             try posix("Making the store at", path) { () throws(Errno) in
@@ -128,6 +131,18 @@ struct StoreDirectory: Sendable {
                 if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
             }
             try syncDirectory(StoreDirectory.parent(of: directory), system)
+        }
+    }
+
+    /// Makes durable that a directory is there, and those above it, up to the root of their file system.
+    private func syncDirectories(upFrom path: String, _ system: FileSystem) throws {
+        var at = path
+        let device = try? System.status(path).device
+        while true {
+            try syncDirectory(at, system)
+            let parent = StoreDirectory.parent(of: at)
+            guard at != "/", parent != at, let above = try? System.status(parent).device, above == device else { return }
+            at = parent
         }
     }
 

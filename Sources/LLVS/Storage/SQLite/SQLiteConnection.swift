@@ -49,6 +49,10 @@ final class SQLiteConnection {
         handle = nil
     }
 
+    /// It was opened for writing, and SQLite could open the file for reading only. It says nothing of that, whatever the reason
+    /// was, and stays so.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
     /// Runs statements that return nothing of interest.
     func run(_ sql: String, doing: String) throws {
         let result = sqlite3_exec(handle, sql, nil, nil, nil)

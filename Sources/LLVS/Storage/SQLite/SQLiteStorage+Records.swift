@@ -15,13 +15,21 @@ extension SQLiteStorage {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        let writer = try writable()
+        do { return try append(records, to: writable()) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
+            // Perhaps it is so no more: another connection is made when there can be one.
+            writerRefuses = true
+            return try append(records, to: writable())
+        }
+    }
+
+    private func append(_ records: [RecordPieces], to writer: SQLiteConnection) throws -> [RecordPlace] {
         try setSynced(options.durability == .full)
+        if options.durability == .full { try settle(writer) }
         let doing = "Adding versions to"
         var places: [RecordPlace] = []
         places.reserveCapacity(records.count)
         var bytes: UInt64 = 0
-        let range = try writer.transaction(doing: doing) {
+        let range = try appending(to: writer, doing) {
             let before = try writer.integer("SELECT coalesce(max(seq), 0) FROM records", doing: doing)
             guard before >= 0, before < Int64.max - Int64(records.count) else {
                 throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
@@ -105,25 +113,6 @@ extension SQLiteStorage {
         withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
     }
 
-    /// The log is synced by every commit at `full`; what others left unsynced there, or we at `normal`, is synced here.
-    public func sync() throws {
-        try checkOpen()
-        guard !isReadOnly, state.withLock({ needsSync }) else { return }
-        // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
-        let log = path + "-wal"
-        do throws(Errno) {
-            let file = try OpenFile(log, O_RDONLY)
-            state.withLock { needsSync = false }
-            try System.fdatasync(file.descriptor)
-            state.withLock { counters.syncs &+= 1 }
-        } catch {
-            // Without a log everything is in the database, synced.
-            if error.code == ENOENT { return }
-            state.withLock { needsSync = true }
-            throw StoreError(.unknownOutcome, StoreError.posix(error, doing: "Syncing", path: log).message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log)
-        }
-    }
-
     // MARK: Reading
 
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
@@ -174,6 +163,7 @@ extension SQLiteStorage {
         try checkOpen()
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.use { connection in
+            try scanUnreadable(connection, found)
             try walk(connection, after: last, thorough: false, skipping: own, reached: { seq in
                 self.state.withLock {
                     self.lastSeen = max(self.lastSeen, seq)
@@ -185,7 +175,31 @@ extension SQLiteStorage {
             }, found: { record in
                 state.withLock { needsSync = true }
                 try found(record)
-            }, damage: { remember($0) })
+            }, damage: { remember($0) }, unreadable: { seq in
+                state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
+            })
+        }
+    }
+
+    /// Reports those of the rows that could not be read before, and can now.
+    private func scanUnreadable(_ connection: SQLiteConnection, _ found: (ScannedRecord) throws -> Void) throws {
+        for seq in state.withLock({ unreadable }).sorted() {
+            var isWhole = false
+            do {
+                try connection.query(SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
+                    try visit(row, seq, connection, false, { record in
+                        isWhole = true
+                        try found(record)
+                    }, { _ in })
+                    return false
+                })
+            } catch let error as StoreError where error.code == .damaged && !isWhole { continue }
+            guard isWhole else { continue }
+            state.withLock {
+                unreadable.remove(seq)
+                needsSync = true
+                damageList.removeAll { $0.offset == UInt64(clamping: seq) && damageSet.remove($0) != nil }
+            }
         }
     }
 
@@ -208,17 +222,19 @@ extension SQLiteStorage {
         }
     }
 
+    private static let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
+
     /// Hands out the records after one, in order. Where SQLite meets a page that it cannot read, the rows
     /// behind it are asked for one by one.
     private func walk(_ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], reached: (Int64) throws -> Void,
-                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
+                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void, unreadable: (Int64) -> Void = { _ in }) throws {
+        let columns = SQLiteStorage.columns
         var last = after
         var callback: (any Error)?
         func hand(_ row: SQLiteStatement) throws {
             let seq = row.integer(0)
             do {
-                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found, damage) }
+                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found) { unreadable(seq); try damage($0) } }
                 last = seq
                 try reached(seq)
             } catch {
@@ -241,7 +257,7 @@ extension SQLiteStorage {
             do {
                 try connection.query(columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { try hand($0); return false })
             } catch let error as StoreError where error.code == .damaged && callback == nil {
-                continue
+                unreadable(seq)
             }
         }
     }

@@ -43,8 +43,14 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     let writing = Lock()
     /// Under `writing`: nil when read-only, or closed.
     var writer: SQLiteConnection?
+    /// Under `writing`: it took the log for read-only.
+    var writerRefuses = false
     /// Under `writing`: what the connection's `synchronous` is now.
     var writesAreSynced = false
+    /// Under `writing`: the names of the database and of its log are on the medium.
+    var directoryIsDurable = false
+    /// Under `writing`: a sync of the log failed, and the system may have dropped bytes that it was to write.
+    var logIsDoubtful = false
     /// Under `writing`: a record or a piece of one, put together from its pieces.
     var scratch: [UInt8] = []
 
@@ -56,6 +62,10 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// Appended here, beyond `lastSeen`; ascending.
     var own: [ClosedRange<Int64>] = []
     var needsSync = false
+    /// Rows that `scan` could not read, or that were damaged. SQLite calls a read that fails damage as well, so they are looked at
+    /// again each time: a medium may recover.
+    var unreadable: Set<Int64> = []
+    static let unreadableLimit = 1_000
     var memoryCaches: [String: [UInt8]?] = [:]
     var damageList: [StorageDamage] = []
     var damageSet: Set<StorageDamage> = []
@@ -121,6 +131,14 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     func writable() throws -> SQLiteConnection {
         try checkOpen()
         guard let writer else { throw StorageRange.readOnly(description) }
+        // What kept it from being opened for writing (too many open files, permissions) may be gone.
+        if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path), !again.isReadOnly {
+            writer.close()
+            self.writer = again
+            writesAreSynced = false
+            writerRefuses = false
+            return again
+        }
         return writer
     }
 
@@ -131,6 +149,17 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             return isNew
         }
         if isNew { Log.write(.warning, "\(damage.file): \(damage.message)") }
+    }
+
+    /// A further connection for writing.
+    private static func connected(_ path: String) throws -> SQLiteConnection {
+        let connection = try SQLiteConnection(path, .write)
+        try setUp(connection)
+        return connection
+    }
+
+    private static func setUp(_ connection: SQLiteConnection) throws {
+        try connection.run("PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
     }
 
     /// Whether commits wait for the disk from now on. Under `writing`, outside of a transaction.
@@ -222,7 +251,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             try StoreDirectory(StoreDirectory.parent(of: connection.path)).syncDirectory(StoreDirectory.parent(of: connection.path), FileSystem())
         }
         try checkFormat(connection)
-        try connection.run("PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
+        try setUp(connection)
     }
 }
 

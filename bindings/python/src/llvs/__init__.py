@@ -50,10 +50,11 @@ from .exchange import Exchange, ExchangeResult, Problem
 from .log import LogLevel, Observer, log_to, observe_log
 from .merge import PASS, Arbiter, Forks, Heads, Merge, MostRecentBranch, MostRecentChange, Ours, Pass, Resolution, Theirs
 from .model import Change, ChangeKind, Fork, ForkKind, Reference, Side, Value, Version
+from .reports import CompactionReport, Damage, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .state import State
 from .storage import DictStorage, Storage
-from .store import CompactionReport, Damage, Statistics, Store, VerifyReport
+from .store import Store
 from .transport import Transport, VersionFiles
 
 #: The version of this package.

@@ -85,6 +85,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_value_list_count": (SIZE, [borrowed("llvs_value_list*")]),
     "llvs_value_list_at": (POINTER, [borrowed("llvs_value_list*"), SIZE]),
     "llvs_value_list_free": (None, [owned("llvs_value_list*")]),
+    "llvs_value_block_get": (POINTER, [borrowed("llvs_value_block*")]),
+    "llvs_value_block_free": (None, [owned("llvs_value_block*")]),
     "llvs_change_list_count": (SIZE, [borrowed("llvs_change_list*")]),
     "llvs_change_list_at": (POINTER, [borrowed("llvs_change_list*"), SIZE]),
     "llvs_change_list_free": (None, [owned("llvs_change_list*")]),
@@ -137,10 +139,18 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR],
     ),
+    "llvs_store_read_value": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, BYTES, borrowed("void*"), SIZE, borrowed("size_t*"), borrowed("llvs_version_id*"), ERROR],
+    ),
     "llvs_store_reference": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_version_id*"), ERROR]),
     "llvs_store_values": (
         STATUS,
         [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, BYTES, owned("llvs_value_list**"), ERROR],
+    ),
+    "llvs_store_value_block": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, borrowed("uint64_t*"), SIZE, BYTES, owned("llvs_value_block**"), ERROR],
     ),
     "llvs_store_value_by_reference": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_buffer*"), ERROR]),
     "llvs_store_values_by_reference": (
@@ -151,6 +161,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_enumerate": (
         STATUS,
         [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_list**"), ERROR],
+    ),
+    "llvs_store_enumerate_block": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_block**"), ERROR],
     ),
     "llvs_store_count": (
         STATUS,
@@ -271,6 +285,14 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_values": (
         STATUS,
         [borrowed("llvs_coordinator*"), borrowed("llvs_bytes*"), SIZE, BYTES, owned("llvs_value_list**"), ERROR],
+    ),
+    "llvs_coordinator_read_value": (
+        STATUS,
+        [borrowed("llvs_coordinator*"), BYTES, BYTES, borrowed("void*"), SIZE, borrowed("size_t*"), borrowed("llvs_version_id*"), ERROR],
+    ),
+    "llvs_coordinator_value_block": (
+        STATUS,
+        [borrowed("llvs_coordinator*"), BYTES, borrowed("uint64_t*"), SIZE, BYTES, owned("llvs_value_block**"), ERROR],
     ),
     "llvs_coordinator_enumerate": (
         STATUS,

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Iterable, Mapping, Union
+from typing import IO, Any, Iterable, Mapping, Union
 
 from . import _constants as c
 from . import _memory
+from ._sources import is_source
 from ._memory import BytesLike, Column, as_bytes, encode
 from .model import CHANGE_NUMBERS, Change
 
+#: The bytes of a value, or a binary file or an iterable of bytes that gives them piece by piece.
+Content = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
 #: Ids with bytes: a mapping, or pairs.
-Entries = Union[Mapping[str, BytesLike], Iterable["tuple[str, BytesLike]"]]
+Entries = Union[Mapping[str, Content], Iterable["tuple[str, Content]"]]
 
 #: sizeof(llvs_change), and the same in words.
 CHANGE_SIZE = 56
 _WORDS = CHANGE_SIZE // 8
 
 
+def _gives_pieces(value: Any) -> bool:
+    if not is_source(value):
+        return False
+    try:
+        memoryview(value)
+    except TypeError:
+        return True
+    return False
+
+
 class ChangeArray:
     """An array of `llvs_change`, and all that it points to."""
 
-    __slots__ = ("address", "count", "_kept")
+    __slots__ = ("address", "count", "sources", "_kept")
 
     def __init__(
         self,
@@ -34,6 +47,8 @@ class ChangeArray:
         ids: list[bytes] = []
         data: list[bytes] = []
         stored: dict[int, bytes] = {}
+        #: Ids with what gives their bytes piece by piece.
+        self.sources: list[tuple[str, Any]] = []
         for kind, entries in ((c.CHANGE_INSERT, insert), (c.CHANGE_UPDATE, update)):
             if not entries:
                 continue
@@ -42,8 +57,14 @@ class ChangeArray:
             else:
                 pairs = list(entries)
                 new_ids, new_data = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            try:
+                new_bytes = list(map(as_bytes, new_data))
+            except TypeError:
+                self.sources += [pair for pair in zip(new_ids, new_data) if _gives_pieces(pair[1])]
+                plain = [pair for pair in zip(new_ids, new_data) if not _gives_pieces(pair[1])]
+                new_ids, new_bytes = [pair[0] for pair in plain], [as_bytes(pair[1]) for pair in plain]
             ids.extend(map(encode, new_ids))
-            data.extend(map(as_bytes, new_data))
+            data.extend(new_bytes)
             kinds.extend([kind] * len(new_ids))
         if remove:
             if isinstance(remove, (str, bytes)):

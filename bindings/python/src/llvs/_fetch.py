@@ -1,74 +1,112 @@
 """Fetching one value: what programs do most, and so made with as few steps as ctypes allows.
 
-One piece of scratch memory takes all outputs and is unpacked at once, instead of a struct object for each. The two `llvs_bytes` go
-in as pointer and size: calling conventions pass a struct of two words in two registers (or wholly on the
-stack), just as two arguments. Where that is not known to be so, the general prototype is used.
+The library writes into memory that is kept for this, and every argument but the ids is a ctypes object made beforehand:
+a function without `argtypes` takes such objects, and `bytes`, as they are, in half the time that conversions take. The two
+`llvs_bytes` go in as pointer and size: calling conventions pass a struct of two words in two registers, just as two
+arguments. Where that is not known to be so, the general prototype is used.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
-import struct
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, ClassVar
 
-from . import _abi, errors
+from . import _abi, _structs, errors
+from ._handle import Handle
 from ._memory import piece
-
-lib = _abi.lib
-
-#: Output of one fetch: llvs_buffer, llvs_version_id, llvs_error *.
-_LAYOUT = struct.Struct("=QQI132sQ")
-_STORED, _ERROR = 16, 152
 
 #: Systems whose calling convention passes `llvs_bytes` like a pointer and a size (System V on x86-64, AAPCS64).
 FLAT = sys.platform in ("linux", "darwin") and platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
 
-#: (memory, its address), not in use. Appending and popping are atomic.
-_scratch: list[tuple[Any, int]] = []
+#: Values up to this size come with one call; larger ones with a second.
+CAPACITY = 1 << 16
+#: What the library says the size is when there is no value.
+_ABSENT = ctypes.c_size_t(-1).value
+
+#: Sizes as arguments. A plain `int` would go in as a C `int`.
+_sizes = [ctypes.c_size_t.from_param(size) for size in range(512)]
+_capacity = ctypes.c_size_t.from_param(CAPACITY)
+
+#: Outputs that are not in use: what is read of them, and their addresses as arguments. Appending and popping are atomic.
+_scratch: list[tuple[Any, ...]] = []
+
+
+def _make_scratch() -> tuple[Any, ...]:
+    data, size, stored, error = (ctypes.c_char * CAPACITY)(), ctypes.c_size_t(), _structs.llvs_version_id(), ctypes.c_void_p()
+    return data, size, stored, error, *map(ctypes.byref, (data, size, stored, error))
 
 
 def _prepare(name: str) -> Any:
-    function = _abi.lib._releasing[name]
     if FLAT:
-        word, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
-        function.argtypes = [word, text, size, text, size, word, word, word]
-    else:
-        general = _abi.lib.raw(name)
+        # An object of its own, whose prototype nobody sets.
+        return _abi.lib._releasing[name]
+    general = _abi.lib.raw(name)
+    general.errcheck = lambda status, *_: status
 
-        def function(pointer: int, id: bytes, _: int, at: bytes, __: int, buffer: int, stored: int, error: int) -> Any:
-            general.errcheck = lambda status, *_: status
-            return general(pointer, id, at, buffer, stored, error)
+    def function(handle: Any, id: bytes, _: Any, at: bytes, __: Any, buffer: Any, capacity: Any, *outputs: Any) -> Any:
+        return general(handle, id, at, buffer, CAPACITY if capacity is _capacity else capacity, *outputs)
 
     return function
 
 
-def fetcher(name: str) -> Callable[[int, bytes, bytes], tuple[bytes, str] | None]:
-    """A function (pointer, id, version) that calls `name` and returns the bytes and the version that stored them, or None."""
+def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None]:
+    """A function (handle's `_argument`, id, version) that calls `name` and returns the bytes and the version that stored them, or None."""
     function = _prepare(name)
-    dispose = lib.raw("llvs_buffer_dispose")
-    unpack = _LAYOUT.unpack_from
 
-    def fetch(pointer: int, id: bytes, at: bytes) -> tuple[bytes, str] | None:
+    def fetch(handle: Any, id: bytes, at: bytes) -> tuple[bytes, str] | None:
+        id_size, at_size = len(id), len(at)
+        try:
+            id_argument, at_argument = _sizes[id_size], _sizes[at_size]
+        except IndexError:
+            id_argument, at_argument = ctypes.c_size_t(id_size), ctypes.c_size_t(at_size)
         try:
             scratch = _scratch.pop()
         except IndexError:
-            made = ctypes.create_string_buffer(_LAYOUT.size)
-            scratch = (made, ctypes.addressof(made))
-        memory, address = scratch
-        status = function(pointer, id, len(id), at, len(at), address, address + _STORED, address + _ERROR)
-        if status:
-            error = ctypes.c_void_p(unpack(memory)[4])
+            scratch = _make_scratch()
+        try:
+            data, size, stored, error, data_out, size_out, stored_out, error_out = scratch
+            status = function(handle, id, id_argument, at, at_argument, data_out, _capacity, size_out, stored_out, error_out)
+            if status:
+                raise errors.take(status, error)
+            found = size.value
+            if found <= CAPACITY:
+                return data[:found], stored.text.decode()
+            if found == _ABSENT:
+                return None
+            # Bytes that nobody has seen yet may be written to.
+            whole = piece(None, found)
+            status = function(handle, id, id_argument, at, at_argument, whole, ctypes.c_size_t(found), size_out, stored_out, error_out)
+            if status:
+                raise errors.take(status, error)
+            return whole, stored.text.decode()
+        finally:
             _scratch.append(scratch)
-            raise errors.take(status, error)
-        data, size, length, text, _ = unpack(memory)
-        if not data:
-            _scratch.append(scratch)
-            return None
-        found = piece(data, size)
-        dispose(address)
-        _scratch.append(scratch)
-        return found, text[:length].decode()
 
     return fetch
+
+
+class Fetching(Handle):
+    """A handle that values are read from."""
+
+    #: What `fetcher` made for it.
+    _fetcher: ClassVar[staticmethod[[Any, bytes, bytes], tuple[bytes, str] | None]]
+    #: Whether reading may call back into Python.
+    _storage_calls_back: bool = False
+
+    def _fetch(self, id: bytes, at: bytes) -> tuple[bytes, str] | None:
+        if self._storage_calls_back:
+            with self._call:
+                return self._fetcher(self._argument, id, at)
+        # As `with self._call`, written out: this is what programs call most.
+        calls = self._calls
+        calls.append(0)
+        try:
+            if self._closed:
+                raise self._closed_error()
+            return self._fetcher(self._argument, id, at)
+        finally:
+            calls.remove(0)
+            if self._closed and not calls:
+                self._let_go()

@@ -9,6 +9,7 @@ either the call sees the mark or the closer sees the call.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 import threading
@@ -71,6 +72,8 @@ class Handle:
 
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
+        #: The pointer as calls without a prototype take it, see `_fetch`.
+        self._argument: Any = ctypes.c_void_p.from_param(pointer)
         self._owned = [pointer]
         self._calls: list[int] = []
         self._closed = False

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator
 
 from . import _abi
-from ._memory import copy, decode, piece
+from ._memory import copy, decode
 from .model import CHANGE_KINDS, Change, Reference, Value, Version
 
 lib = _abi.lib
@@ -24,11 +24,6 @@ FORK = struct.Struct("=IIIIQQQQQQQQ")
 PROBLEM = struct.Struct("=IiQQQQ")
 EXCHANGE_FILES = struct.Struct("=IIQQQQQQ")
 BYTES = struct.Struct("=QQ")
-
-#: Memory comes in pages of at least this many bytes: between two bytes that are there and nearer than this there is no gap.
-NEAR = 4096
-#: How many bytes are copied together at most.
-LONGEST_RUN = 1 << 20
 
 
 def take_buffer(buffer: Any) -> bytes | None:
@@ -99,67 +94,18 @@ def borrowed_versions(pointer: int | None) -> list[Version]:
     return [version(fields) for fields in elements(VERSION_INFO, lib.llvs_version_list_at(pointer, 0), count)]
 
 
-def values(pointer: int | None, asked: Sequence[str] | None = None) -> list[Value | None]:
-    """The values of a list, which is released; None for one that is not there. `asked` are the ids, where they are known."""
+def values(pointer: int | None) -> list[Value | None]:
+    """The values of a list, which is released; None for one that is not there."""
     if not pointer:
         return []
     try:
-        count = lib.llvs_value_list_count(pointer)
-        rows = elements(VALUE_INFO, lib.llvs_value_list_at(pointer, 0), count)
         found: list[Value | None] = []
-        run: list[tuple[Any, ...]] = []
-        end = 0
-        for row in rows:
-            _, present, id_data, id_size, data, size, version_data, version_size = row
-            # What lies together is copied together: see `NEAR`. Absent values and those without bytes lie alone.
-            near = present and id_data < data and data + size <= version_data < id_data + id_size + size + NEAR
-            if run and not (near and 0 <= id_data - end < NEAR and end - run[0][2] < LONGEST_RUN):
-                _take(run, end, found, asked)
-                run.clear()
-            if near:
-                run.append(row)
-                end = version_data + version_size
-            elif present:
-                id = decode(copy(id_data, id_size))
-                found.append(Value(id, copy(data, size) if data else b"", decode(copy(version_data, version_size))))
-            else:
-                found.append(None)
-        if run:
-            _take(run, end, found, asked)
+        for _, present, id_data, id_size, data, size, version_data, version_size in elements(
+            VALUE_INFO, lib.llvs_value_list_at(pointer, 0), lib.llvs_value_list_count(pointer)
+        ):
+            id, stored = decode(copy(id_data, id_size)), decode(copy(version_data, version_size))
+            found.append(Value(id, copy(data, size), stored) if present else None)
         return found
-    finally:
-        lib.llvs_value_list_free(pointer)
-
-
-def _take(run: list[tuple[Any, ...]], end: int, found: list[Value | None], asked: Sequence[str] | None) -> None:
-    """Appends values whose parts lie together, from one copy of all."""
-    start = run[0][2]
-    block = piece(start, end - start)
-    new, append = tuple.__new__, found.append
-    last, text = b"", ""
-    index = len(found)
-    for _, _, id_data, id_size, data, size, version_data, version_size in run:
-        at = version_data - start
-        stored = block[at : at + version_size]
-        if stored != last:
-            last, text = stored, stored.decode()
-        at = data - start
-        value = block[at : at + size]
-        if asked is None:
-            at = id_data - start
-            append(new(Value, (block[at : at + id_size].decode(), value, text)))
-        else:
-            append(new(Value, (asked[index], value, text)))
-            index += 1
-
-
-def ids(pointer: int | None) -> list[str]:
-    """The ids of a list of values, which is released."""
-    if not pointer:
-        return []
-    try:
-        count = lib.llvs_value_list_count(pointer)
-        return [decode(copy(fields[2], fields[3])) for fields in elements(VALUE_INFO, lib.llvs_value_list_at(pointer, 0), count)]
     finally:
         lib.llvs_value_list_free(pointer)
 

@@ -96,6 +96,21 @@ class llvs_value_info(ctypes.Structure):
     ]
 
 
+class llvs_value_block_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version_count", c_uint32),
+        ("count", c_size_t),
+        ("present_count", c_size_t),
+        ("ids", llvs_bytes),
+        ("id_sizes", c_void_p),
+        ("data", llvs_bytes),
+        ("data_sizes", c_void_p),
+        ("versions", llvs_bytes),
+        ("version_indexes", c_void_p),
+    ]
+
+
 class llvs_change_info(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -162,6 +177,15 @@ class llvs_compaction_report(ctypes.Structure):
     ]
 
 
+class llvs_value_source(ctypes.Structure):
+    _fields_ = [
+        ("id", llvs_bytes),
+        ("size", c_uint64),
+        ("read", c_void_p),
+        ("payload", c_void_p),
+    ]
+
+
 class llvs_version_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -170,6 +194,9 @@ class llvs_version_options(ctypes.Structure):
         ("branch", llvs_bytes),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("sources", c_void_p),
+        ("source_count", c_size_t),
+        ("source_size", c_size_t),
     ]
 
 

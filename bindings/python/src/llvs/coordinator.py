@@ -6,25 +6,25 @@ import ctypes
 import os
 from typing import Any, Callable, Iterable, Optional, Union
 
-from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
+from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
-from ._fetch import fetcher
-from ._handle import Handle
+from ._fetch import Fetching, fetcher
+from ._history import take_version
+from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_number
 from ._signals import holding
-from ._memory import BytesArray, Column, PathLike, encode, path_bytes, version_bytes
+from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
 from .log import Observer, observe
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
-from .model import Change, Value, Version
+from .model import AnyVersion, Change, Value, Version
 from .state import Range, State
 from .storage import Storage
-from .store import AnyVersion, Store, StoreOptions, VersionOptions, durability_number, take_version
+from .store import Store
 from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib
 byref = ctypes.byref
-_fetch_value = fetcher("llvs_coordinator_value")
 
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -37,7 +37,7 @@ def _moved(target: Optional[Callable[[str], Any]], version: int) -> None:
 _moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for changes of the current version")
 
 
-class Coordinator(Handle):
+class Coordinator(Fetching):
     """A store with a current version, from which reads and saves start.
 
         with llvs.Coordinator("notes.llvs", exchange="file:///shared/folder") as notes:
@@ -53,6 +53,7 @@ class Coordinator(Handle):
     _end = "llvs_coordinator_close"
     _exit_order = 3
     _calls_back = True
+    _fetcher = staticmethod(fetcher("llvs_coordinator_read_value"))
 
     def __init__(
         self,
@@ -121,6 +122,7 @@ class Coordinator(Handle):
             if decides is not None:
                 decides.close()
         super().__init__(pointer.value or 0)
+        self._storage_calls_back = isinstance(storage, Storage)
         if isinstance(exchange, Transport):
             try:
                 self.attach(exchange)
@@ -153,6 +155,7 @@ class Coordinator(Handle):
                 adopted = Store._adopt(store.value or 0, self._path)
                 adopted._warns = False  # type: ignore[misc]
                 adopted._calls_back = True
+                adopted._storage_calls_back = self._storage_calls_back
                 self._store = adopted
             return self._store
 
@@ -195,32 +198,26 @@ class Coordinator(Handle):
         Parameters and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
-        options = VersionOptions(None, branch, metadata) if metadata or branch is not None else None
-        with self._call as pointer:
+        is_plain = not (metadata or branch is not None or packed.sources)
+        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources) as options, self._call as pointer:
             return take_version(
                 lib.llvs_coordinator_save,
                 pointer,
                 packed.address,
                 packed.count,
                 CHANGE_SIZE,
-                byref(options.struct) if options is not None else None,
+                options,
                 None,
             )
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
-        with self._call as pointer:
-            found = _fetch_value(pointer, encode(id), b"" if at is None else version_bytes(at))
+        found = self._fetch(encode(id), b"" if at is None else version_bytes(at))
         return None if found is None else Value(id, *found)
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        asked = ids if isinstance(ids, list) else list(ids)
-        packed = BytesArray(map(encode, asked))
-        page = ctypes.c_void_p()
-        with self._call as pointer:
-            lib.llvs_coordinator_values(pointer, packed.address, packed.count, b"" if at is None else version_bytes(at), byref(page))
-        return _pages.values(page.value, asked)
+        return _blocks.fetch(self, lib.llvs_coordinator_value_block, ids, b"" if at is None else version_bytes(at))
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import errno as _errno
-from typing import Any
+from typing import Any, Sequence
 
 from . import _constants as c
 
@@ -66,6 +66,10 @@ class ErrorCode(enum.IntEnum):
     FOREIGN_FILE = c.ERROR_FOREIGN_FILE
 
 
+#: Which class stands for which code: the last that names it.
+CLASSES: dict[int, type[Error]] = {}
+
+
 class Error(Exception):
     """Something that the library refused or could not do.
 
@@ -85,6 +89,13 @@ class Error(Exception):
 
     #: The code of an error that Python code makes without naming one.
     default_code: int = c.ERROR_USER
+
+    def __init_subclass__(cls, codes: Sequence[int] = (), **rest: Any) -> None:
+        """`codes` are those that the class stands for, the first being that of one made without a code."""
+        super().__init_subclass__(**rest)
+        if codes:
+            cls.default_code = codes[0]
+        CLASSES.update(dict.fromkeys(codes, cls))
 
     def __init__(
         self,
@@ -127,166 +138,118 @@ def _rebuild(cls: type[Error], message: str, code: int, value_id: str | None, ve
     return cls(message, code=code, value_id=value_id, version_id=version_id, path=path)
 
 
-class InvalidArgumentError(Error, ValueError):
+class InvalidArgumentError(Error, ValueError, codes=[c.ERROR_INVALID_ARGUMENT, c.ERROR_STRUCT_SIZE]):
     """An argument that no call could take: an unknown constant, a URL that is none."""
 
-    default_code = c.ERROR_INVALID_ARGUMENT
 
-
-class InvalidIDError(InvalidArgumentError):
+class InvalidIDError(InvalidArgumentError, codes=[c.ERROR_INVALID_VALUE_ID, c.ERROR_INVALID_VERSION_ID, c.ERROR_INVALID_UTF8]):
     """A value id or version id that cannot be one, or text that is not Unicode."""
 
-    default_code = c.ERROR_INVALID_VALUE_ID
 
-
-class TooLargeError(InvalidArgumentError):
+class TooLargeError(InvalidArgumentError, codes=[c.ERROR_TOO_LARGE]):
     """A size beyond the limits: values hold at most 1 GiB."""
 
-    default_code = c.ERROR_TOO_LARGE
 
-
-class DuplicateIDError(InvalidArgumentError):
+class DuplicateIDError(InvalidArgumentError, codes=[c.ERROR_DUPLICATE_ID]):
     """One value id twice in one call."""
 
-    default_code = c.ERROR_DUPLICATE_ID
 
-
-class VersionMismatchError(InvalidArgumentError):
+class VersionMismatchError(InvalidArgumentError, codes=[c.ERROR_VERSION_MISMATCH]):
     """Another version with this id is there already."""
 
-    default_code = c.ERROR_VERSION_MISMATCH
 
-
-class InvalidReferenceError(InvalidArgumentError):
+class InvalidReferenceError(InvalidArgumentError, codes=[c.ERROR_INVALID_REFERENCE]):
     """A `preserve` that names what no ancestor stored."""
 
-    default_code = c.ERROR_INVALID_REFERENCE
 
-
-class InvalidMetadataError(InvalidArgumentError):
+class InvalidMetadataError(InvalidArgumentError, codes=[c.ERROR_INVALID_METADATA]):
     """A metadata key that is empty, too long or not Unicode, or metadata over 16 MiB."""
 
-    default_code = c.ERROR_INVALID_METADATA
 
-
-class UnknownVersionError(Error, KeyError):
+class UnknownVersionError(Error, KeyError, codes=[c.ERROR_UNKNOWN_VERSION]):
     """No such version in the store."""
 
-    default_code = c.ERROR_UNKNOWN_VERSION
 
-
-class UnknownPredecessorError(UnknownVersionError):
+class UnknownPredecessorError(UnknownVersionError, codes=[c.ERROR_UNKNOWN_PREDECESSOR]):
     """The predecessor of a new version is not in the store."""
 
-    default_code = c.ERROR_UNKNOWN_PREDECESSOR
 
-
-class UnsupportedError(Error, NotImplementedError):
+class UnsupportedError(Error, NotImplementedError, codes=[c.ERROR_UNSUPPORTED]):
     """Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell."""
 
-    default_code = c.ERROR_UNSUPPORTED
 
-
-class StorageError(Error, OSError):
+class StorageError(
+    Error, OSError,
+    codes=[c.ERROR_IO, c.ERROR_NOT_A_STORE, c.ERROR_NEWER_FORMAT, c.ERROR_NO_SPACE, c.ERROR_DAMAGED, c.ERROR_UNKNOWN_OUTCOME],
+):
     """The place where the store rests failed: full disk, failing medium, damaged bytes, something that is no store."""
 
-    default_code = c.ERROR_IO
 
-
-class NotFoundError(StorageError, FileNotFoundError):
+class NotFoundError(StorageError, FileNotFoundError, codes=[c.ERROR_NOT_FOUND]):
     """No such file or directory, or no store there."""
 
-    default_code = c.ERROR_NOT_FOUND
 
-
-class PermissionDeniedError(StorageError, PermissionError):
+class PermissionDeniedError(StorageError, PermissionError, codes=[c.ERROR_PERMISSION, c.ERROR_READ_ONLY]):
     """The system does not let us, or the store was opened for reading only."""
 
-    default_code = c.ERROR_PERMISSION
 
-
-class NotDirectoryError(StorageError, NotADirectoryError):
+class NotDirectoryError(StorageError, NotADirectoryError, codes=[c.ERROR_NOT_A_DIRECTORY]):
     """A file is where a directory should be."""
 
-    default_code = c.ERROR_NOT_A_DIRECTORY
 
-
-class BusyError(StorageError, TimeoutError):
+class BusyError(StorageError, TimeoutError, codes=[c.ERROR_BUSY]):
     """Another process or handle holds it for too long."""
 
-    default_code = c.ERROR_BUSY
 
-
-class ClosedError(Error, ValueError):
+class ClosedError(Error, ValueError, codes=[c.ERROR_CLOSED]):
     """The store, exchange or coordinator has been closed (as `ValueError`, like a closed file)."""
 
-    default_code = c.ERROR_CLOSED
 
-
-class ForkedError(Error, RuntimeError):
+class ForkedError(Error, RuntimeError, codes=[c.ERROR_FORKED]):
     """The handle was made by a parent of this process; open the store again here."""
 
-    default_code = c.ERROR_FORKED
 
-
-class CancelledError(Error):
+class CancelledError(Error, codes=[c.ERROR_CANCELLED]):
     """A progress callback or a cancel token ended the call. What was added whole is kept."""
 
-    default_code = c.ERROR_CANCELLED
 
-
-class CallbackError(Error, RuntimeError):
+class CallbackError(Error, RuntimeError, codes=[c.ERROR_USER]):
     """A callback of the host failed, and its exception is not known any more (else that is raised itself)."""
 
-    default_code = c.ERROR_USER
 
-
-class OutOfMemoryError(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError, codes=[c.ERROR_OUT_OF_MEMORY]):
     """No memory was left; nothing was changed."""
 
-    default_code = c.ERROR_OUT_OF_MEMORY
 
-
-class InternalError(Error, RuntimeError):
+class InternalError(Error, RuntimeError, codes=[c.ERROR_INTERNAL]):
     """A mistake of the library; please report it."""
 
-    default_code = c.ERROR_INTERNAL
 
-
-class MergeError(Error, RuntimeError):
+class MergeError(Error, RuntimeError, codes=[c.ERROR_UNRESOLVED_CONFLICT]):
     """The versions could not be merged; nothing was stored."""
 
-    default_code = c.ERROR_UNRESOLVED_CONFLICT
 
-
-class UnresolvedConflictError(MergeError):
+class UnresolvedConflictError(MergeError, codes=[c.ERROR_UNRESOLVED_CONFLICT]):
     """The arbiter left a conflicting fork (`value_id`) without a change."""
 
-    default_code = c.ERROR_UNRESOLVED_CONFLICT
 
-
-class NoCommonAncestorError(MergeError):
+class NoCommonAncestorError(MergeError, codes=[c.ERROR_NO_COMMON_ANCESTOR]):
     """The versions share no ancestor, and related ones were asked for."""
 
-    default_code = c.ERROR_NO_COMMON_ANCESTOR
 
-
-class TransportError(Error, ConnectionError):
+class TransportError(Error, ConnectionError, codes=[c.ERROR_TRANSPORT]):
     """The other side cannot be reached, or does not answer as it should."""
 
-    default_code = c.ERROR_TRANSPORT
 
-
-class ExchangeDataError(Error, ValueError):
+class ExchangeDataError(
+    Error, ValueError,
+    codes=[c.ERROR_INVALID_JSON, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64, c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE],
+):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""
 
-    default_code = c.ERROR_INVALID_JSON
 
-
-class SnapshotError(Error, ValueError):
+class SnapshotError(Error, ValueError, codes=[c.ERROR_SNAPSHOT_DAMAGED, c.ERROR_SNAPSHOT_MISSING, c.ERROR_STORE_NOT_EMPTY, c.ERROR_FOREIGN_SNAPSHOT]):
     """A snapshot that is missing, damaged, of a foreign format, or not for this store."""
-
-    default_code = c.ERROR_SNAPSHOT_DAMAGED
 
 
 _ERRNO = {
@@ -303,55 +266,6 @@ _ERRNO = {
     c.ERROR_NEWER_FORMAT: _errno.EINVAL,
     c.ERROR_TRANSPORT: _errno.ECONNABORTED,
 }
-
-#: Which class stands for which code.
-CLASSES: dict[int, type[Error]] = {
-    c.ERROR_INVALID_ARGUMENT: InvalidArgumentError,
-    c.ERROR_INVALID_VALUE_ID: InvalidIDError,
-    c.ERROR_INVALID_VERSION_ID: InvalidIDError,
-    c.ERROR_INVALID_UTF8: InvalidIDError,
-    c.ERROR_TOO_LARGE: TooLargeError,
-    c.ERROR_STRUCT_SIZE: InvalidArgumentError,
-    c.ERROR_DUPLICATE_ID: DuplicateIDError,
-    c.ERROR_UNKNOWN_VERSION: UnknownVersionError,
-    c.ERROR_UNKNOWN_PREDECESSOR: UnknownPredecessorError,
-    c.ERROR_VERSION_MISMATCH: VersionMismatchError,
-    c.ERROR_INVALID_REFERENCE: InvalidReferenceError,
-    c.ERROR_INVALID_METADATA: InvalidMetadataError,
-    c.ERROR_UNSUPPORTED: UnsupportedError,
-    c.ERROR_NOT_FOUND: NotFoundError,
-    c.ERROR_NOT_A_STORE: StorageError,
-    c.ERROR_NEWER_FORMAT: StorageError,
-    c.ERROR_READ_ONLY: PermissionDeniedError,
-    c.ERROR_PERMISSION: PermissionDeniedError,
-    c.ERROR_NO_SPACE: StorageError,
-    c.ERROR_NOT_A_DIRECTORY: NotDirectoryError,
-    c.ERROR_IO: StorageError,
-    c.ERROR_DAMAGED: StorageError,
-    c.ERROR_UNKNOWN_OUTCOME: StorageError,
-    c.ERROR_BUSY: BusyError,
-    c.ERROR_CLOSED: ClosedError,
-    c.ERROR_FORKED: ForkedError,
-    c.ERROR_CANCELLED: CancelledError,
-    c.ERROR_USER: CallbackError,
-    c.ERROR_OUT_OF_MEMORY: OutOfMemoryError,
-    c.ERROR_INTERNAL: InternalError,
-    c.ERROR_UNRESOLVED_CONFLICT: UnresolvedConflictError,
-    c.ERROR_NO_COMMON_ANCESTOR: NoCommonAncestorError,
-    c.ERROR_TRANSPORT: TransportError,
-    c.ERROR_MISSING_CHANGES: ExchangeDataError,
-    c.ERROR_MISSING_PREDECESSOR: ExchangeDataError,
-    c.ERROR_INVALID_JSON: ExchangeDataError,
-    c.ERROR_INVALID_BASE64: ExchangeDataError,
-    c.ERROR_IDENTIFIER_MISMATCH: ExchangeDataError,
-    c.ERROR_MISSING_VERSION: ExchangeDataError,
-    c.ERROR_SNAPSHOT_DAMAGED: SnapshotError,
-    c.ERROR_SNAPSHOT_MISSING: SnapshotError,
-    c.ERROR_STORE_NOT_EMPTY: SnapshotError,
-    c.ERROR_FOREIGN_SNAPSHOT: SnapshotError,
-    c.ERROR_FOREIGN_FILE: ExchangeDataError,
-}
-
 
 def make(code: int, message: str, **about: str | None) -> Error:
     """The exception for a code. O(1)."""

@@ -7,11 +7,12 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _pages, _structs
 from ._handle import Handle
+from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
 from .log import Observer, observe
 from .snapshot import Snapshot, take_snapshot
-from .store import Store, durability_number
+from .store import Store
 from .transport import Transport, TransportHandle, take_buffer
 
 lib = _abi.lib

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime, timedelta, timezone
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Union
 
 from . import _constants as c
 from . import _memory, _metadata
@@ -166,6 +166,10 @@ class Version:
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch is not None else ""
         return f"Version({self.id!r}, predecessors={self.predecessors!r}{branch})"
+
+
+#: What a version argument may be.
+AnyVersion = Union[Version, str]
 
 
 class ForkKind(str, enum.Enum):

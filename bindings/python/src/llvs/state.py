@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import ItemsView, KeysView, ValuesView
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, TypeVar, overload
 
-from . import _abi, _pages, _structs
+from . import _abi, _structs
+from ._blocks import Block
 from ._memory import address, encode
 from .model import Reference, Value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from ._values import ValueReading
 
 lib = _abi.lib
 _Default = TypeVar("_Default")
+_Part = TypeVar("_Part")
 
 
 class Range:
@@ -63,7 +65,7 @@ class State(Mapping[str, bytes]):
 
     __slots__ = ("_is_whole", "_range", "_store", "_version_id", "__weakref__")
 
-    def __init__(self, store: Store, version_id: bytes | None, range: Range) -> None:
+    def __init__(self, store: ValueReading, version_id: bytes | None, range: Range) -> None:
         self._store = store
         self._version_id = version_id  # None: the state of a version that is not stored, which is empty
         self._range = range
@@ -127,7 +129,7 @@ class State(Mapping[str, bytes]):
             lib.llvs_store_count(pointer, self._version_id, ctypes.byref(made), ctypes.byref(count))
         return count.value
 
-    def _pages(self, without_data: bool) -> Iterator[int]:
+    def _walk(self, read: Callable[[Block], list[_Part]], without_data: bool = False) -> Iterator[_Part]:
         after = b""
         while True:
             made = self._range.struct(after, without_data)
@@ -135,30 +137,20 @@ class State(Mapping[str, bytes]):
                 return
             page = ctypes.c_void_p()
             with self._store._call as pointer:
-                lib.llvs_store_enumerate(pointer, self._version_id, ctypes.byref(made), ctypes.byref(page))
+                lib.llvs_store_enumerate_block(pointer, self._version_id, ctypes.byref(made), ctypes.byref(page))
             if not page.value:
                 return
-            last = lib.llvs_value_list_count(page.value) - 1
-            found = _structs.llvs_value_info.from_address(lib.llvs_value_list_at(page.value, last))
-            after = ctypes.string_at(found.id.data, found.id.size)
-            yield page.value
+            with Block(page.value) as block:
+                after = block.last_id()
+                found = read(block)
+            yield from found
 
     def __iter__(self) -> Iterator[str]:
-        for page in self._pages(without_data=True):
-            yield from _pages.ids(page)
-
-    def _entries(self) -> Iterator[Value]:
-        for page in self._pages(without_data=False):
-            for value in _pages.values(page):
-                if value is not None:
-                    yield value
+        return self._walk(Block.ids, without_data=True)
 
     def references(self) -> Iterator[Reference]:
         """Which bytes prevail, in byte order of the ids, without reading them."""
-        for page in self._pages(without_data=True):
-            for value in _pages.values(page):
-                if value is not None:
-                    yield value.reference
+        return self._walk(Block.references, without_data=True)
 
     def keys(self) -> KeysView[str]:
         """The ids."""
@@ -186,12 +178,10 @@ class State(Mapping[str, bytes]):
 class _Items(ItemsView[str, bytes]):
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         state: State = self._mapping  # type: ignore[attr-defined]
-        for value in state._entries():
-            yield value.id, value.data
+        return state._walk(Block.items)
 
 
 class _Values(ValuesView[bytes]):
     def __iter__(self) -> Iterator[bytes]:
         state: State = self._mapping  # type: ignore[attr-defined]
-        for value in state._entries():
-            yield value.data
+        return state._walk(Block.data)

@@ -1,0 +1,281 @@
+/*
+ * What it takes to keep one large value: the memory at its peak, in copies of the value, and the time.
+ *
+ *     bench_large [--quick] [--size <bytes>] [--storage file|sqlite] <folder>
+ *
+ * One GiB, or with --quick 96 MiB, is stored, also in pieces, fetched, sent to a folder, retrieved from there, put into a snapshot and
+ * restored from it, each step in a process of its own, with each storage. Fails when a step holds more than two copies
+ * (none, where the value comes in pieces and the storage is a file) and 16 MiB above what a process takes that only opens
+ * the store. Works in <folder>/bench_large, which it removes
+ * before and after. Needs eight times the size on disk.
+ */
+#define _DEFAULT_SOURCE
+#include <llvs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "data.h"
+#include "ours.h"
+#include "process.h"
+#include "workload.h"
+
+static const double slack = 16.0 * 1024 * 1024;
+static const char *id = "large";
+
+/* ---- the value: the same bytes in every process, that no compression makes smaller ---- */
+
+static const uint64_t seed = 88172645463325252u;
+
+static uint8_t *make_value(size_t size) {
+    uint64_t state = seed;
+    uint8_t *value = allocate(size, 1);
+    size_t at;
+    for (at = 0; at + 8 <= size; at += 8) {
+        uint64_t word = draw(&state);
+        memcpy(value + at, &word, 8);
+    }
+    for (; at < size; at++) value[at] = 7;
+    return value;
+}
+
+static void expect_value(const uint8_t *value, size_t found, size_t size) {
+    uint64_t state = seed;
+    size_t at;
+    if (!value || found != size) fail("%zu bytes instead of %zu", found, size);
+    for (at = 0; at + 8 <= size; at += 8) {
+        uint64_t word = draw(&state);
+        if (memcmp(value + at, &word, 8) != 0) fail("the bytes differ at %zu", at);
+    }
+}
+
+/* ---- the steps ---- */
+
+typedef struct place {
+    char first[4096], second[4096], third[4096], shared[4096], url[4200], snapshot[4096];
+    llvs_storage_kind storage;
+    size_t size;
+} place;
+
+static llvs_store *open_store(const place *place, const char *path) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    llvs_error *error;
+    options.storage = place->storage;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    must(llvs_store_open(llvs_str(path), &options, &store, &error), error);
+    return store;
+}
+
+static void close_store(llvs_store *store) {
+    llvs_error *error;
+    must(llvs_store_close(store, &error), error);
+    llvs_store_free(store);
+}
+
+static void only_open(const place *place) { close_store(open_store(place, place->first)); }
+
+static void store_value(const place *place) {
+    llvs_store *store = open_store(place, place->first);
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_version_id version;
+    llvs_error *error;
+    uint8_t *value = make_value(place->size);
+    change.kind = LLVS_CHANGE_INSERT;
+    change.id = llvs_str(id);
+    change.data.data = value;
+    change.data.size = place->size;
+    must(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &version, NULL, &error), error);
+    free(value);
+    close_store(store);
+}
+
+typedef struct source {
+    uint64_t state;
+    size_t left;
+} source;
+
+static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **error) {
+    source *source = payload;
+    size_t at = 0;
+    (void)error;
+    while (at + 8 <= capacity && source->left >= 8) {
+        uint64_t word = draw(&source->state);
+        memcpy(buffer + at, &word, 8);
+        at += 8;
+        source->left -= 8;
+    }
+    while (at < capacity && source->left > 0 && source->left < 8) {
+        buffer[at++] = 7;
+        source->left--;
+    }
+    *size = at;
+    return LLVS_OK;
+}
+
+static void store_pieces(const place *place, int is_told) {
+    char path[4200];
+    llvs_store *store;
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_value_source value = LLVS_VALUE_SOURCE_INIT;
+    llvs_error *error;
+    source source;
+    snprintf(path, sizeof path, "%s-%s", place->first, is_told ? "told" : "untold");
+    store = open_store(place, path);
+    source.state = seed;
+    source.left = place->size;
+    value.id = llvs_str(id);
+    value.size = is_told ? place->size : 0;
+    value.read = next_piece;
+    value.payload = &source;
+    options.sources = &value;
+    options.source_count = 1;
+    options.source_size = sizeof value;
+    must(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error), error);
+    close_store(store);
+    remove_folder(path);
+    unlink(path);
+}
+static void store_told(const place *place) { store_pieces(place, 1); }
+static void store_untold(const place *place) { store_pieces(place, 0); }
+
+static void fetch_from(const place *place, const char *path) {
+    llvs_store *store = open_store(place, path);
+    llvs_version_list *head;
+    llvs_buffer data;
+    llvs_error *error;
+    must(llvs_store_most_recent_head(store, &head, &error), error);
+    must(llvs_store_value(store, llvs_str(id), llvs_version_list_at(head, 0)->id, &data, NULL, &error), error);
+    expect_value(data.data, data.size, place->size);
+    llvs_buffer_dispose(&data);
+    llvs_version_list_free(head);
+    close_store(store);
+}
+static void fetch_value(const place *place) { fetch_from(place, place->first); }
+static void fetch_retrieved(const place *place) { fetch_from(place, place->second); }
+static void fetch_restored(const place *place) { fetch_from(place, place->third); }
+
+static void exchange(const place *place, const char *path, int is_sending) {
+    llvs_store *store = open_store(place, path);
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange *exchange;
+    llvs_exchange_result *result;
+    llvs_error *error;
+    size_t count;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    must(llvs_exchange_open(store, llvs_str(place->url), &options, &exchange, &error), error);
+    if (is_sending) must(llvs_exchange_send(exchange, NULL, &result, &error), error);
+    else must(llvs_exchange_retrieve(exchange, NULL, &result, &error), error);
+    if (is_sending) llvs_exchange_result_sent(result, &count);
+    else llvs_exchange_result_retrieved(result, &count);
+    if (count != 1) fail("%zu versions travelled instead of 1", count);
+    llvs_exchange_result_free(result);
+    llvs_exchange_free(exchange);
+    close_store(store);
+}
+static void send_value(const place *place) { exchange(place, place->first, 1); }
+static void retrieve_value(const place *place) { exchange(place, place->second, 0); }
+
+static void write_snapshot(const place *place) {
+    llvs_store *store = open_store(place, place->first);
+    llvs_error *error;
+    must(llvs_store_write_snapshot(store, llvs_str(place->snapshot), NULL, NULL, &error), error);
+    close_store(store);
+}
+
+static void restore_snapshot(const place *place) {
+    llvs_store *store = open_store(place, place->third);
+    llvs_error *error;
+    must(llvs_store_restore_snapshot(store, llvs_str(place->snapshot), NULL, NULL, &error), error);
+    close_store(store);
+}
+
+/* ---- running them ---- */
+
+typedef struct cost {
+    double bytes, seconds;
+} cost;
+
+static cost run(const place *place, void (*step)(const struct place *)) {
+    double start = now();
+    struct rusage usage;
+    cost cost;
+    int status;
+    pid_t child;
+    fflush(stdout);
+    child = fork();
+    if (child < 0) fail("cannot make a process");
+    if (child == 0) {
+        step(place);
+        fflush(stdout);
+        _exit(0);
+    }
+    if (wait4(child, &status, 0, &usage) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("a step failed");
+    cost.bytes = (double)usage.ru_maxrss * 1024;
+    cost.seconds = now() - start;
+    return cost;
+}
+
+static int measure(const char *folder, const char *storage, size_t size) {
+    static const struct {
+        const char *name;
+        void (*step)(const place *);
+        int has_no_copy; /* with file storage */
+    } steps[] = {
+        { "store, in pieces, size told", store_told, 1 }, { "store, in pieces", store_untold, 1 },
+        { "store", store_value, 0 }, { "fetch", fetch_value, 0 }, { "send to a folder", send_value, 0 }, { "retrieve from it", retrieve_value, 0 },
+        { "fetch what was retrieved", fetch_retrieved, 0 }, { "write a snapshot", write_snapshot, 0 }, { "restore it", restore_snapshot, 0 },
+        { "fetch what was restored", fetch_restored, 0 },
+    };
+    int failures = 0;
+    size_t i;
+    double base;
+    place place;
+    memset(&place, 0, sizeof place);
+    place.storage = strcmp(storage, "sqlite") == 0 ? LLVS_STORAGE_SQLITE : LLVS_STORAGE_FILE;
+    place.size = size;
+    remove_folder(folder);
+    if (mkdir(folder, 0777) != 0) fail("cannot make %s", folder);
+    snprintf(place.first, sizeof place.first, "%s/first", folder);
+    snprintf(place.second, sizeof place.second, "%s/second", folder);
+    snprintf(place.third, sizeof place.third, "%s/third", folder);
+    snprintf(place.shared, sizeof place.shared, "%s/shared", folder);
+    snprintf(place.url, sizeof place.url, "file://%s", place.shared);
+    snprintf(place.snapshot, sizeof place.snapshot, "%s/snapshot", folder);
+    base = run(&place, only_open).bytes;
+    printf("%s storage, one value of %.0f MiB\n", storage, (double)size / 1048576);
+    for (i = 0; i < sizeof steps / sizeof *steps; i++) {
+        cost cost = run(&place, steps[i].step);
+        double above = cost.bytes > base ? cost.bytes - base : 0;
+        double copies = steps[i].has_no_copy && place.storage == LLVS_STORAGE_FILE ? 0 : 2;
+        int is_good = above <= copies * (double)size + slack;
+        printf("  %-28s %7.0f MiB  %5.2f copies  %6.2f s%s\n", steps[i].name, above / 1048576, above / (double)size, cost.seconds, is_good ? "" : "  TOO MUCH");
+        failures += !is_good;
+    }
+    remove_folder(folder);
+    return failures;
+}
+
+int main(int count, char **arguments) {
+    const char *storage = NULL, *parent = NULL;
+    char folder[3000], *absolute;
+    size_t size = (size_t)1 << 30;
+    int i, failures = 0;
+    for (i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--quick") == 0) size = (size_t)96 << 20;
+        else if (strcmp(arguments[i], "--size") == 0 && i + 1 < count) size = (size_t)strtoull(arguments[++i], NULL, 10);
+        else if (strcmp(arguments[i], "--storage") == 0 && i + 1 < count) storage = arguments[++i];
+        else parent = arguments[i];
+    }
+    if (!parent) fail("usage: bench_large [--quick] [--size <bytes>] [--storage file|sqlite] <folder>");
+    absolute = absolute_path(parent);
+    snprintf(folder, sizeof folder, "%s/bench_large", absolute);
+    free(absolute);
+    if (!storage || strcmp(storage, "file") == 0) failures += measure(folder, "file", size);
+    if (!storage || strcmp(storage, "sqlite") == 0) failures += measure(folder, "sqlite", size);
+    return failures ? 1 : 0;
+}

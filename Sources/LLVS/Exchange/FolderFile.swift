@@ -1,0 +1,69 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file of an exchange folder, open for reading until it is let go. Used by one thread at a time.
+final class FolderFile {
+    let path: String
+    private let descriptor: Int32
+    /// Bytes, when it was opened.
+    var size = 0
+
+    /// Takes the descriptor over.
+    init(_ path: String, _ descriptor: Int32) { self.path = path; self.descriptor = descriptor }
+    deinit { close(descriptor) }
+
+    /// Fills the buffer from its start, as far as one call does; 0 at the end.
+    /// - Throws: `.io` and friends.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        while true {
+            let got = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            if got >= 0 { return got }
+            guard errno == EINTR else { throw FolderFiles.error(errno, "Reading the file", path) }
+        }
+    }
+
+    /// All of it. Throws only what `check` throws, which is called before each further MiB.
+    func read(_ check: () throws -> Void) throws -> FetchedFile {
+        var failure: StoreError?
+        let bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            let whole = UnsafeMutableRawBufferPointer(buffer)
+            while count < size {
+                if count > 0 { try check() }
+                let end = min(size, count + OperationControl.bytesPerCheck)
+                do {
+                    let got = try read(into: UnsafeMutableRawBufferPointer(rebasing: whole[count..<end]), at: count)
+                    if got == 0 { return } // it was cut meanwhile: what is left will not parse
+                    count += got
+                } catch { failure = StoreError.of(error); return }
+            }
+        }
+        return failure.map(FetchedFile.unreadable) ?? .data(bytes)
+    }
+}
+
+/// Reads a large one piece by piece.
+final class FolderFileReader: PieceReader, @unchecked Sendable {
+    private let file: FolderFile
+    private let check: () throws -> Void
+    private var position = 0
+    private var sinceCheck = 0
+
+    init(_ file: FolderFile, check: @escaping () throws -> Void) { self.file = file; self.check = check }
+    var size: Int { file.size }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
+        // What was added since would make it another file.
+        let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, max(0, size - position))])
+        guard wanted.count > 0 else { return 0 }
+        let got = try file.read(into: wanted, at: position)
+        position += got
+        sinceCheck += got
+        return got
+    }
+}

@@ -1,0 +1,38 @@
+/// A file to be written elsewhere: whole, or in pieces that are made as they are asked for, so that a large one is never
+/// in memory as a whole.
+public struct OutgoingFile: Sendable {
+    /// Takes one piece, which is good during the call.
+    public typealias Sink = (UnsafeRawBufferPointer) throws -> Void
+    private enum Source {
+        case bytes([UInt8])
+        case pieces(@Sendable (Sink) throws -> Void)
+    }
+    private let source: Source
+    /// Bytes in all.
+    public let size: Int
+
+    public init(_ bytes: [UInt8]) { source = .bytes(bytes); size = bytes.count }
+    /// - Parameter pieces: hands all `size` bytes to its argument, in order; the same each time that it is called.
+    public init(size: Int, pieces: @escaping @Sendable (Sink) throws -> Void) { source = .pieces(pieces); self.size = size }
+
+    /// Calls with each piece, in order.
+    /// - Throws: what `sink` throws, what making the pieces throws, and `.internal` when they are not `size` bytes.
+    public func forEachPiece(_ sink: Sink) throws {
+        switch source {
+        case .bytes(let bytes): try bytes.withUnsafeBytes(sink)
+        case .pieces(let make):
+            var made = 0
+            try make { made += $0.count; try sink($0) }
+            guard made == size else { throw StoreError(.internal, "A file of \(size) bytes came to \(made).") }
+        }
+    }
+
+    /// All of it.
+    public func bytes() throws -> [UInt8] {
+        if case .bytes(let bytes) = source { return bytes }
+        var all: [UInt8] = []
+        all.reserveCapacity(size)
+        try forEachPiece { all.append(contentsOf: $0) }
+        return all
+    }
+}

@@ -1,0 +1,124 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Writes one blob piece by piece (see `BlobDirectory`); what is not finished is removed. Used by one thread at a time.
+///
+/// The checksums stand before the bytes, and how many there are depends on the size. Where that is not known beforehand,
+/// the bytes go to a file without a name first, and are copied from there.
+final class FileBlobWriter: BlobWriter {
+    private let directory: BlobDirectory
+    private let name: RandomName
+    private let file: OpenFile
+    private let path: String
+    private let size: Int?
+    private let dataOffset: Int
+    private var position = 0
+    private var checksums: [UInt32] = []
+    private var checksum: UInt32 = 0
+    private var isDone = false
+    private let finished: (UInt64) -> Void
+
+    /// - Parameter finished: called with the bytes written, once the blob is there.
+    init(_ directory: BlobDirectory, size: Int?, finished: @escaping (UInt64) -> Void = { _ in }) throws {
+        self.directory = directory; self.size = size; self.finished = finished
+        let place = directory.path
+        name = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
+        path = place + "/" + name.hex + (size == nil ? ".new" : ".blob")
+        let blocks = size.map(FileBlobWriter.blocks) ?? 0
+        dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
+        checksums.reserveCapacity(blocks)
+        file = try directory.make(path, readable: size == nil)
+        if size == nil { try? System.unlink(path) }
+    }
+    deinit { cancel() }
+
+    private static func blocks(_ size: Int) -> Int { size / BlobDirectory.blockSize + (size % BlobDirectory.blockSize == 0 ? 0 : 1) }
+
+    func append(_ bytes: UnsafeRawBufferPointer) throws {
+        let count = position + bytes.count
+        guard !isDone, count <= size ?? Limits.valueSize else {
+            throw StoreError(.internal, "More bytes were written to the blob \(path) than it is to have.", path: path)
+        }
+        try written { () throws(Errno) in try directory.system.write(file.descriptor, bytes, at: UInt64(dataOffset + position)) }
+        var at = 0
+        while size != nil, at < bytes.count {
+            let end = min(bytes.count, at + BlobDirectory.blockSize - (position + at) % BlobDirectory.blockSize)
+            checksum = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[at..<end]), from: checksum)
+            at = end
+            if (position + at) % BlobDirectory.blockSize == 0 { checksums.append(checksum); checksum = 0 }
+        }
+        position = count
+    }
+
+    func finish() throws -> BlobID {
+        guard let size else { return try copied() }
+        guard !isDone, position == size else {
+            throw StoreError(.internal, "\(position) bytes were written to the blob \(path) instead of \(size).", path: path)
+        }
+        if position % BlobDirectory.blockSize != 0 { checksums.append(checksum) }
+        let head = head(size)
+        try written { () throws(Errno) in
+            try head.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
+            if directory.durability == .full { try directory.system.fdatasync(file.descriptor) }
+        }
+        isDone = true
+        directory.note(path)
+        finished(UInt64(head.count) + UInt64(size))
+        return BlobID(high: name.high, low: name.low)
+    }
+
+    /// No record names it, and none will.
+    func cancel() {
+        guard !isDone else { return }
+        isDone = true
+        if size != nil { try? System.unlink(path) }
+    }
+
+    private func written(_ body: () throws(Errno) -> Void) throws {
+        do throws(Errno) { try body() } catch {
+            cancel()
+            throw StoreError.posix(error, doing: "Writing a value\(size.map { " of \($0) bytes" } ?? "") to", path: path)
+        }
+    }
+
+    /// A blob of what is in the file without a name.
+    private func copied() throws -> BlobID {
+        guard !isDone else { throw StoreError(.internal, "The blob \(path) was finished before.", path: path) }
+        isDone = true
+        let blob = try FileBlobWriter(directory, size: position, finished: finished)
+        var buffer = [UInt8](repeating: 0, count: 256 << 10), at = 0
+        while at < position {
+            let got = try posix("Reading what was written to", path) { () throws(Errno) in
+                try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[..<min(b.count, position - at)]), at: UInt64(at)) }
+            }
+            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back.", path: path) }
+            try buffer.withUnsafeBytes { try blob.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
+            at += got
+        }
+        return try blob.finish()
+    }
+
+    private func head(_ size: Int) -> [UInt8] {
+        var head = [UInt8](repeating: 0, count: dataOffset)
+        head.withUnsafeMutableBytes { head in
+            for (block, checksum) in checksums.enumerated() {
+                head.storeBytes(of: checksum.littleEndian, toByteOffset: BlobDirectory.headerSize + 4 * block, as: UInt32.self)
+            }
+            head.storeBytes(of: BlobDirectory.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
+            head.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 8, as: UInt32.self)
+            head.storeBytes(of: UInt32(BlobDirectory.blockSize).littleEndian, toByteOffset: 12, as: UInt32.self)
+            name.store(in: head, at: 16)
+            head.storeBytes(of: UInt64(size).littleEndian, toByteOffset: 32, as: UInt64.self)
+            let table = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[BlobDirectory.headerSize...]))
+            head.storeBytes(of: table.littleEndian, toByteOffset: 40, as: UInt32.self)
+            let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[0..<60]))
+            head.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
+        }
+        return head
+    }
+}

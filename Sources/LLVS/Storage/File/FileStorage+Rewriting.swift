@@ -1,0 +1,117 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What becomes of bytes whose sync failed.
+///
+/// The system may have dropped them while it takes them for written, so that a later sync would say that all is well
+/// (Linux marks the pages clean). But it has them still in memory, or they are on the medium after all: so they are read
+/// back, checked, and written elsewhere. Who meets a record twice takes it once.
+extension FileStorage {
+    /// Writes anew, in a segment that works, the frames whose sync failed. Under `appending`.
+    func rewriteLost() throws {
+        while let own = state.withLock({ durability.lost.first }) {
+            let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
+            let unreadable = StoreError(.io, "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.", path: own.path)
+            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: false, thorough: true, inspector: nil, buffer: ScanBuffer())
+            try check.run(found: { _, _, _ in }, damage: { _ in throw unreadable })
+            guard check.position == end else { throw unreadable }
+            var at = from
+            while at < end {
+                let header = try posix("Reading the segment", own.path) { () throws(Errno) in try frameHeader(own, at) }
+                guard let header else { throw unreadable }
+                // The list of what somebody else folded belongs to his segment, and so does its seal.
+                guard header.kind == FrameFormat.Kind.batch.rawValue else {
+                    at += UInt64(FrameFormat.frameHeaderSize) + header.bodySize
+                    continue
+                }
+                let (writer, segment) = try writer(for: 0)
+                do throws(Errno) {
+                    at = try writer.copyFrame(from: own.file, sourceID: own.id, at: at, scratch: scratch)
+                } catch {
+                    abandon(writer, segment)
+                    if writer.end == 0 { try? System.unlink(writer.path) }
+                    throw StoreError.posix(error, doing: "Writing versions anew to the segment", path: writer.path)
+                }
+                state.withLock {
+                    segment.position = writer.end
+                    durability.serial &+= 1
+                }
+            }
+            state.withLock {
+                durability.lost.removeAll { $0.segment === own.segment }
+                // Another's: what we wrote of it need not be synced there any more.
+                if durability.foreign.contains(Int(own.segment.index)) { own.segment.durable = max(own.segment.durable, end) }
+                if own.segment.durable >= own.segment.position { durability.foreign.remove(Int(own.segment.index)) }
+            }
+        }
+    }
+
+    /// The frame's header; it was checked, so its size is one that fits.
+    private func frameHeader(_ own: DurabilityState.Own, _ at: UInt64) throws(Errno) -> FrameFormat.FrameHeader? {
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
+        return try bytes.filled { (b) throws(Errno) in
+            try System.pread(own.file.descriptor, b, at: at) == b.count ? FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: own.id, offset: at) : nil
+        }
+    }
+
+    /// A sync of what others wrote failed: we write it ourselves, as far as it is not known to be durable.
+    func loseForeign(_ indices: [Int], haveBlobs: Bool) {
+        if haveBlobs { blobs.isDoubtful = true }
+        for index in indices {
+            guard let name = state.withLock({ index < segments.count ? segments[index].name : nil }) else { continue }
+            let path = directory.segments + "/" + name
+            guard let file = try? OpenFile(path, O_RDONLY) else { continue }
+            state.withLock {
+                let segment = segments[index]
+                guard let id = segment.id, segment.durable < segment.position, !durability.lost.contains(where: { $0.segment === segment }) else { return }
+                durability.lost.append(DurabilityState.Own(file: file, id: id, path: path, segment: segment))
+            }
+        }
+    }
+}
+
+extension BlobDirectory {
+    /// Blobs written longer ago than this are on the medium, whatever a sync says now: systems write back within minutes.
+    private static let doubtfulAge: Int64 = 86_400 * 1_000_000_000
+
+    /// Writes anew what is in the directory, but for old blobs, when a sync of it failed.
+    func rewriteDoubtful() throws {
+        guard isDoubtful else { return }
+        let since = System.now &- BlobDirectory.doubtfulAge
+        for name in (try? System.names(in: path)) ?? [] where name.hasSuffix(".blob") {
+            guard RandomName(hex: name.dropLast(5)) != nil, let status = try? System.status(path + "/" + name), status.modified >= since else { continue }
+            try rewrite(path + "/" + name, size: status.size)
+        }
+        try store.syncDirectory(path, system)
+        isDoubtful = false
+    }
+
+    /// The same bytes in a file of the same name.
+    private func rewrite(_ blob: String, size: UInt64) throws {
+        try posix("Writing anew", blob) { () throws(Errno) in
+            let aside = try path + "/.again-" + RandomName.random().hex + ".tmp"
+            let source = try OpenFile(blob, O_RDONLY)
+            let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL)
+            do throws(Errno) {
+                var buffer = [UInt8](repeating: 0, count: 256 << 10)
+                var at: UInt64 = 0
+                while at < size {
+                    let count = try buffer.filled { (b) throws(Errno) in try System.pread(source.descriptor, b, at: at) }
+                    if count == 0 { break }
+                    try buffer.borrowed { (b) throws(Errno) in try system.write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at) }
+                    at += UInt64(count)
+                }
+                try system.fdatasync(copy.descriptor)
+                try system.rename(aside, blob)
+            } catch {
+                try? System.unlink(aside)
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import CLLVSShims
+
+/// Fills a batch with what its rows are to hold: from the blocks in memory, and for the rest from the storage in the
+/// order in which it lies, many values in one read where they are neighbours.
+struct BatchFilling {
+    /// A value whose bytes are to be read.
+    private struct Wanted {
+        var row: Int
+        var entry: MapEntry
+        var place: RecordPlace
+        /// Where its body begins in the segment.
+        var position: UInt64 { place.offset &+ entry.bodyOffset }
+        var bodySize: Int { RecordTable.bodyHeaderSize + Int(entry.size) }
+    }
+
+    /// Bytes that are read together at most, and unneeded ones between two values that are read with them.
+    private static let runSize = 256 << 10, gapSize = 4 << 10
+    /// Values served in one section of the store's lock.
+    private static let sectionRows = 64
+
+    private let store: Store
+    private let batch: ValueBatch
+    private let byteLimit: Int
+    /// Bytes of values so far, those in `entries` included as far as they are known.
+    private var bytes = 0
+    /// Of the rows from `first` on, which wait to be filled.
+    private var entries = ContiguousArray<MapEntry?>()
+    private var first = 0
+    private var wanted = ContiguousArray<Wanted>()
+
+    init(_ store: Store, _ batch: ValueBatch, byteLimit: Int = .max) {
+        self.store = store
+        self.batch = batch
+        self.byteLimit = byteLimit
+    }
+
+    /// Whether the bytes that are known of are fewer than the limit.
+    var isBelowLimit: Bool { bytes < byteLimit }
+
+    /// A row that waits. `entry`: what prevails under the id.
+    @inline(__always)
+    mutating func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+        try batch.append(id: id)
+        entries.append(entry)
+        if let entry, batch.hasData, entry.size != MapEntry.unknownSize { bytes += Int(entry.size) }
+    }
+
+    /// Fills the rows that wait. Answers whether the limit has not been reached; rows behind the one that reaches it go.
+    mutating func fill() throws -> Bool {
+        defer {
+            entries.removeAll(keepingCapacity: true)
+            wanted.removeAll(keepingCapacity: true)
+            first = batch.count
+        }
+        if batch.hasData { try resolve() }
+        try describe()
+        if batch.hasData {
+            try batch.growData(wanted.reduce(0) { $0 + Int($1.entry.size) }, rows: entries.count)
+            for one in wanted { batch.reserveData(one.row, size: Int(one.entry.size)) }
+            try read()
+        }
+        return isBelowLimit
+    }
+
+    // MARK: Which bytes
+
+    /// Finds out the sizes that the map does not tell, and where those bytes are.
+    private mutating func resolve() throws {
+        guard entries.contains(where: { $0?.size == MapEntry.unknownSize }) else { return }
+        bytes -= entries.reduce(0) { $0 + ($1.map { $0.size == MapEntry.unknownSize ? 0 : Int($0.size) } ?? 0) }
+        for i in entries.indices {
+            guard bytes < byteLimit else {
+                batch.removeRows(from: first + i)
+                entries.removeLast(entries.count - i)
+                return
+            }
+            guard let entry = entries[i] else { continue }
+            if entry.size == MapEntry.unknownSize {
+                let (place, stored) = store.lock.withRead { (store.dag.rows[Int(entry.version)].place, store.dag.id(entry.version)) }
+                entries[i] = try store.located(entry, place, id: batch.id(first + i), stored: stored)
+            }
+            bytes += Int(entries[i]?.size ?? 0)
+        }
+    }
+
+    /// Which versions stored them, and where their records are.
+    private mutating func describe() throws {
+        var i = 0
+        wanted.reserveCapacity(batch.hasData ? entries.count : 0)
+        while i < entries.count {
+            let end = min(i + BatchFilling.sectionRows, entries.count)
+            try store.lock.withRead {
+                try store.checkOpenLocked()
+                try store.dagReference._withUnsafeGuaranteedRef { dag in
+                    for j in i..<end {
+                        guard let entry = entries[j] else { continue }
+                        try batch.setVersion(first + j, ordinal: entry.version, id: dag.id(entry.version))
+                        if batch.hasData { wanted.append(Wanted(row: first + j, entry: entry, place: dag.rows[Int(entry.version)].place)) }
+                    }
+                }
+            }
+            i = end
+        }
+    }
+
+    // MARK: Reading
+
+    private mutating func read() throws {
+        var missing = ContiguousArray<Int>()
+        var i = 0
+        while i < wanted.count {
+            let end = min(i + BatchFilling.sectionRows, wanted.count)
+            store.lock.withRead {
+                for j in i..<end where !takeFromMemory(wanted[j]) { missing.append(j) }
+            }
+            i = end
+        }
+        guard !missing.isEmpty else { return }
+        missing.sort {
+            let (a, b) = (wanted[$0], wanted[$1])
+            return a.place.segment != b.place.segment ? a.place.segment < b.place.segment : a.position < b.position
+        }
+        var start = 0
+        while start < missing.count {
+            let end = runEnd(missing, from: start)
+            try readRun(missing[start..<end])
+            start = end
+        }
+    }
+
+    /// The caller holds the store's lock for reading.
+    @inline(__always)
+    private func takeFromMemory(_ one: Wanted) -> Bool {
+        guard one.entry.bodyOffset != 0, let body = store.blocks.bytes(one.place, from: one.entry.bodyOffset) else { return false }
+        return accept(body, one) || (body.count < one.bodySize && takeFromBlocks(one))
+    }
+
+    /// Of a body that lies across blocks.
+    @inline(never)
+    private func takeFromBlocks(_ one: Wanted) -> Bool {
+        let size = min(UInt64(one.bodySize), one.place.length &- one.entry.bodyOffset)
+        guard one.entry.bodyOffset < one.place.length, size <= UInt64(StoreBlocks.largest) else { return false }
+        return (try? withScratch(Int(size)) { buffer in
+            store.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer) && accept(UnsafeRawBufferPointer(buffer), one)
+        }) ?? false
+    }
+
+    /// Puts a value's bytes where they belong, if those that the buffer begins with are what their checksum says.
+    @inline(__always)
+    private func accept(_ body: UnsafeRawBufferPointer, _ one: Wanted) -> Bool {
+        let size = Int(one.entry.size)
+        guard let bytes = RecordTable.body(body, size: size, id: batch.id(one.row), versionText: batch.storedVersion(one.row)) else { return false }
+        let target = batch.target(one.row)
+        if bytes.count == size { target.copyMemory(from: bytes); return true }
+        guard let to = target.baseAddress, let from = bytes.baseAddress else { return false }
+        return llvs_shim_inflate(from, bytes.count, to, size) == 1
+    }
+
+    /// The end of the neighbours that begin with the one at `start`.
+    private func runEnd(_ missing: ContiguousArray<Int>, from start: Int) -> Int {
+        let head = wanted[missing[start]]
+        var end = start + 1, behind = head.position &+ UInt64(head.bodySize)
+        guard store.blocks.readsSegments, head.entry.bodyOffset != 0 else { return end }
+        while end < missing.count {
+            let next = wanted[missing[end]]
+            guard next.place.segment == head.place.segment, next.entry.bodyOffset != 0, next.position >= head.position, next.position <= behind &+ UInt64(BatchFilling.gapSize),
+                  next.position &+ UInt64(next.bodySize) &- head.position <= UInt64(BatchFilling.runSize) else { break }
+            behind = max(behind, next.position &+ UInt64(next.bodySize))
+            end += 1
+        }
+        return end
+    }
+
+    private func readRun(_ run: ArraySlice<Int>) throws {
+        guard let first = run.first else { return }
+        let head = wanted[first]
+        var isRead = false
+        if store.blocks.readsSegments, head.entry.bodyOffset != 0, head.bodySize <= BatchFilling.runSize {
+            let end = run.reduce(0 as UInt64) { max($0, wanted[$1].position &+ UInt64(wanted[$1].bodySize)) }
+            isRead = try store.blocks.readRun(head.place.segment, from: head.position, to: end) { bytes, position in
+                for i in run {
+                    let one = wanted[i]
+                    guard let start = Int(exactly: one.position &- position), start <= bytes.count,
+                          accept(UnsafeRawBufferPointer(rebasing: bytes[start...]), one) else { try readAlone(one); continue }
+                }
+            }
+            if !isRead { store.follow(head.place.segment) }
+        }
+        if !isRead { for i in run { try readAlone(wanted[i]) } }
+    }
+
+    /// As when it is fetched alone: from wherever it is by now, or an error that says what is wrong.
+    private func readAlone(_ one: Wanted) throws {
+        let place = store.lock.withRead { store.dag.rows[Int(one.entry.version)].place }
+        let id = batch.id(one.row), target = batch.target(one.row)
+        let stored = try VersionID(ascii: batch.storedVersion(one.row))
+        try store.withBody(place, one.entry, id: id, stored: stored) { bytes in
+            guard bytes.count == target.count else { throw store.damaged(place, "has a value of another size than was told", version: stored, value: id) }
+            target.copyMemory(from: bytes)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+/// Reading many values at once: first what prevails, from the map, then the bytes, in the order in which they lie.
+extension Store {
+    /// Rows that are looked up and read together.
+    static let batchRows = 1_024
+
+    /// The values that prevail at a version, in byte order of their ids: from the start of the range or behind `after`, at
+    /// most `limit`, the last of them being the one with which their bytes reach `byteLimit`.
+    /// - Parameters:
+    ///   - withData: false: ids and versions only.
+    ///   - isSeparated: whether a NUL follows the bytes of each value.
+    /// - Throws: `.unknownVersion`, `.damaged`, `.outOfMemory`, and what the storage throws.
+    /// - Complexity: O(log values + those returned).
+    public func batch(
+        at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int, byteLimit: Int = .max, withData: Bool = true, isSeparated: Bool = true
+    ) throws -> ValueBatch {
+        let batch = ValueBatch(hasData: withData, isSeparated: isSeparated)
+        let root = try map(requireOrdinal(version))
+        var filling = BatchFilling(self, batch, byteLimit: byteLimit)
+        var behind = after?.bytes
+        while let root, batch.count < limit {
+            let first = batch.count, most = min(limit - first, Store.batchRows)
+            var failure: (any Error)?
+            let isAll = withBounds(range, after: behind) { low, high in
+                root.forEach(from: low, to: high) { key, entry in
+                    do { try filling.append(key, entry) } catch { failure = error; return false }
+                    return batch.count - first < most && filling.isBelowLimit
+                }
+            }
+            if let failure { throw failure }
+            guard try filling.fill(), !isAll, batch.count - first == most else { break }
+            behind = Array(batch.id(batch.count - 1))
+        }
+        try batch.finish()
+        return batch
+    }
+
+    /// The values that prevail under ids at a version, in the order in which they were asked for.
+    /// - Parameters:
+    ///   - isSeparated: whether a NUL follows the bytes of each value.
+    ///   - ids: hands each id to its argument.
+    /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, what the storage throws, and
+    ///   what `ids` throws.
+    /// - Complexity: O(count · log values + bytes).
+    public func batch(at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws -> ValueBatch {
+        let batch = ValueBatch(isSeparated: isSeparated)
+        let root = try map(requireOrdinal(version))
+        var filling = BatchFilling(self, batch)
+        try ids { id in
+            try ValueID.check(id)
+            try filling.append(id, root?.lookup(id))
+            if batch.count % Store.batchRows == 0 { _ = try filling.fill() }
+        }
+        _ = try filling.fill()
+        try batch.finish()
+        return batch
+    }
+
+    /// The bytes that versions stored under ids, in the order in which they were asked for.
+    /// - Throws: `.unknownVersion`, and as for ids at a version.
+    /// - Complexity: O(count · log changes + bytes).
+    public func batch(_ references: some Collection<Value.Reference>) throws -> ValueBatch {
+        let batch = ValueBatch()
+        var filling = BatchFilling(self, batch)
+        for reference in references {
+            let ordinal = try requireOrdinal(reference.version)
+            try reference.id.bytes.withUnsafeBytes { id in
+                try filling.append(id, findChange(place(of: ordinal), id).flatMap { MapEntry(version: ordinal, $0) })
+            }
+            if batch.count % Store.batchRows == 0 { _ = try filling.fill() }
+        }
+        _ = try filling.fill()
+        try batch.finish()
+        return batch
+    }
+
+    /// As many rows as there are ids, with no values: what there is before the first version.
+    public func emptyBatch(_ ids: some Collection<ValueID>) throws -> ValueBatch {
+        let batch = ValueBatch()
+        for id in ids { try id.bytes.withUnsafeBytes { try batch.append(id: $0) } }
+        try batch.finish()
+        return batch
+    }
+
+    // MARK: As values of Swift's
+
+    /// Several at once, in order; nil where none prevails.
+    public func values(_ ids: [ValueID], at version: VersionID) throws -> [Value?] {
+        let batch = try batch(at: version) { sink in
+            for id in ids { try id.bytes.withUnsafeBytes(sink) }
+        }
+        return try zip(ids, 0..<batch.count).map { try batch.value($1, id: $0) }
+    }
+
+    /// The references that prevail at a version, in byte order of their ids: at most `limit`, from the start of
+    /// the range or behind `after`. O(log values + those returned).
+    public func references(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value.Reference] {
+        let batch = try batch(at: version, in: range, after: after, limit: limit, withData: false)
+        return try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0)))?.reference }
+    }
+
+    /// As `references`, with the bytes.
+    public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value] {
+        let batch = try batch(at: version, in: range, after: after, limit: limit)
+        return try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0))) }
+    }
+
+    /// Calls with the bounds of what is asked for; no upper one when it is open.
+    func withBounds<R>(_ range: IDRange, after: [UInt8]?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
+        var (low, high) = range.bounds
+        if let after, Bytes.compare(after, low) >= 0 { low = after + [0] }
+        return low.withUnsafeBytes { low in
+            guard let high else { return body(low, nil) }
+            return high.withUnsafeBytes { body(low, $0) }
+        }
+    }
+}
+
+extension ValueBatch {
+    /// A row as a value of Swift's; nil when there is none.
+    func value(_ row: Int, id: ValueID) throws -> Value? {
+        guard rows[row].version != nil else { return nil }
+        return Value(id: id, data: Array(data[rows[row].data]), storedVersion: try VersionID(ascii: storedVersion(row)))
+    }
+}

@@ -1,0 +1,97 @@
+/// Making versions of values that come in pieces.
+extension Store {
+    /// What a source came to: a blob, or bytes where it is too small for one or the storage has none.
+    private enum Pulled {
+        case bytes([UInt8])
+        case written(WrittenValue)
+    }
+
+    /// As `makeVersion`, with values that are asked for piece by piece, each an update, beside the changes.
+    ///
+    /// A value that is larger than what the storage keeps in its records goes straight to a file of its own: no more of it
+    /// than a piece is in memory. Others are gathered in memory.
+    /// - Throws: what a source throws, as it is; `.tooLarge` when one gives more than a value may have, `.invalidArgument` when
+    ///   it does not give as many bytes as it said; else as `makeVersion`. Then nothing of the version is stored.
+    @discardableResult
+    public func makeVersion(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil
+    ) throws -> Version {
+        guard !sources.isEmpty else { return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id) }
+        try checkWritable("Making a version")
+        // What is wrong with the ids is told before anything is read.
+        let ids = sources.map(\.id.bytes)
+        let named = Array(changes) + ids.map { BorrowedChange(kind: .update, id: $0.withUnsafeBytes { $0 }) }
+        return try withExtendedLifetime(ids) {
+            _ = try ChangeOrder(checking: BorrowedChanges(named))
+            if let predecessor, predecessor != EmptyRoot.id { _ = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
+            var pulled: [Pulled] = []
+            do {
+                for source in sources { pulled.append(try pull(source)) }
+                return try withExtendedLifetime(pulled) {
+                    var list = named
+                    for (i, value) in pulled.enumerated() {
+                        switch value {
+                        case .bytes(let bytes): list[changes.count + i].data = bytes.withUnsafeBytes { $0 }
+                        case .written(let value): list[changes.count + i].written = Unmanaged.passUnretained(value)
+                        }
+                    }
+                    let (version, isNew) = try make(basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id)
+                    // The version that was there already has blobs of its own.
+                    if !isNew { remove(pulled) }
+                    return version
+                }
+            } catch {
+                if (error as? StoreError)?.code != .unknownOutcome { remove(pulled) }
+                throw error
+            }
+        }
+    }
+
+    private func remove(_ pulled: [Pulled]) {
+        for case .written(let value) in pulled { storage.removeBlob(value.blob) }
+    }
+
+    private func pull(_ source: ValueSource) throws -> Pulled {
+        let threshold = storage.blobThreshold ?? Int.max
+        let limit = source.size ?? Limits.valueSize
+        guard limit >= 0, limit <= Limits.valueSize else {
+            throw StoreError(.tooLarge, "The value of \"\(source.id)\" is to have \(limit) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: source.id)
+        }
+        var bytes: [UInt8] = [], size = 0, digest = SHA256()
+        var writer = try source.size.flatMap { $0 > threshold ? try storage.blobWriter(size: $0) : nil }
+        if writer == nil, let size = source.size { bytes.reserveCapacity(size) }
+        try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 16) { buffer in
+            while true {
+                let got = try source.read(buffer)
+                guard got >= 0, got <= buffer.count else {
+                    throw StoreError(.invalidArgument, "Reading the value of \"\(source.id)\" gave \(got) bytes where there is room for \(buffer.count).", valueID: source.id)
+                }
+                if got == 0 { return }
+                size += got
+                guard size <= limit else {
+                    if source.size != nil { throw Store.wrongSize(source.id, limit, "more") }
+                    throw StoreError(.tooLarge, "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed.", valueID: source.id)
+                }
+                let piece = UnsafeRawBufferPointer(rebasing: buffer[..<got])
+                if writer == nil {
+                    bytes.append(contentsOf: piece)
+                    guard bytes.count > threshold else { continue }
+                    let new = try storage.blobWriter(size: nil)
+                    try bytes.withUnsafeBytes { try new.append($0); digest.update($0) }
+                    bytes = []
+                    writer = new
+                } else {
+                    try writer?.append(piece)
+                    digest.update(piece)
+                }
+            }
+        }
+        if let told = source.size, told != size { throw Store.wrongSize(source.id, told, "\(size)") }
+        guard let writer else { return .bytes(bytes) }
+        return .written(WrittenValue(blob: try writer.finish(), size: size, digest: digest.finish()))
+    }
+
+    private static func wrongSize(_ id: ValueID, _ told: Int, _ found: String) -> StoreError {
+        StoreError(.invalidArgument, "The value of \"\(id)\" was to have \(told) bytes and has \(found). Give the size that it has, or none.", valueID: id)
+    }
+}

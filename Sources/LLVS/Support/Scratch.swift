@@ -1,0 +1,19 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Scratch memory for the call: on the stack when small. Not initialised.
+/// - Throws: `.outOfMemory`.
+@inline(__always)
+func withScratch<R>(_ size: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> R) throws -> R {
+    if size <= 4_096 { return try withUnsafeTemporaryAllocation(byteCount: max(1, size), alignment: 8) { try body(UnsafeMutableRawBufferPointer(rebasing: $0[0..<size])) } }
+    guard let memory = malloc(size) else {
+        throw StoreError(.outOfMemory, "There is no memory for a value of \(size) bytes.")
+    }
+    defer { free(memory) }
+    return try body(UnsafeMutableRawBufferPointer(start: memory, count: size))
+}

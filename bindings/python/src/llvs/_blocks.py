@@ -1,0 +1,124 @@
+"""Many values at once, in a few large pieces: see `llvs_value_block` in the header.
+
+Nothing here takes a step of Python, let alone a call of the library, for each value where a built-in can take it for all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from array import array
+from io import BytesIO
+from itertools import accumulate, repeat
+from typing import Any, Callable, Iterable, Sequence
+
+from . import _abi, _structs
+from ._handle import Handle
+from ._memory import copy, decode, encode
+from .model import Reference, Value
+
+lib = _abi.lib
+
+#: What is copied as a whole at most, to be cut up then: values of 16 MiB shall not be copied twice.
+LARGEST_COPY = 1 << 20
+
+#: Memory of any size.
+_Memory = ctypes.c_char * sys.maxsize
+
+
+class Block:
+    """An `llvs_value_block`, released at the end of its `with`."""
+
+    __slots__ = ("_info", "_pointer")
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer = pointer
+        self._info = _structs.llvs_value_block_info.from_address(lib.llvs_value_block_get(pointer))
+
+    def __enter__(self) -> Block:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        lib.llvs_value_block_free(self._pointer)
+
+    def ids(self) -> list[str]:
+        """The ids of an enumeration."""
+        info = self._info
+        joined = copy(info.ids.data, info.ids.size)
+        ids = decode(joined).split("\0")
+        if len(ids) == info.count + 1:
+            ids.pop()
+            return ids
+        # An id holds a NUL.
+        found, start = [], 0
+        for size in self._sizes(info.id_sizes):
+            found.append(decode(joined[start : start + size]))
+            start += size + 1
+        return found
+
+    def data(self) -> list[bytes]:
+        """The bytes of the values; b"" where there is none."""
+        info = self._info
+        start, total = info.data.data, info.data.size
+        sizes = self._sizes(info.data_sizes)
+        if total <= LARGEST_COPY:
+            return list(map(BytesIO(copy(start, total)).read, sizes))
+        memory: Any = _Memory.from_address(start)
+        return [memory[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
+
+    def stored_versions(self) -> Iterable[str | None]:
+        """The versions that stored the values; None where there is none."""
+        info = self._info
+        # Behind the last NUL comes what stands for none.
+        texts: list[str | None] = [*copy(info.versions.data, info.versions.size).decode().split("\0")]
+        texts[-1] = None
+        if info.version_count == 1 and info.present_count == info.count:
+            return repeat(texts[0], info.count)
+        return map(texts.__getitem__, array("I", copy(info.version_indexes, 4 * info.count)))
+
+    def values(self, ids: Sequence[str]) -> list[Value | None]:
+        """The values under these ids; None where there is none."""
+        new, columns = tuple.__new__, zip(ids, self.data(), self.stored_versions())
+        if self._info.present_count == self._info.count:
+            return [new(Value, column) for column in columns]
+        return [new(Value, column) if column[2] is not None else None for column in columns]
+
+    def items(self) -> list[tuple[str, bytes]]:
+        """Ids and bytes of an enumeration."""
+        return list(zip(self.ids(), self.data()))
+
+    def references(self) -> list[Reference]:
+        """Ids and versions of an enumeration."""
+        return [Reference(id, stored or "") for id, stored in zip(self.ids(), self.stored_versions())]
+
+    def last_id(self) -> bytes:
+        """The last id of an enumeration."""
+        info = self._info
+        size = ctypes.c_uint64.from_address(info.id_sizes + 8 * (info.count - 1)).value
+        return copy(info.ids.data + info.ids.size - 1 - size, size)
+
+    def _sizes(self, first: int) -> array[int]:
+        return array("Q", copy(first, 8 * self._info.count))
+
+
+def fetch(handle: Handle, function: Callable[..., Any], ids: Iterable[str], at: bytes) -> list[Value | None]:
+    """The values under many ids; `function` is llvs_store_value_block or that of the coordinator."""
+    asked = ids if isinstance(ids, list) else list(ids)
+    joined, sizes = join(asked)
+    block = ctypes.c_void_p()
+    with handle._call as pointer:
+        function(pointer, joined, sizes.buffer_info()[0], len(asked), at, ctypes.byref(block))
+    with Block(block.value or 0) as found:
+        return found.values(asked)
+
+
+def join(ids: list[str]) -> tuple[bytes, array[int]]:
+    """The ids one behind the other, and their sizes."""
+    try:
+        text = "".join(ids)
+        if text.isascii():
+            return text.encode(), array("Q", map(len, ids))
+    except TypeError:
+        pass  # said below, of the very id
+    pieces = list(map(encode, ids))
+    return b"".join(pieces), array("Q", map(len, pieces))

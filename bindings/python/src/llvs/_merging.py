@@ -1,0 +1,130 @@
+"""What differs between the versions of a store, and merging them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, cast
+
+from . import _abi, _metadata, _pages
+from ._handle import Handle
+from ._history import Cursor, take_version, the
+from ._memory import version_bytes
+from .control import CancelToken, Control, ProgressCallback
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
+from .model import AnyVersion, Change, Version
+
+if TYPE_CHECKING:
+    from .store import Store
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+class Merging(Handle):
+    """Changes, differences, merges and undoing."""
+
+    def changes(self, version: AnyVersion, *, with_data: bool = True) -> Iterator[Change]:
+        """What a version recorded, in byte order of the ids, fetched by the page. Raises UnknownVersionError."""
+        pointer = ctypes.c_void_p()
+        with self._call as store:
+            lib.llvs_store_changes(store, version_bytes(version), byref(pointer))
+        return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
+
+    def diff(self, a: AnyVersion, b: AnyVersion, *, with_data: bool = True) -> Iterator[Change]:
+        """What to apply to the state at `a` to reach the state at `b`, as insert, update and remove, in byte order of the ids.
+
+        Any two versions, related or not. Raises UnknownVersionError. Cost: what differs, not what is there.
+        """
+        pointer = ctypes.c_void_p()
+        with self._call as store:
+            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(pointer))
+        return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
+
+    @staticmethod
+    def _walk_changes(cursor: Cursor, with_data: bool) -> Iterator[Change]:
+        with cursor:
+            while True:
+                page = ctypes.c_void_p()
+                with cursor._call as pointer:
+                    lib.llvs_change_cursor_next(pointer, 0, int(with_data), byref(page))
+                if not page.value:
+                    return
+                yield from _pages.changes(page.value)
+
+    # Merging
+
+    def merge(
+        self,
+        ours: AnyVersion,
+        theirs: AnyVersion,
+        arbiter: Optional[AnyArbiter] = None,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        relation: str = "any",
+    ) -> Version:
+        """Merges two versions. When one is an ancestor of the other nothing is stored and the descendant is the result.
+
+        arbiter: decides conflicts: `MostRecentChange()` (the default), another built-in one, an object with `resolve(merge, store)`, or
+        such a function. What it raises is raised from here.
+        relation: "any", "related" (without a common ancestor: NoCommonAncestorError), or "unrelated" (as if the ancestor were empty).
+
+        Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, StorageError; nothing is stored then.
+        Cost: what differs, times log n.
+        """
+        options = MergeOptions(metadata, relation)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides:
+            return the(
+                take_version(lib.llvs_store_merge, pointer, version_bytes(ours), version_bytes(theirs), decides, options.reference)
+            )
+
+    def merge_heads(
+        self,
+        into: AnyVersion,
+        arbiter: Optional[AnyArbiter] = None,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Version]:
+        """Merges a version and the selected heads, all of them or none; None when nothing changed.
+
+        selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Progress is in heads.
+        Errors as for `merge`, and CancelledError; nothing is stored then.
+        """
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
+            return take_version(lib.llvs_store_merge_heads, pointer, version_bytes(into), decides, options.reference)
+
+    def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:
+        return _NoArbiter() if arbiter is None else ArbiterHandle(arbiter, lambda: cast("Store", self))
+
+    def revert(self, version: AnyVersion, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None) -> Version:
+        """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
+
+        Raises UnknownVersionError, StorageError.
+        """
+        options = MergeOptions(metadata)
+        with self._call as pointer:
+            return the(take_version(lib.llvs_store_revert, pointer, version_bytes(version), version_bytes(at), options.reference))
+
+
+class _NoCall:
+    """Where an optional handle is not given."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class _NoArbiter:
+    _call = _NoCall()
+
+    def __enter__(self) -> _NoArbiter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None

@@ -1,0 +1,99 @@
+"""The options of stores and versions, as the library takes them."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextlib import nullcontext
+from typing import Any, Optional, Union
+
+from . import _constants as c, _metadata, _structs, errors
+from ._memory import Column, PathLike, encode, path_bytes
+from ._sources import SourceArray
+from .storage import Storage, StorageHandle
+
+_STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
+_DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
+_COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_ON_REQUEST, "always": c.COMPACTION_ALWAYS}
+
+
+def durability_number(durability: str) -> int:
+    """The constant for "full" or "normal"."""
+    if durability not in _DURABILITIES:
+        raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
+    return _DURABILITIES[durability]
+
+
+class StoreOptions:
+    """An `llvs_store_options`, and all that it points to."""
+
+    def __init__(
+        self,
+        storage: Union[str, Storage],
+        durability: str,
+        memory_budget: int,
+        read_only: bool,
+        create: bool,
+        cache_directory: Optional[PathLike],
+        compaction: str,
+        compaction_grace: Optional[float],
+    ) -> None:
+        if isinstance(storage, str) and storage not in _STORAGES:
+            raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
+        number = durability_number(durability)
+        if compaction not in _COMPACTIONS:
+            raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
+        self.handle = None if isinstance(storage, str) else StorageHandle(storage)
+        self.struct = _structs.llvs_store_options(
+            struct_size=ctypes.sizeof(_structs.llvs_store_options),
+            storage=_STORAGES[storage] if isinstance(storage, str) else c.STORAGE_HOST,
+            durability=number,
+            read_only=int(read_only),
+            must_exist=int(not create),
+            compaction=_COMPACTIONS[compaction],
+            memory_budget=memory_budget,
+            host_storage=self.handle._pointer if self.handle is not None else None,
+            # 0 means the default to the library.
+            compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
+        )
+        self._cache = path_bytes(cache_directory) if cache_directory is not None else b""
+        if self._cache:
+            self._column = Column([self._cache])
+            self.struct.cache_directory.data, self.struct.cache_directory.size = self._column.addresses[0], len(self._cache)
+
+    def close(self) -> None:
+        """Lets go of the storage's handle: an open store keeps it alive."""
+        if self.handle is not None:
+            self.handle.close()
+
+
+class VersionOptions:
+    """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
+
+    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]]) -> None:
+        if branch == "":
+            raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
+        if id == "":
+            raise errors.make(c.ERROR_INVALID_VERSION_ID, "a version id is empty; leave it out to have one made")
+        pieces = Column([encode(id or ""), encode(branch or "")])
+        self._kept = (pieces, _metadata.Entries(metadata))
+        self.struct = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
+        if id:
+            self.struct.id.data, self.struct.id.size = pieces.addresses[0], pieces.sizes[0]
+        if branch:
+            self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
+        self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
+        self._sources = SourceArray(sources) if sources else None
+
+    def __enter__(self) -> Any:
+        if self._sources is not None:
+            self.struct.sources, self.struct.source_count, self.struct.source_size = self._sources.__enter__()
+        return ctypes.byref(self.struct)
+
+    def __exit__(self, *_: object) -> None:
+        if self._sources is not None:
+            self._sources.__exit__()
+
+
+#: Instead of `VersionOptions` where there are none.
+NO_OPTIONS: nullcontext[None] = nullcontext()

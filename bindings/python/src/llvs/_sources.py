@@ -1,0 +1,98 @@
+"""Values that come in pieces: the files and iterables that the library asks for them while a version is made."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from . import _callbacks, _memory, _structs, errors
+from ._memory import as_bytes, encode
+
+
+def is_source(value: Any) -> bool:
+    """Whether a value that is no bytes is a file-like object or an iterable, and so may give pieces."""
+    if isinstance(value, (str, int, Mapping)):
+        return False
+    return callable(getattr(value, "read", None)) or isinstance(value, Iterable)
+
+
+def _size(file: Any) -> int:
+    """Bytes that are left in a file; 0 when it cannot tell."""
+    if not isinstance(file, (io.RawIOBase, io.BufferedIOBase)):
+        return 0
+    try:
+        if not file.seekable():
+            return 0
+        here = file.tell()
+        end = file.seek(0, io.SEEK_END)
+        file.seek(here)
+    except (OSError, ValueError):
+        return 0
+    return max(0, end - here)
+
+
+class _Reader:
+    """Gives what a file or an iterable gives, in pieces of the size that is asked for."""
+
+    __slots__ = ("_read", "_pieces", "_left")
+
+    def __init__(self, value: Any) -> None:
+        self._read: Any = getattr(value, "read", None)
+        self._pieces: Iterator[Any] = iter(()) if self._read is not None else iter(value)
+        self._left = memoryview(b"")
+
+    def next(self, room: int) -> memoryview:
+        while not self._left:
+            if self._read is not None:
+                piece = self._read(room)
+                if piece is None:
+                    raise errors.InvalidArgumentError("a file that is read for a value has nothing yet; give one that waits for its bytes")
+                self._left = memoryview(as_bytes(piece))
+                if not self._left:
+                    break
+            else:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    break
+                self._left = memoryview(as_bytes(piece))
+        piece, self._left = self._left[:room], self._left[room:]
+        return piece
+
+
+def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> None:
+    piece = reader.next(capacity)
+    if piece:
+        ctypes.memmove(buffer, bytes(piece), len(piece))
+    ctypes.c_size_t.from_address(size).value = len(piece)
+
+
+_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p], _give)
+_address = ctypes.cast(_thunk, ctypes.c_void_p).value
+
+
+class SourceArray:
+    """An array of `llvs_value_source` for one call: `with SourceArray(pairs) as (address, count, size)`."""
+
+    __slots__ = ("_array", "_ids", "_payloads", "_values")
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self._values = [value for _, value in pairs]
+        self._ids = [encode(id) for id, _ in pairs]
+        self._payloads: list[int] = []
+        self._array = (_structs.llvs_value_source * len(pairs))()
+
+    def __enter__(self) -> tuple[int, int, int]:
+        for element, id, value in zip(self._array, self._ids, self._values):
+            reader = _Reader(value)
+            element.id.data, element.id.size = _memory.address(id), len(id)
+            element.size = _size(value)
+            element.read = _address
+            element.payload = _callbacks.register(reader)
+            self._payloads.append(element.payload)
+        return ctypes.addressof(self._array), len(self._ids), ctypes.sizeof(_structs.llvs_value_source)
+
+    def __exit__(self, *_: object) -> None:
+        for payload in self._payloads:
+            _callbacks.registry.pop(payload, None)

@@ -1,0 +1,72 @@
+"""Reading the values of a store."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import Iterable, Optional, Sequence
+
+from . import _abi, _blocks, _pages, _structs, errors
+from ._fetch import Fetching, fetcher
+from ._history import take_version
+from ._memory import Column, decode, encode, version_bytes
+from .model import AnyVersion, Reference, Value, Version
+from .state import Range, State
+
+lib = _abi.lib
+byref = ctypes.byref
+#: Makes a named tuple without the steps of Python that its constructor takes.
+_new = tuple.__new__
+
+
+class ValueReading(Fetching):
+    """The values of a store."""
+
+    _fetcher = staticmethod(fetcher("llvs_store_read_value"))
+
+    def value(self, id: str, *, at: AnyVersion) -> Optional[Value]:
+        """The value that prevails at a version, or None. O(log n) and its size.
+
+        Raises UnknownVersionError, InvalidIDError, StorageError.
+        """
+        found = self._fetch(encode(id), at._id_bytes if type(at) is Version else version_bytes(at))
+        return None if found is None else _new(Value, (id, found[0], found[1]))
+
+    def reference(self, id: str, *, at: AnyVersion) -> Optional[Reference]:
+        """Which bytes prevail, without reading them; None when there is no such value. O(log n). Errors as for `value`."""
+        stored = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_store_reference(pointer, encode(id), version_bytes(at), byref(stored))
+        return Reference(id, stored.text.decode()) if stored.size else None
+
+    def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
+        """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""
+        return _blocks.fetch(self, lib.llvs_store_value_block, ids, version_bytes(at))
+
+    def value_by_reference(self, reference: Reference) -> Optional[Value]:
+        """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError, InvalidIDError."""
+        found = self.values_by_reference([reference])
+        return found[0] if found else None
+
+    def values_by_reference(self, references: Iterable[Reference]) -> list[Optional[Value]]:
+        """Many of them at once, in order. Errors as for `value_by_reference`."""
+        wanted: Sequence[Reference] = list(references)
+        ids = Column([encode(reference.id) for reference in wanted])
+        stored = Column([encode(reference.stored_version) for reference in wanted])
+        words = array("Q", bytes(32 * len(wanted)))
+        words[0::4], words[1::4], words[2::4], words[3::4] = ids.addresses, ids.sizes, stored.addresses, stored.sizes
+        page = ctypes.c_void_p()
+        with self._call as pointer:
+            lib.llvs_store_values_by_reference(pointer, words.buffer_info()[0] if wanted else None, len(wanted), byref(page))
+        return _pages.values(page.value)
+
+    def at(self, version: AnyVersion) -> State:
+        """The values at a version, as a read-only mapping from ids to bytes. Raises UnknownVersionError."""
+        id = version_bytes(version)
+        with self._call as pointer:
+            found = take_version(lib.llvs_store_version, pointer, id)
+        if found is None:
+            raise errors.UnknownVersionError(
+                f"cannot read at version {decode(id)!r}: it is not in {self!r}", version_id=decode(id)
+            )
+        return State(self, id, Range())
