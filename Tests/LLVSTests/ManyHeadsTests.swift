@@ -64,10 +64,13 @@ import Testing
 
     /// An arbiter that stores bytes: what it stored is read again while the fold goes on, and afterwards.
     private struct Joining: MergeArbiter {
+        var padding = 0
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
-            try merge.forks.filter(\.fork.isConflicting).map { id, fork in
-                let parts = try [fork.first, fork.second].compactMap { try $0.flatMap { try store.value($0)?.data } }
-                return .update(id, data: Array(parts.joined(separator: [UInt8(ascii: "+")])))
+            // By way of the maps, those of steps that are not stored yet, too.
+            _ = try store.count(at: merge.first.id)
+            return try merge.forks.filter(\.fork.isConflicting).map { id, fork in
+                let parts = try [merge.first, merge.second].compactMap { try store.value(id, at: $0.id)?.data }
+                return .update(id, data: Array(parts.joined(separator: [UInt8(ascii: "+")])) + [UInt8](repeating: 0, count: padding))
             }
         }
     }
@@ -83,6 +86,18 @@ import Testing
         store.maps.removeAll()
         store.changeLists.removeAll()
         #expect(try store.state(folded.id) == state)
+    }
+
+    /// A large value lies in the record of a step while the fold goes on, and in a file of its own afterwards.
+    @Test func foldsLargeValuesThatArbitersStore() throws {
+        let folder = try TemporaryDirectory()
+        let store = try Store(path: folder.path)
+        let base = try store.set(["x": "0", "y": "0"], nil)
+        for i in 1...4 { _ = try store.set(i < 3 ? ["y\(i)": "1"] : ["x": "\(i)"], base) }
+        let folded = try #require(try store.mergeHeads(into: base.id, arbiter: Joining(padding: 2 << 20)))
+        #expect(try store.value(id("x"), at: folded.id)?.data == bytes("4+3") + [UInt8](repeating: 0, count: 2 << 20))
+        #expect(try store.state(folded.id).count == 4)
+        try store.close()
     }
 
     @Test func costsByTheHeadsAlone() throws {

@@ -162,6 +162,17 @@ import Testing
         let merged = try store.merge(left.id, with: right.id, arbiter: BuiltInArbiter.ours)
         #expect(try store.state(merged.id) == ["a": "same@\(right.id)", "b": "left@\(left.id)"])
     }
+
+    /// Changed and changed back is not changed.
+    @Test func whatTheSecondSideUndidIsTheBases() throws {
+        let store = try memoryStore()
+        let base = try store.set(["a": "1", "b": "1"], nil)
+        let changed = try store.set(["a": "2"], base)
+        let second = try store.revert(changed.id, at: store.set(["b": "2"], changed).id)
+        let first = try store.set(["a": "3"], base)
+        let merged = try store.merge(first.id, with: second.id, arbiter: BuiltInArbiter.theirs)
+        #expect(try store.text("a", merged) == "3" && store.text("b", merged) == "2")
+    }
 }
 
 /// The ring that keeps what was recorded lately.
