@@ -67,7 +67,7 @@ import Testing
     @Test func differencesAreThoseOfTheStates() throws {
         for seed in UInt64(0)..<24 {
             var random = SeededRandom(seed: seed)
-            let folder = try TemporaryDirectory()
+            let folder = TemporaryDirectory()
             var options = Store.Options()
             options.durability = .normal
             var store = try Store(path: folder.path, options: options)
