@@ -6,7 +6,8 @@ import Musl
 import Darwin
 #endif
 
-/// Writes one blob piece by piece (see `BlobDirectory`); what is not finished is removed. Used by one thread at a time.
+/// Writes one blob piece by piece (see `BlobDirectory`), under a name of its own until it is whole; what is not finished is
+/// removed. Used by one thread at a time.
 ///
 /// The checksums stand before the bytes, and how many there are depends on the size. Where that is not known beforehand,
 /// the bytes go to a file without a name first, and are copied from there.
@@ -28,7 +29,7 @@ final class FileBlobWriter: BlobWriter {
         self.directory = directory; self.size = size; self.finished = finished
         let place = directory.path
         name = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
-        path = place + "/" + name.hex + (size == nil ? ".new" : ".blob")
+        path = place + "/" + name.hex + ".new"
         let blocks = size.map(FileBlobWriter.blocks) ?? 0
         dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
         checksums.reserveCapacity(blocks)
@@ -66,8 +67,10 @@ final class FileBlobWriter: BlobWriter {
             try head.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
             if directory.durability == .full { try directory.system.fdatasync(file.descriptor) }
         }
+        let final = directory.path + "/" + name.hex + ".blob"
+        try written { () throws(Errno) in try directory.system.rename(path, final) }
         isDone = true
-        directory.note(path)
+        directory.note(final)
         finished(UInt64(head.count) + UInt64(size))
         return BlobID(high: name.high, low: name.low)
     }
