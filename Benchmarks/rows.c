@@ -52,6 +52,8 @@ const row rows[] = {
     { "merge-base", "near_ms", "merge base near the end", "ms", -1, ABSOLUTE, 0.05, 0, { 0, 0 } },
     { "merge-base", "root_ms", "merge base at the root of 10,000", "ms", -1, ABSOLUTE, 1, 0, { 0, 0 } },
     { "ladder", "ms", "merge after 10,000 criss-crosses", "ms", -1, ABSOLUTE, 10, 0, { 0, 0 } },
+    { "heads", "ms", "fold 1,000 heads of 100,000 versions", "ms", -1, ABSOLUTE, 5000, 0, { 0, 0 } },
+    { "heads", "fetch_ms", "  the first fetch then", "ms", -1, NO_GOAL },
     { "exchange", "memory_send_ms", "1,000 versions, in memory: send", "ms", -1, ABSOLUTE, 15, 0, { 0, 0 } },
     { "exchange", "memory_retrieve_ms", "  retrieve", "ms", -1, ABSOLUTE, 15, 0, { 0, 0 } },
     { "exchange", "unsynced_send_ms", "1,000 versions, folder, no syncs: send", "ms", -1, ABSOLUTE, 300, 0, { 0, 0 } },

@@ -30,6 +30,7 @@ const workload workloads[] = {
     { "differences", UPDATED, SQLITE_TOO, 0, run_differences },
     { "merge-base", UPDATED, WRITES | UUIDS_ONLY, 0, run_merge_base },
     { "ladder", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 0, run_ladder },
+    { "heads", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 100000, run_heads },
     { "exchange", LOADED, WRITES | OURS_ONLY | UUIDS_ONLY, 100000, run_exchange },
     { "exchange-idle", EXCHANGED, OURS_ONLY | UUIDS_ONLY, 1000, run_exchange_idle },
     { "startup", EMPTY, OURS_ONLY | UUIDS_ONLY, 0, run_startup },

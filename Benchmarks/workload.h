@@ -93,6 +93,7 @@ void run_merge_same(const setting *setting);
 void run_differences(const setting *setting);
 void run_merge_base(const setting *setting);
 void run_ladder(const setting *setting);
+void run_heads(const setting *setting);
 void run_exchange(const setting *setting);
 void run_exchange_idle(const setting *setting);
 void run_startup(const setting *setting);

@@ -1,5 +1,6 @@
 /* Merges, merge bases and differences. */
 #include "data.h"
+#include "ours.h"
 #include "workload.h"
 #include <stdlib.h>
 
@@ -133,4 +134,38 @@ void run_ladder(const setting *setting) {
     setting->side->merge(database, &left, &right);
     report("ms", (now() - start) * 1e3);
     setting->side->close(database);
+}
+
+/* A line of 1,000 versions with a branch of 99 at each, made in turns, one value in each; a process that opens the store
+   then folds the 1,000 heads into one. */
+void run_heads(const setting *setting) {
+    size_t heads = setting->quick ? 50 : 1000, length = setting->quick ? 4 : 99, i, j;
+    char *ids = data_ids(setting->count, setting->prefix);
+    version *tips = allocate(heads, sizeof *tips), head = read_notes(setting).head;
+    llvs_version_list *merged, *left;
+    llvs_error *error;
+    uint64_t state = 9;
+    uint8_t *copy = allocate(1, setting->value_size);
+    double start;
+    void *database = open_database(setting);
+    for (i = 0; i < heads; i++) tips[i] = head = save_one(setting, database, ids, head, draw(&state) % setting->count, 9000000 + i);
+    for (j = 0; j < length; j++)
+        for (i = 0; i < heads; i++) tips[i] = save_one(setting, database, ids, tips[i], draw(&state) % setting->count, 9100000 + j * heads + i);
+    setting->side->close(database);
+    database = open_database(setting);
+    start = now();
+    must(llvs_store_merge_heads(database, llvs_id(&tips[0].id), NULL, NULL, &merged, &error), error);
+    report("ms", (now() - start) * 1e3);
+    memset(&head, 0, sizeof head);
+    head.id.size = (uint32_t)llvs_version_list_at(merged, 0)->id.size;
+    memcpy(head.id.text, llvs_version_list_at(merged, 0)->id.data, head.id.size);
+    start = now();
+    setting->side->fetch(database, data_id(ids, 0), &head, copy, setting->value_size);
+    report("fetch_ms", (now() - start) * 1e3);
+    must(llvs_store_heads(database, &left, &error), error);
+    if (llvs_version_list_count(left) != 1) fail("%zu heads are left", llvs_version_list_count(left));
+    llvs_version_list_free(left);
+    llvs_version_list_free(merged);
+    setting->side->close(database);
+    free(tips);
 }

@@ -1003,7 +1003,8 @@ LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_by
                                         LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: what differs, not what is there. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
+ * or those that differ; not what is there. Since 0.1.
  */
 LLVS_API llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
                                             LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
@@ -1192,7 +1193,8 @@ LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_byte
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
- * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Since 0.1.
+ * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Cost: with a built-in arbiter, what each head recorded since it parted, and the
+ * number of versions once. Since 0.1.
  */
 LLVS_API llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into, LLVS_BORROWED llvs_arbiter *arbiter,
                                             LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
