@@ -192,7 +192,7 @@ struct InterchangeDecoder {
 
     func versionID(_ reader: inout JSONReader) throws -> VersionID {
         let text = try reader.text()
-        if !text.escaped, let id = VersionID(validating: reader.slice(text)) { return id }
+        if !text.escaped, let id = VersionID(validating: try reader.slice(text)) { return id }
         let bytes = try reader.string(text)
         guard let id = bytes.withUnsafeBytes({ VersionID(validating: $0) }) else {
             let shown = String(decoding: bytes.prefix(140), as: UTF8.self)

@@ -168,7 +168,7 @@ struct JSONReader {
     mutating func base64(atMost limit: Int) throws -> (data: [UInt8]?, start: Int) {
         guard window != nil else {
             let text = try text()
-            let data = text.escaped ? try string(text).withUnsafeBytes(Base64.decode) : Base64.decode(slice(text))
+            let data = text.escaped ? try string(text).withUnsafeBytes(Base64.decode) : try Base64.decode(slice(text))
             guard data?.count ?? 0 <= limit else { throw TooLong(start: text.start) }
             return (data, text.start)
         }
@@ -206,7 +206,7 @@ struct JSONReader {
 
     /// The bytes of the string, escapes resolved, valid UTF-8.
     func string(_ text: Text) throws -> [UInt8] {
-        let raw = slice(text)
+        let raw = try slice(text)
         guard Bytes.isValidUTF8(raw) else { throw Failure(reason: .utf8, message: "a string is not valid UTF-8", position: text.start) }
         guard text.escaped else { return Array(raw) }
         var quote = text.start - 1 - passed
@@ -222,17 +222,16 @@ struct JSONReader {
     }
 
     /// The bytes between the quotes; all of the string when it is not `escaped`.
-    func slice(_ text: Text) -> UnsafeRawBufferPointer {
+    func slice(_ text: Text) throws -> UnsafeRawBufferPointer {
         guard text.start >= passed, text.end - passed <= bytes.count else {
-            assertionFailure("the string is out of the window")
-            return UnsafeRawBufferPointer(start: nil, count: 0)
+            throw Failure(reason: .syntax, message: "a string is asked for that was passed already", position: text.start)
         }
         return UnsafeRawBufferPointer(rebasing: bytes[text.start - passed..<text.end - passed])
     }
 
     func equals(_ text: Text, _ name: StaticString) throws -> Bool {
         let expected = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        if !text.escaped { return Bytes.equal(slice(text), expected) }
+        if !text.escaped { return Bytes.equal(try slice(text), expected) }
         return try string(text).withUnsafeBytes { Bytes.equal($0, expected) }
     }
 
