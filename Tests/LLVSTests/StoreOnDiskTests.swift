@@ -208,8 +208,8 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 /// What is kept beside the records to open faster: never needed, never believed without looking.
 @Suite struct StoreCacheTests {
     /// A store with enough versions to be worth a cache; what is at some of them.
-    static func fill(_ directory: String) throws -> [VersionID: [String: String]] {
-        let store = try StoreOnDiskTests.open(0, directory)
+    static func fill(_ directory: String, kind: Int = 0) throws -> [VersionID: [String: String]] {
+        let store = try StoreOnDiskTests.open(kind, directory)
         var states: [VersionID: [String: String]] = [:]
         var head = try store.set(Dictionary(uniqueKeysWithValues: (0..<300).map { ("key \($0)", "first") }), nil)
         let side = try store.makeVersion(basedOn: head.id, changes: [.insert(id("side"), data: bytes("s"))], id: VersionID("side_branch-1"))
@@ -224,8 +224,8 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         return states
     }
 
-    static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?) throws {
-        let store = try StoreOnDiskTests.open(0, directory)
+    static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?, kind: Int = 0) throws {
+        let store = try StoreOnDiskTests.open(kind, directory)
         if let fromCache { #expect((store.cachedVersions > 0) == fromCache) }
         for (id, state) in states { #expect(try store.state(id) == state) }
         #expect(try store.statistics().versions == 1_503 + UInt64(states.count - 5))
@@ -286,6 +286,48 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             try store.storage.cachePut("history", index)
             try store.close()
             try Self.check(directory, states, fromCache: false)
+        }
+    }
+
+    /// In a database the caches lie beside the records, and what tells where to go on is the last row.
+    @Test func aDatabaseOpensFromItsHistoryUnlessItsRowsAreOthers() throws {
+        try withTemporaryDirectory { directory in
+            var states = try Self.fill(directory, kind: 1)
+            try Self.check(directory, states, fromCache: true, kind: 1)
+            // What others add later is behind what the caches know: also while the store is open.
+            let store = try StoreOnDiskTests.open(1, directory), other = try StoreOnDiskTests.open(1, directory)
+            #expect(store.cachedVersions > 0)
+            let more = try other.set(["more": "1"], other.mostRecentHead())
+            states[more.id] = try other.state(more.id)
+            #expect(try store.reloadHistory() == 1 && store.state(more.id) == states[more.id])
+            try other.close()
+            try store.close()
+            try Self.check(directory, states, fromCache: true, kind: 1)
+            let path = directory + "/store.sqlite", whole = try readFile(path)
+            func change(_ sql: String) throws {
+                try writeFile(path, whole)
+                let connection = try SQLiteConnection(path, .write)
+                try connection.run(sql, doing: "Changing")
+                connection.close()
+            }
+            let known = "(SELECT max(seq) - 1 FROM records)"
+            // The row that the mark names is another, or is gone with those behind it.
+            try change("UPDATE records SET checksum = checksum + 1 WHERE seq = \(known)")
+            let damaged = try StoreOnDiskTests.open(1, directory)
+            #expect(try damaged.cachedVersions == 0 && !damaged.storage.damages.isEmpty)
+            try damaged.close()
+            try change("DELETE FROM records WHERE seq >= \(known)")
+            let shorter = try StoreOnDiskTests.open(1, directory)
+            #expect(try shorter.cachedVersions == 0 && shorter.statistics().versions == UInt64(1_503 - 1))
+            try shorter.close()
+            // A history that does not add up after the storage has gone on behind it.
+            try change("DELETE FROM caches WHERE name <> 'history'")
+            try Self.check(directory, states, fromCache: true, kind: 1)
+            let again = try StoreOnDiskTests.open(1, directory)
+            let mark = try #require(again.storage.scanMark())
+            try again.storage.cachePut("history", HistoryIndex.encode(again.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+            try again.close()
+            try Self.check(directory, states, fromCache: false, kind: 1)
         }
     }
 }

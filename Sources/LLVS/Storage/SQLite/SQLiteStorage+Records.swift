@@ -8,8 +8,8 @@ import Darwin
 
 extension SQLiteStorage {
     /// What places call the two tables.
-    private static let inRecords: UInt32 = 0
-    private static let inChunks: UInt32 = 1
+    static let inRecords: UInt32 = 0
+    static let inChunks: UInt32 = 1
 
     public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
@@ -303,20 +303,24 @@ extension SQLiteStorage {
 
     // MARK: Caches
 
-    public func cacheGet(_ name: String) throws -> [UInt8]? {
+    public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { Array($0) } }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? { try cache(name) { CacheBytes(copying: $0) } }
+
+    /// What `body` makes of the bytes of a cache, which are good until it returns; nil when there are none, or wrong ones.
+    private func cache<R>(_ name: String, _ body: (UnsafeRawBufferPointer) -> R) throws -> R? {
         try CacheName.check(name)
         try checkOpen()
-        if let kept = state.withLock({ memoryCaches[name] }) { return kept }
+        if let kept = state.withLock({ memoryCaches[name] }) { return kept?.withUnsafeBytes(body) }
         return try readers.use { connection in
-            var data: [UInt8]?
+            var result: R?
             do {
                 try connection.query("SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) }, row: { row in
                     let bytes = row.bytes(1)
-                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { data = Array(bytes) }
+                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = body(bytes) }
                     return false
                 })
             } catch let error as StoreError where error.code == .damaged { return nil }
-            return data
+            return result
         }
     }
 
