@@ -80,11 +80,11 @@ struct Model {
     /// Newest first.
     func newestFirst(_ numbers: [Int]) -> [Int] { numbers.sorted(by: isNewer) }
 
-    /// Those without successors among the versions.
+    /// Those without successors among the versions. The empty root is none: it is virtual while nothing builds on it.
     func heads(of known: VersionSet) -> [Int] {
         let all = known.numbers
         let behind = VersionSet(all.flatMap { versions[$0].predecessors })
-        return newestFirst(all.filter { !behind.contains($0) })
+        return newestFirst(all.filter { !behind.contains($0) && versions[$0].version.id != EmptyRoot.id })
     }
 
     /// The common ancestors of (any of) some and one that are no ancestors of another, newest first.

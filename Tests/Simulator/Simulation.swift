@@ -174,7 +174,7 @@ final class Simulation {
     }
 
     private func putSnapshot(_ replica: Replica, folder: Int) throws {
-        guard let exchange = replica.exchanges[folder], !replica.known.isEmpty else { return }
+        guard let exchange = replica.exchanges[folder], !model.heads(of: replica.known).isEmpty else { return }
         do {
             _ = try Snapshots(store: replica.store, transport: exchange.transport).put()
             say("store \(replica.number) puts a snapshot into folder \(folder)")
