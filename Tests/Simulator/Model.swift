@@ -90,8 +90,11 @@ struct Model {
     /// The common ancestors of (any of) some and one that are no ancestors of another, newest first.
     func bestCommonAncestors(_ some: [Int], _ one: Int) -> [Int] {
         let left = some.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }
-        let common = left.intersection(versions[one].ancestors).numbers
-        return newestFirst(common.filter { a in !common.contains { $0 != a && versions[$0].ancestors.contains(a) } })
+        let common = left.intersection(versions[one].ancestors)
+        let behind = common.numbers.reduce(into: VersionSet()) { set, number in
+            for predecessor in versions[number].predecessors { set.formUnion(versions[predecessor].ancestors) }
+        }
+        return newestFirst(common.subtracting(behind).numbers)
     }
 
     func isAncestor(_ a: Int, of b: Int) -> Bool { a != b && versions[b].ancestors.contains(a) }
@@ -133,4 +136,15 @@ struct Failure: Error {
     var kind: String
     var detail: String
     init(_ kind: String, _ detail: String) { self.kind = kind; self.detail = detail }
+}
+
+extension StoreError.Code {
+    /// For people who read what happened.
+    var name: String {
+        let names: [StoreError.Code: String] = [
+            .transport: "transport", .cancelled: "cancelled", .missingChanges: "missing changes", .missingPredecessor: "missing predecessor",
+            .missingVersion: "missing version", .invalidJSON: "invalid JSON", .invalidBase64: "invalid base64", .identifierMismatch: "identifier mismatch",
+            .snapshotDamaged: "snapshot damaged", .snapshotMissing: "snapshot missing", .versionMismatch: "version mismatch", .damaged: "damaged"]
+        return names[self] ?? "\(rawValue)"
+    }
 }

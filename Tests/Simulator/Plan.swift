@@ -66,6 +66,8 @@ struct Plan {
         var isBlocked = false
         var skew = 0.0
         var memoryBudget = 1 << 20
+        /// Saves and merges as an app does, by a `StoreCoordinator`.
+        var isCoordinated = false
     }
 
     let seed: UInt64
@@ -83,6 +85,10 @@ struct Plan {
     var hasLargeValues = false
     var keyCount = 4
     var steps: [Step] = []
+    /// Rounds within which it must settle, when those that are promised are not meant.
+    var rounds: Int?
+    /// Stores that are at a branch when the end begins stay there.
+    var staysOnBranches = false
 
     static let beginning = 780_000_000.0
 
@@ -125,6 +131,7 @@ struct Plan {
             replica.isBlocked = chance(2)
             replica.skew = chance(3) ? Plan.skew(&random) : 0
             replica.memoryBudget = chance(4) ? 64 << 20 : 1 << 20
+            replica.isCoordinated = chance(4) && start != .apart && !usesBranches
             replicas.append(replica)
             // A chain: each folder has a store that is also attached to the next.
             let own = i % folderCount
@@ -138,10 +145,17 @@ struct Plan {
         for kind in [Step.Kind.merge, .retrieve, .send] where !chance(8) { weights[kind.rawValue] = Int.random(in: 2...6, using: &random) }
         for kind in [Step.Kind.join, .compact, .putSnapshot, .restart, .otherProcess] { weights[kind.rawValue] = min(1, weights[kind.rawValue]) }
         if !usesBranches, chance(2) { weights[Step.Kind.saveElsewhere.rawValue] = 0 }
-        let total = weights.reduce(0, +)
         let steepness = [0, 1e-6, 1, 3_600][Int.random(in: 0..<4, using: &random)]
         var time = 0.0
-        for _ in 0..<Int.random(in: 3...(chance(10) ? 120 : 40), using: &random) {
+        var length = Int.random(in: 3...(chance(10) ? 120 : 40), using: &random)
+        if chance(150) {
+            // Hundreds of heads, which nobody merges before the end.
+            (length, keyCount) = (Int.random(in: 100...300, using: &random), 30)
+            for kind in [Step.Kind.merge, .mergeTwo, .otherProcess, .restart, .compact] { weights[kind.rawValue] = 0 }
+            weights[Step.Kind.saveElsewhere.rawValue] = 40
+        }
+        let total = weights.reduce(0, +)
+        for _ in 0..<length {
             var pick = Int.random(in: 0..<total, using: &random), kind = Step.Kind.save
             for candidate in Step.Kind.allCases {
                 pick -= weights[candidate.rawValue]

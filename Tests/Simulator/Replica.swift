@@ -7,6 +7,7 @@ final class Replica {
     let plan: Plan.ReplicaPlan
     let attachments: [Int]
     private(set) var store: Store
+    private(set) var coordinator: StoreCoordinator?
     private(set) var exchanges: [Int: Exchange] = [:]
     private(set) var views: [Int: FolderView] = [:]
     /// Where an app would be.
@@ -52,7 +53,22 @@ final class Replica {
         surroundings = Box(skew: plan.skew)
         store = try Replica.open(disk, path, plan, surroundings)
         try connect()
+        try coordinate()
     }
+
+    private func coordinate() throws {
+        coordinator = plan.isCoordinated ? try StoreCoordinator(store: store) : nil
+    }
+
+    /// Where its coordinator is.
+    var coordinated: VersionID? { coordinator.flatMap { $0.currentVersion == EmptyRoot.id ? nil : $0.currentVersion } }
+
+    func go(to id: VersionID) throws {
+        try coordinator?.setCurrentVersion(id)
+        current = id
+    }
+    /// Goes nowhere: the next merge takes up the newest head.
+    func leave() { current = nil }
 
     private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box) throws -> Store {
         var options = Store.Options()
@@ -88,6 +104,7 @@ final class Replica {
     func close() throws {
         for exchange in exchanges.values { exchange.close() }
         exchanges = [:]
+        try coordinator?.close()
         try store.close()
     }
 
@@ -107,6 +124,7 @@ final class Replica {
         }
         store = try Replica.open(disk, path, plan, surroundings)
         try connect()
+        try coordinate()
     }
 
     /// Another process's handle on the same store.

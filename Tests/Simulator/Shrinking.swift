@@ -8,11 +8,17 @@ struct Trial {
     var steps: [Int]?
     var isCalm = false
     var defect: Defect?
+    var finish: Plan.Finish?
+    var rounds: Int?
+    var staysOnBranches = false
 
     var plan: Plan {
         var plan = Plan(seed: seed, replicaCount: stores, realShare: realShare)
         if let steps { plan.steps = steps.filter(plan.steps.indices.contains).map { plan.steps[$0] } }
         if isCalm { plan.weather = .calm }
+        if let finish, plan.folderCount == 1 { plan.finish = finish }
+        plan.rounds = rounds
+        plan.staysOnBranches = staysOnBranches
         return plan
     }
 
@@ -30,6 +36,9 @@ struct Trial {
         if let stores { text += " --stores \(stores)" }
         if let steps { text += " --steps \(steps.isEmpty ? "none" : steps.map(String.init).joined(separator: ","))" }
         if isCalm { text += " --calm" }
+        if let finish { text += " --finish \(finish)" }
+        if let rounds { text += " --rounds \(rounds)" }
+        if staysOnBranches { text += " --stay" }
         if let defect { text += " --defect \(defect.rawValue)" }
         return text
     }

@@ -17,6 +17,8 @@ struct Simulate {
             One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
             Runs one history, or a part of it, and tells what happens.
+        Both take --finish phases|turns|mixed, --rounds <number> (within how many it must settle), and --stay (stores that are at a
+            branch in the end stay there), to see where the promise ends.
         simulate --self-test
             Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))), and fails unless that is found, and told shortly.
         """
@@ -64,6 +66,11 @@ struct Simulate {
                 case "--steps":
                     guard let list = rest.popFirst() else { return nil }
                     trial.steps = list.split(separator: ",").compactMap { Int($0) }
+                case "--finish":
+                    guard let name = rest.popFirst(), let finish = Plan.Finish.allCases.first(where: { "\($0)" == name }) else { return nil }
+                    trial.finish = finish
+                case "--rounds": guard let n = number(), n > 0 else { return nil }; trial.rounds = n
+                case "--stay": trial.staysOnBranches = true
                 case "--calm": trial.isCalm = true
                 case "--defect": guard let d = rest.popFirst().flatMap(Defect.init) else { return nil }; trial.defect = d
                 case "--self-test": isSelfTest = true

@@ -37,6 +37,15 @@ extension Simulation {
         if heads != expected { throw Failure("wrong heads", "store \(replica.number): \(heads.map { model.name($0) }), not \(expected.map { model.name($0) })") }
     }
 
+    /// Where a coordinator is after it was made again.
+    func checkCurrent(_ replica: Replica, isKept: Bool) throws {
+        guard replica.coordinator != nil else { return }
+        let heads = model.heads(of: replica.known)
+        let expected = isKept && replica.current != nil ? replica.current : (heads.first { model[$0].version.branch == nil } ?? heads.first).map { model[$0].version.id }
+        if replica.coordinated != expected { throw Failure("wrong current version", "store \(replica.number): \(model.name(replica.coordinated)), not \(model.name(expected))") }
+        replica.current = expected
+    }
+
     /// Everything that a store can be asked.
     func checkAll(_ replica: Replica) throws {
         _ = try replica.store.reloadHistory()

@@ -3,9 +3,10 @@ import LLVSTestSupport
 
 /// The end of a history: nobody saves any more, nothing is lost any more, and in few rounds all have one head.
 extension Simulation {
-    /// What docs/durability.md promises.
+    /// What docs/convergence.md promises.
     private var roundsAllowed: Int {
-        switch plan.finish {
+        if let rounds = plan.rounds { return rounds }
+        return switch plan.finish {
         case .phases: settlesInOne ? 1 : 2
         case .turns: 2
         case .mixed: 3
@@ -57,12 +58,12 @@ extension Simulation {
 
     /// A store that is at a branch merges that into the rest, which is as good as a change. So all leave their branches.
     private func goToMain() {
-        if plan.selectsAll { return }
+        if plan.selectsAll || plan.staysOnBranches { return }
         let all = replicas.reduce(into: VersionSet()) { $0.formUnion($1.known) }
         let main = model.heads(of: all).filter { model[$0].version.branch == nil }
         for replica in replicas {
             guard let current = replica.current, let number = model.numbers[current], !main.contains(where: { model[$0].ancestors.contains(number) }) else { continue }
-            replica.current = nil
+            replica.leave()
         }
     }
 
@@ -83,7 +84,7 @@ extension Simulation {
     /// Until everybody has had a turn, files that were damaged earlier may still be in the way.
     private func expectNoProblems(_ result: ExchangeResult, _ replica: Replica) throws {
         guard plan.finish == .phases else { return }
-        if plan.folderCount == 1, let problem = result.problems.first { throw Failure("problem \(problem.error.code)", "store \(replica.number): \(problem.error.message)") }
+        if plan.folderCount == 1, let problem = result.problems.first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
     }
 
     private func mainHeads(_ replica: Replica) -> [Int] { model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil } }

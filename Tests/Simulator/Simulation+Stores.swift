@@ -4,11 +4,19 @@ import LLVSTestSupport
 /// What is done to one store, and what the model says that must come of it.
 extension Simulation {
     /// Makes a version; answers its number.
-    func save(_ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false, through other: Store? = nil) throws -> Int {
+    func save(_ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false, asApp: Bool = false, through other: Store? = nil) throws -> Int {
         let store = other ?? replica.store
-        let predecessor = base ?? (plan.start == .emptyRoot ? EmptyRoot.id : nil)
+        let predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
         let id: VersionID? = isAgain ? replica.surroundings.nextID() : nil
-        let made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id)
+        let made: Version
+        if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
+            guard let saved = try coordinator.save(changes, metadata: metadata), coordinator.currentVersion == saved.id else {
+                throw Failure("not saved", "by the coordinator of store \(replica.number)")
+            }
+            made = saved
+        } else {
+            made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id)
+        }
         if predecessor == EmptyRoot.id, model[EmptyRoot.id] == nil {
             _ = try model.add(EmptyRoot.version, [], state: [:])
         }
@@ -61,7 +69,16 @@ extension Simulation {
         var folded = model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil }
         if !folded.contains(into), !folded.contains(where: { model.isAncestor(into, of: $0) }) { folded.append(into) }
         folded = model.newestFirst(folded)
-        let merged = try store.mergeHeads(into: current, arbiter: replica.plan.arbiter.arbiter(defect), selection: plan.selectsAll ? .all : .unbranched, metadata: replica.plan.metadata)
+        let arbiter = replica.plan.arbiter.arbiter(defect), selection = plan.selectsAll ? HeadSelection.all : .unbranched
+        let merged: Version?
+        if let coordinator = replica.coordinator {
+            let before = replica.coordinated
+            let changed = try coordinator.merge(selection: selection, arbiter: arbiter, metadata: replica.plan.metadata)
+            if changed != (before != replica.coordinated) { throw Failure("wrong merge", "the coordinator of store \(replica.number) says \(changed)") }
+            merged = coordinator.currentVersion == current ? nil : try store.version(coordinator.currentVersion)
+        } else {
+            merged = try store.mergeHeads(into: current, arbiter: arbiter, selection: selection, metadata: replica.plan.metadata)
+        }
         say("store \(replica.number) merges \(folded.map { "V\($0)" }.joined(separator: ", ")) into V\(into)")
         guard folded.count > 1 else {
             let expected = folded.first == into ? nil : folded.first
@@ -160,15 +177,15 @@ extension Simulation {
         do {
             let result = try sends ? exchange.send(control) : exchange.retrieve(control)
             say("store \(replica.number) \(sends ? "sends" : "retrieves") \(result.versions.map { model.name($0) }.joined(separator: " "))"
-                + "\(result.problems.isEmpty ? "" : ", problems: \(result.problems.map { "\((try? VersionID($0.name)).map { model.name($0) } ?? $0.name): \($0.error.code)" }.joined(separator: ", "))")")
+                + "\(result.problems.isEmpty ? "" : ", problems: \(result.problems.map { "\((try? VersionID($0.name)).map { model.name($0) } ?? $0.name): \($0.error.code.name)" }.joined(separator: ", "))")")
             for problem in result.problems where [.versionMismatch, .invalidReference, .internal, .duplicateID].contains(problem.error.code) {
-                throw Failure("problem \(problem.error.code)", problem.error.message)
+                throw Failure("problem \(problem.error.code.name)", problem.error.message)
             }
             if !sends { try takeIn(replica, result.versions) }
             try checkHistory(replica)
             return result
         } catch let error as StoreError where [.transport, .cancelled].contains(error.code) {
-            say("store \(replica.number) fails to \(sends ? "send" : "retrieve"): \(error.code)")
+            say("store \(replica.number) fails to \(sends ? "send" : "retrieve"): \(error.code.name)")
             counted(faults: 1)
             // What was added whole before that is kept.
             try takeIn(replica, replica.store.allVersionIDs())

@@ -47,9 +47,10 @@ final class Simulation {
         if plan.start == .shared, let first = replicas.first {
             prepare(first, Step(kind: .save, replica: 0, seed: plan.seed, time: 0))
             let root = try save(first, on: nil, [.insert(.known("k0"), data: Array("root".utf8)), .insert(.known("k1"), data: Array("root".utf8))], Metadata())
+            try first.go(to: model[root].version.id)
             for other in replicas.dropFirst() {
                 try give(model.versions.indices.map { $0 }, to: other)
-                other.current = model[root].version.id
+                try other.go(to: model[root].version.id)
             }
         }
         for step in plan.steps {
@@ -57,7 +58,7 @@ final class Simulation {
             let replica = replicas[step.replica % replicas.count]
             prepare(replica, step)
             do { try perform(step, replica) } catch let error as StoreError {
-                throw Failure("error \(error.code)", "store \(replica.number), \(step.kind): \(error.message)")
+                throw Failure("error \(error.code.name)", "store \(replica.number), \(step.kind): \(error.message)")
             }
         }
         for replica in replicas {
@@ -93,14 +94,14 @@ final class Simulation {
         switch step.kind {
         case .save:
             let base = replica.current
-            let made = try save(replica, on: base, changes(replica, &random), chance(6) ? try Metadata([(Array("note".utf8), [1, 2])]) : Metadata(), isAgain: chance(10))
-            replica.current = model[made].version.id
+            let made = try save(replica, on: base, changes(replica, &random), chance(6) ? try Metadata([(Array("note".utf8), [1, 2])]) : Metadata(), isAgain: chance(10), asApp: true)
+            try replica.go(to: model[made].version.id)
         case .saveElsewhere:
             guard let base = anyKnown() else { return }
             var metadata = Metadata()
             if plan.usesBranches, !chance(3) { metadata.branch = "b\(Int.random(in: 0..<2, using: &random))" }
             let made = try save(replica, on: chance(12) ? nil : model[base].version.id, changes(replica, &random), metadata)
-            if chance(2) { replica.current = model[made].version.id }
+            if chance(2) { try replica.go(to: model[made].version.id) }
         case .merge: try merge(replica)
         case .mergeTwo:
             guard let a = anyKnown(), let b = anyKnown() else { return }
@@ -128,6 +129,7 @@ final class Simulation {
             say("store \(replica.number) \(vanishes ? "is killed" : "is closed") and opened again\(withoutCaches ? " without caches" : "")")
             counts.faults += 1
             try replica.restart(vanishing: vanishes, withoutCaches: withoutCaches, defect: defect)
+            try checkCurrent(replica, isKept: !(withoutCaches && replica.plan.medium != .sqlite))
             try checkAll(replica)
         case .compact:
             say("store \(replica.number) is compacted")
@@ -145,7 +147,7 @@ final class Simulation {
             guard try replica.store.version(model[made].version.id) != nil else { throw Failure("not seen", "what another process saved: V\(made)") }
         case .move:
             guard let to = anyKnown() else { return }
-            replica.current = model[to].version.id
+            try replica.go(to: model[to].version.id)
             say("store \(replica.number) goes to V\(to)")
         }
     }
@@ -196,11 +198,11 @@ final class Simulation {
                 try takeIn(new, new.store.allVersionIDs())
                 break
             } catch let error as StoreError where [.snapshotMissing, .snapshotDamaged, .transport].contains(error.code) {
-                say("store \(new.number) cannot restore the snapshot of folder \(folder): \(error.code)")
+                say("store \(new.number) cannot restore the snapshot of folder \(folder): \(error.code.name)")
                 try checkHistory(new)
             }
         }
-        if new.current == nil { new.current = try new.store.mostRecentHead()?.id }
+        if new.current == nil, let head = try new.store.mostRecentHead()?.id { try new.go(to: head) }
     }
 }
 

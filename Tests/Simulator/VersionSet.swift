@@ -31,7 +31,15 @@ struct VersionSet: Equatable {
     var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
     /// Ascending.
     var numbers: [Int] {
-        words.indices.flatMap { i in (0..<64).filter { words[i] & (1 << UInt64($0)) != 0 }.map { i << 6 + $0 } }
+        var numbers: [Int] = []
+        for i in words.indices {
+            var word = words[i]
+            while word != 0 {
+                numbers.append(i << 6 + word.trailingZeroBitCount)
+                word &= word - 1
+            }
+        }
+        return numbers
     }
     static func == (a: VersionSet, b: VersionSet) -> Bool { a.isSubset(of: b) && b.isSubset(of: a) }
 }
