@@ -52,25 +52,46 @@ extension Trial {
             guard case .failure(let failure) = trial.run() else { return false }
             return failure.kind == kind
         }
-        var best = self
-        best.steps = best.steps ?? Array(best.plan.steps.indices)
-        best.stores = best.stores ?? best.plan.replicas.count
-        while true {
-            let before = best
-            if !best.isCalm {
-                var trial = best
-                trial.isCalm = true
-                if fails(trial) { best = trial }
+        var whole = self
+        whole.steps = whole.steps ?? Array(whole.plan.steps.indices)
+        whole.stores = whole.stores ?? whole.plan.replicas.count
+        // Which stores the steps fall to depends on how many there are: what is shortest with few may be longer than with many.
+        let tries = [whole.withFewerStores(fails), whole].map { start in
+            var best = start
+            while true {
+                let before = best.size
+                var calm = best
+                calm.isCalm = true
+                if !best.isCalm, fails(calm) { best = calm }
+                best = best.withFewerSteps(fails).withoutPairs(fails).withFewerStores(fails)
+                if best.size == before { return best }
             }
-            while let stores = best.stores, stores > 1 {
-                var trial = best
-                trial.stores = stores - 1
-                guard fails(trial) else { break }
-                best = trial
-            }
-            best = best.withFewerSteps(fails)
-            if best.size == before.size { return best }
         }
+        return tries.min { $0.size < $1.size } ?? whole
+    }
+
+    private func withFewerStores(_ fails: (Trial) -> Bool) -> Trial {
+        var best = self
+        while let stores = best.stores, stores > 1 {
+            var trial = best
+            trial.stores = stores - 1
+            guard fails(trial) else { break }
+            best = trial
+        }
+        return best
+    }
+
+    /// Some steps can only go together.
+    private func withoutPairs(_ fails: (Trial) -> Bool) -> Trial {
+        guard let steps, steps.count <= 16 else { return self }
+        for i in steps.indices {
+            for j in steps.indices.dropFirst(i + 1) {
+                var trial = self
+                trial.steps = steps.indices.filter { $0 != i && $0 != j }.map { steps[$0] }
+                if fails(trial) { return trial.withoutPairs(fails) }
+            }
+        }
+        return self
     }
 
     private var size: Int { (steps?.count ?? 0) + (stores ?? 0) + (isCalm ? 0 : 1) }

@@ -161,7 +161,7 @@ enum Watch {
 /// That what is broken on purpose is found, and told in few steps.
 enum SelfTest {
     /// In at most so many steps each of the defects can be shown.
-    private static let most: [Defect: Int] = [.arbiter: 6, .transport: 4, .storage: 3]
+    private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3]
 
     static func run() -> Bool {
         var passed = 0, failed = 0
