@@ -23,6 +23,8 @@ let package = Package(
         // The engine behind include/llvs.h: unpack, call, translate.
         .target(name: "LLVSABI", dependencies: ["LLVS", "CLLVS", "CLLVSShims"]),
         .target(name: "LLVSTestSupport", dependencies: ["LLVS"]),
+        // Random histories of many stores that exchange and merge: scripts/simulate.
+        .executableTarget(name: "simulate", dependencies: ["LLVS", "LLVSTestSupport"], path: "Tests/Simulator"),
         .testTarget(name: "LLVSTests", dependencies: ["LLVS", "LLVSTestSupport"]),
     ],
     swiftLanguageModes: [.v6]

@@ -30,6 +30,14 @@ import Testing
         #expect(try a.store.mergeBases(a.store.heads()[0].id, EmptyRoot.id) == [EmptyRoot.id])
     }
 
+    /// Whatever the clock says: time never runs backwards along what is made here.
+    @Test func theFirstSaveIsNewerThanTheEmptyRoot() throws {
+        let coordinator = try StoreCoordinator(store: memoryStore())
+        coordinator.store.surroundings.clock = { -1e9 }
+        let first = try coordinator.save(Self.change("a", "1")), second = try coordinator.save(Self.change("a", "2"))
+        #expect(first?.timestamp == 1e-6 && second?.timestamp == 2e-6)
+    }
+
     @Test func anExchangeNeverTouchesTheCurrentVersionButForTheFirstContent() throws {
         let area = "coordinator \(VersionID.random())"
         let a = try Self.coordinator(memoryStore(), area: area), b = try Self.coordinator(memoryStore(), area: area)

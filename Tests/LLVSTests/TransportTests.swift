@@ -71,6 +71,43 @@ import Testing
         #expect(try transport.unusable(among: ["A"], OperationControl()) == [])
     }
 
+    /// A file that is cut short often ends in a bracket all the same.
+    @Test func filesThatAreCutShortAnywhereAreWrittenAnew() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path), store = try Store.inMemory()
+        var metadata = Metadata()
+        metadata["k}}"] = bytes("1")
+        let root = try store.makeVersion(basedOn: nil, changes: [insert("[]", "1"), insert("a\"}]", "2")], metadata: metadata)
+        let version = try store.makeVersion(basedOn: root.id, changes: [insert("}}]", "3"), .remove(ValueID("[]"))], metadata: metadata)
+        let exchange = Exchange(store: store, transport: transport)
+        _ = try exchange.send()
+        for id in [root.id, version.id] {
+            for folder in ["versions", "changes"] {
+                guard let whole = temporary.read("\(folder)/\(id)") else { throw StoreError(.notFound, folder) }
+                for size in whole.indices {
+                    try temporary.write("\(folder)/\(id)", Array(whole[..<size]))
+                    #expect(try exchange.send().versions == [id], "\(folder) cut to \(size) of \(whole.count) bytes")
+                    #expect(temporary.read("\(folder)/\(id)") == whole)
+                }
+            }
+        }
+        #expect(try exchange.send().versions.isEmpty)
+    }
+
+    /// Of large files only the end is looked at.
+    @Test func largeFilesAreWholeWhenTheyEndAsTheyMust() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path), store = try Store.inMemory()
+        let version = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("k"), data: [UInt8](repeating: 1, count: 2 * WholeFile.readSize))])
+        let exchange = Exchange(store: store, transport: transport), file = "changes/\(version.id)"
+        _ = try exchange.send()
+        guard let whole = temporary.read(file) else { throw StoreError(.notFound, file) }
+        try temporary.write(file, whole + bytes("\n \n"))
+        #expect(try exchange.send().versions.isEmpty)
+        for size in [WholeFile.readSize + 1, whole.count - 3, whole.count - 2, whole.count - 1] {
+            try temporary.write(file, Array(whole[..<size]))
+            #expect(try exchange.send().versions == [version.id], "cut to \(size) of \(whole.count) bytes")
+        }
+    }
+
     @Test func leftoversGoAfterADay() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         mkdir(temporary.path + "/tmp", 0o700)

@@ -193,17 +193,17 @@ enum FolderFiles {
         #endif
         return Signature(inode: UInt64(status.st_ino), size: Int64(status.st_size), seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
     }
-    /// The last byte of a file that is no white space, looking at its end only; nil when it is empty or unreadable.
-    static func lastByte(_ path: String) -> UInt8? {
+    /// Whether a file is there, and all of it as far as can be told.
+    static func isWhole(_ path: String, _ kind: WholeFile) -> Bool {
         let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        let size = lseek(descriptor, 0, SEEK_END)
-        guard size > 0 else { return nil }
-        return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
-            let length = min(64, Int(size))
-            guard let start = buffer.baseAddress, pread(descriptor, start, length, size - off_t(length)) == length else { return nil }
-            return buffer[..<length].last { !JSONString.isSpace($0) }
+        let size = Int(lseek(descriptor, 0, SEEK_END))
+        guard size > 0 else { return false }
+        let length = size <= WholeFile.readSize ? size : WholeFile.tailSize
+        return withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
+            guard let start = buffer.baseAddress, pread(descriptor, start, length, off_t(size - length)) == length else { return false }
+            return kind.isWhole(UnsafeRawBufferPointer(buffer), of: size)
         }
     }
 

@@ -124,8 +124,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
 
-    /// Looks at the sizes, and at the last byte of the files that changed since it last did: that finds the empty,
-    /// the cut short and the zero-filled without reading them.
+    /// Reads the files that changed since it last did, of large ones the end: that finds the empty, the cut short and
+    /// the zero-filled.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         try lock.withLock {
             var bad: [String] = []
@@ -133,7 +133,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
                 guard let id = VersionID(validating: name) else { continue }
                 let known = whole[id], version = file("versions", name) ?? "", changes = file("changes", name) ?? ""
-                if let v = isWhole(version, known?.version, endsWith: UInt8(ascii: "}")), let c = isWhole(changes, known?.changes, endsWith: UInt8(ascii: "]")) {
+                if let v = isWhole(version, known?.version, .version), let c = isWhole(changes, known?.changes, .changes) {
                     if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
                 } else if FolderFiles.isNonDirectory(version) && FolderFiles.isNonDirectory(changes) {
                     // No file can take the place of a directory; whoever reads there reports it.
@@ -144,10 +144,10 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
     /// What tells this state of the file from others, when it is whole.
-    private func isWhole(_ path: String, _ known: Int?, endsWith last: UInt8) -> Int? {
+    private func isWhole(_ path: String, _ known: Int?, _ kind: WholeFile) -> Int? {
         guard let signature = FolderFiles.signature(path), signature.size > 0 else { return nil }
         let state = signature.hashValue
-        return state == known || FolderFiles.lastByte(path) == last ? state : nil
+        return state == known || FolderFiles.isWhole(path, kind) ? state : nil
     }
 
     // MARK: Snapshots

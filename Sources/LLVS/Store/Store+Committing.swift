@@ -42,7 +42,7 @@ extension Store {
         return try withExtendedLifetime(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
             var version = Version(
-                id: id ?? newIDs.next(), predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
+                id: id ?? surroundings.newID?() ?? newIDs.next(), predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
             if id != nil { inFlight.begin(version.id) }
             defer { if id != nil { inFlight.end(version.id) } }
             if id != nil {
@@ -54,8 +54,8 @@ extension Store {
                 version.timestamp = EmptyRoot.version.timestamp
             } else {
                 let unconfirmed = id.flatMap { id in lock.withRead { unpublished.unconfirmed(id) } }
-                let behind = known?.timestamp ?? (first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(Clock.now(), behind.map(Clock.after) ?? -.infinity)
+                let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
+                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
             }
             if id != nil { try checkUnconfirmed(version, recorded) }
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)

@@ -64,6 +64,8 @@ public final class Store: @unchecked Sendable {
     let maps: MapCache
     let lines: MapLines
     let newIDs = VersionIDSource()
+    /// Set before the store is used.
+    package var surroundings = Surroundings()
     /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
     /// Held while the storage appends or scans.

@@ -1,0 +1,13 @@
+/// What a store takes from the world around it: the time, and randomness for new ids. Tests that must be the same each time
+/// put their own here, before they use the store.
+package struct Surroundings: Sendable {
+    /// Seconds since 2001-01-01 UTC.
+    package var clock: @Sendable () -> Double
+    /// The id of a version for which none was given; nil: a random one.
+    package var newID: (@Sendable () -> VersionID)?
+
+    package init(clock: @escaping @Sendable () -> Double = { Clock.now() }, newID: (@Sendable () -> VersionID)? = nil) {
+        self.clock = clock
+        self.newID = newID
+    }
+}

@@ -1,0 +1,97 @@
+import LLVS
+
+/// How a store resolves conflicts: what the engine is given, and, separately, what the model makes of it.
+struct ArbiterPlan: Equatable {
+    enum Kind: Int, CaseIterable {
+        case mostRecentBranch, mostRecentChange, ours, theirs
+        /// As a host's callback: stores bytes made of both sides.
+        case joining
+    }
+    enum Decision { case first, second, bytes([UInt8]) }
+
+    var kind = Kind.mostRecentChange
+    /// A built-in one is asked the way a host's is.
+    var isWrapped = false
+    /// Changes an id that nobody asked about, too.
+    var stamp: [UInt8]?
+
+    static let stampID = ValueID.known("stamp")
+    var additions: [(ValueID, [UInt8])] { stamp.map { [(ArbiterPlan.stampID, $0)] } ?? [] }
+    /// Whether all who resolve by it make the same versions.
+    var isSymmetric: Bool { ![.ours, .theirs].contains(kind) }
+
+    /// What the rule says of one conflict; nil is a removal.
+    func decide(_ first: [UInt8]?, _ second: [UInt8]?, oursIsFirst: Bool, firstIsStoredLater: Bool) -> Decision {
+        switch kind {
+        case .mostRecentBranch: return .first
+        case .ours: return oursIsFirst ? .first : .second
+        case .theirs: return oursIsFirst ? .second : .first
+        case .mostRecentChange:
+            if first == nil { return .second }
+            if second == nil { return .first }
+            return firstIsStoredLater ? .first : .second
+        case .joining: return .bytes(ArbiterPlan.joined(first, second))
+        }
+    }
+
+    /// At most a few bytes, whatever they are made of.
+    static func joined(_ a: [UInt8]?, _ b: [UInt8]?) -> [UInt8] {
+        let parts = [a, b].compactMap { $0?.prefix(6) }.map(Array.init).sorted { $0.lexicographicallyPrecedes($1) }
+        return Array(parts.joined(separator: [UInt8(ascii: "+")]))
+    }
+
+    /// For the engine.
+    func arbiter(_ defect: Defect?) -> any MergeArbiter {
+        let builtIn: BuiltInArbiter? = switch kind {
+        case .mostRecentBranch: .mostRecentBranch
+        case .mostRecentChange: .mostRecentChange
+        case .ours: .ours
+        case .theirs: .theirs
+        case .joining: nil
+        }
+        if let builtIn, !isWrapped, stamp == nil, defect != .arbiter { return builtIn }
+        return Asked(builtIn: builtIn, additions: additions, isBroken: defect == .arbiter)
+    }
+
+    private struct Asked: MergeArbiter {
+        var builtIn: BuiltInArbiter?
+        var additions: [(ValueID, [UInt8])]
+        var isBroken: Bool
+
+        func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+            var changes = try builtIn?.resolve(merge, in: store) ?? merge.forks.filter(\.fork.isConflicting).map { id, fork in
+                func bytes(_ reference: Value.Reference?) throws -> [UInt8]? { try reference.flatMap { try store.value($0)?.data } }
+                return .update(id, data: ArbiterPlan.joined(try bytes(fork.first), try bytes(fork.second)))
+            }
+            if isBroken {
+                // An update that was made against a removal gets lost.
+                for (id, fork) in merge.forks where fork.kind == .removedAndUpdated {
+                    if let i = changes.firstIndex(where: { $0.id == id }) { changes[i] = .remove(id) }
+                }
+            }
+            for (id, data) in additions {
+                changes.removeAll { $0.id == id }
+                changes.append(.update(id, data: data))
+            }
+            return changes
+        }
+    }
+}
+
+extension ValueID {
+    /// Of a text that is known to be one.
+    static func known(_ text: String) -> ValueID {
+        guard let id = try? ValueID(text) else { fatalError("\(text) is no value id") }
+        return id
+    }
+}
+
+/// What `--defect` breaks on purpose, to see that it is found.
+enum Defect: String, CaseIterable {
+    /// An update that meets a removal gets lost.
+    case arbiter
+    /// Some files never arrive, and nobody is told.
+    case transport
+    /// What was stored last is gone after a restart.
+    case storage
+}

@@ -1,0 +1,52 @@
+import LLVS
+import LLVSTestSupport
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Damage to an exchange folder on a file system.
+enum RealFolder {
+    static func damage(_ path: String, _ random: inout SeededRandom) -> String? {
+        let names = ["versions", "changes"].flatMap { folder in FileNames.list("\(path)/\(folder)").map { "\(folder)/\($0)" } }
+        guard let name = names.randomElement(using: &random) else { return nil }
+        let file = "\(path)/\(name)"
+        guard let bytes = FileNames.read(file) else { return nil }
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: unlink(file); return "\(name) is lost"
+        case 1: truncate(file, 0); return "\(name) is emptied"
+        default:
+            let size = SimulatedFolder.cut(bytes, &random)
+            truncate(file, off_t(size))
+            return "\(name) is cut to \(size) of \(bytes.count) bytes"
+        }
+    }
+}
+
+enum FileNames {
+    /// Sorted.
+    static func list(_ path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            names.append(withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) { String(cString: $0) }
+            })
+        }
+        return names.filter { $0 != "." && $0 != ".." }.sorted()
+    }
+    static func read(_ path: String) -> [UInt8]? {
+        guard let file = fopen(path, "r") else { return nil }
+        defer { fclose(file) }
+        var bytes: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = fread(&buffer, 1, buffer.count, file)
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import LLVS
+import LLVSTestSupport
+
+/// One store of a history, with all that it lives on.
+final class Replica {
+    let number: Int
+    let plan: Plan.ReplicaPlan
+    let attachments: [Int]
+    private(set) var store: Store
+    private(set) var coordinator: StoreCoordinator?
+    private(set) var exchanges: [Int: Exchange] = [:]
+    private(set) var views: [Int: FolderView] = [:]
+    /// Where an app would be.
+    var current: VersionID?
+    /// What it must have, ever after: everything that it made or that was given to it.
+    var known = VersionSet()
+    /// What its clock says, and the ids that its next versions get.
+    let surroundings: Box
+
+    /// What the store asks, from whichever thread.
+    final class Box: @unchecked Sendable {
+        var now = 0.0
+        var skew: Double
+        var ids = SeededRandom(seed: 0)
+        var reading: Double { let time = now + skew; return time.isFinite ? time : .greatestFiniteMagnitude }
+        init(skew: Double) { self.skew = skew }
+
+        func nextID() -> VersionID {
+            let (high, low) = (ids.next(), ids.next())
+            // One that is no UUID, now and then.
+            let text = high % 16 == 0 ? "note-\(low % 1_000_000)_\(String(high, radix: 36))" : Box.uuid(high, low)
+            return (try? VersionID(text)) ?? EmptyRoot.id
+        }
+        private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
+            let digits = [high, low].map { String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16, uppercase: true) }.joined()
+            var text = ""
+            for (i, c) in digits.enumerated() { text += [8, 12, 16, 20].contains(i) ? "-\(c)" : "\(c)" }
+            return text
+        }
+    }
+
+    private let disk = SimulatedDisk()
+    private let path: String
+    private let folders: [SimulatedFolder]
+    private let folderPaths: [String]
+    private let tellsMarks: Bool
+
+    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String) throws {
+        self.number = number; self.plan = plan; self.attachments = attachments
+        self.folders = folders; self.folderPaths = folderPaths
+        self.path = path
+        tellsMarks = number % 2 == 0
+        surroundings = Box(skew: plan.skew)
+        store = try Replica.open(disk, path, plan, surroundings)
+        try connect()
+        try coordinate()
+    }
+
+    private func coordinate() throws {
+        coordinator = plan.isCoordinated ? try StoreCoordinator(store: store) : nil
+    }
+
+    /// Where its coordinator is.
+    var coordinated: VersionID? { coordinator.flatMap { $0.currentVersion == EmptyRoot.id ? nil : $0.currentVersion } }
+
+    func go(to id: VersionID) throws {
+        try coordinator?.setCurrentVersion(id)
+        current = id
+    }
+    /// Goes nowhere: the next merge takes up the newest head.
+    func leave() { current = nil }
+
+    private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box) throws -> Store {
+        var options = Store.Options()
+        options.durability = .normal
+        options.memoryBudget = plan.memoryBudget
+        options.compactionGrace = 0
+        switch plan.medium {
+        case .simulated: options.storage = .custom(SimulatedStorage(disk, blobThreshold: plan.blobThreshold, blockShape: plan.isBlocked ? .records(256) : .none))
+        case .file: options.storage = .file
+        case .sqlite: options.storage = .sqlite
+        }
+        let store = try Store(path: path, options: options)
+        store.surroundings = Surroundings(clock: { box.reading }, newID: { box.nextID() })
+        return store
+    }
+
+    private func connect() throws {
+        for number in attachments {
+            let transport: any ExchangeTransport
+            if folderPaths.isEmpty {
+                let view = views[number] ?? FolderView(folders[number], tellsMarks: tellsMarks)
+                views[number] = view
+                transport = view
+            } else {
+                var options = FolderTransport.Options()
+                options.durability = .normal
+                transport = try FolderTransport(path: folderPaths[number], options: options)
+            }
+            exchanges[number] = Exchange(store: store, transport: transport)
+        }
+    }
+
+    func close() throws {
+        for exchange in exchanges.values { exchange.close() }
+        exchanges = [:]
+        try coordinator?.close()
+        try store.close()
+    }
+
+    func restart(vanishing: Bool, withoutCaches: Bool, defect: Defect?) throws {
+        if vanishing {
+            // As a killed process: nothing is written any more. The memory goes with the object.
+            for exchange in exchanges.values { exchange.close() }
+            exchanges = [:]
+            store.discard()
+        } else {
+            try close()
+        }
+        if defect == .storage, plan.medium == .simulated { disk.loseLastRecord() }
+        if withoutCaches {
+            disk.forgetCaches()
+            if plan.medium == .file { TemporaryDirectory.remove(path + "/cache") }
+        }
+        store = try Replica.open(disk, path, plan, surroundings)
+        try connect()
+        try coordinate()
+    }
+
+    /// Another process's handle on the same store.
+    func another() throws -> Store { try Replica.open(disk, path, plan, surroundings) }
+}

@@ -1,0 +1,197 @@
+import LLVS
+import LLVSTestSupport
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Random histories of many stores, each from one number: docs/convergence.md.
+@main
+struct Simulate {
+    static let usage = """
+        simulate [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--defect <name>] [--real <n>]
+            Runs histories with one seed after another, from the seed given (0): so many (1,000), or for so long.
+            One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
+        simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
+            Runs one history, or a part of it, and tells what happens.
+        Both take --finish phases|turns|mixed, --rounds <number> (within how many it must settle), and --stay (stores that are at a
+            branch in the end stay there), to see where the promise ends.
+        simulate --self-test
+            Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))), and fails unless that is found, and told shortly.
+        """
+
+    static func main() {
+        // What is in sets and dictionaries comes in the same order each time.
+        if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
+            setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
+            execv("/proc/self/exe", CommandLine.unsafeArgv)
+        }
+        guard let options = Options(CommandLine.arguments.dropFirst()) else {
+            print(usage)
+            exit(2)
+        }
+        if options.isSelfTest { exit(SelfTest.run() ? 0 : 1) }
+        if options.replays { exit(replay(options.trial) ? 0 : 1) }
+        exit(runMany(options) ? 0 : 1)
+    }
+
+    struct Options {
+        var histories = 1_000
+        var seconds: Double?
+        var threads = 2
+        var replays = false
+        var isSelfTest = false
+        var trial = Trial(seed: 0, realShare: 12)
+
+        init?(_ arguments: ArraySlice<String>) {
+            var rest = arguments
+            func number() -> Int? { rest.popFirst().flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil } }
+            while let option = rest.popFirst() {
+                switch option {
+                case "--histories": guard let n = number() else { return nil }; histories = n
+                case "--seconds":
+                    guard let n = rest.popFirst().flatMap({ Double($0) }), n > 0 else { return nil }
+                    seconds = n
+                    histories = .max
+                case "--seed", "--replay":
+                    guard let n = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
+                    trial.seed = n
+                    replays = option == "--replay"
+                case "--threads": guard let n = number(), n > 0 else { return nil }; threads = n
+                case "--real": guard let n = number() else { return nil }; trial.realShare = n
+                case "--stores": guard let n = number(), n > 0 else { return nil }; trial.stores = n
+                case "--steps":
+                    guard let list = rest.popFirst() else { return nil }
+                    trial.steps = list.split(separator: ",").compactMap { Int($0) }
+                case "--finish":
+                    guard let name = rest.popFirst(), let finish = Plan.Finish.allCases.first(where: { "\($0)" == name }) else { return nil }
+                    trial.finish = finish
+                case "--rounds": guard let n = number(), n > 0 else { return nil }; trial.rounds = n
+                case "--stay": trial.staysOnBranches = true
+                case "--calm": trial.isCalm = true
+                case "--defect": guard let d = rest.popFirst().flatMap(Defect.init) else { return nil }; trial.defect = d
+                case "--self-test": isSelfTest = true
+                default: return nil
+                }
+            }
+        }
+    }
+
+    /// Tells what happens in one history; answers whether it went well.
+    static func replay(_ trial: Trial) -> Bool {
+        switch trial.run(trace: { print("  \($0)") }) {
+        case .success: print("It went well."); return true
+        case .failure(let failure): print("FAILED  \(failure.kind): \(failure.detail)"); return false
+        }
+    }
+
+    private static func runMany(_ options: Options) -> Bool {
+        let lock = Lock(), began = now()
+        var next = 0, passed = 0, counts = Simulation.Counts(), failures: [(Trial, Failure)] = []
+        Watch.begin(threads: options.threads)
+        let errors = Parallel.run(threads: options.threads, times: 1) { thread, _ in
+            while true {
+                let taken = lock.withLock { () -> Int? in
+                    let isOver = next >= options.histories || failures.count >= 3 || options.seconds.map { now() - began >= $0 } ?? false
+                    if isOver { return nil }
+                    next += 1
+                    return next - 1
+                }
+                guard let taken else { return }
+                var trial = options.trial
+                trial.seed &+= UInt64(taken)
+                Watch.note(thread, trial.seed)
+                let result = trial.run()
+                lock.withLock {
+                    switch result {
+                    case .success(let more): passed += 1; counts.add(more)
+                    case .failure(let failure): failures.append((trial, failure))
+                    }
+                }
+            }
+        }
+        for (trial, failure) in failures { tell(trial, failure) }
+        for error in errors { print("FAILED  \(error)") }
+        print("\(counts.histories) histories from seed \(options.trial.seed) on: \(counts.steps) steps, \(counts.versions) versions, \(counts.merges) merges held against the model "
+            + "(\(counts.settled) settled without asking), \(counts.faults) faults; \(counts.rounds) rounds to settle, at most \(counts.worst)")
+        print("\(passed) passed, \(failures.count + errors.count) failed")
+        return failures.isEmpty && errors.isEmpty
+    }
+
+    static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Tells of a history that failed, as short as it can be made.
+    private static func tell(_ trial: Trial, _ failure: Failure) {
+        print("FAILED  seed \(trial.seed), \(failure.kind): \(failure.detail)")
+        let short = trial.shrunk(failure.kind)
+        print("The shortest part of it that fails like that, \(short.steps?.count ?? 0) steps: scripts/simulate \(short.arguments)")
+        _ = replay(short)
+    }
+}
+
+/// Tells which histories were running when the process dies.
+enum Watch {
+    nonisolated(unsafe) private static var seeds: UnsafeMutablePointer<UInt64>?
+    nonisolated(unsafe) private static var count = 0
+
+    static func begin(threads: Int) {
+        seeds = .allocate(capacity: threads)
+        seeds?.initialize(repeating: 0, count: threads)
+        count = threads
+        for number in [SIGILL, SIGTRAP, SIGSEGV, SIGABRT, SIGBUS] {
+            signal(number) { number in
+                Watch.write("FAILED  the process died (signal \(number)) in one of the histories with seeds ")
+                for i in 0..<Watch.count { Watch.write("\(Watch.seeds?[i] ?? 0) ") }
+                Watch.write("\n0 passed, 1 failed\n")
+                _exit(1)
+            }
+        }
+    }
+    static func note(_ thread: Int, _ seed: UInt64) { seeds?[thread] = seed }
+    private static func write(_ text: String) { var text = text; text.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) } }
+}
+
+/// That what is broken on purpose is found, and told in few steps.
+enum SelfTest {
+    /// In at most so many steps each of the defects can be shown.
+    private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3]
+
+    static func run() -> Bool {
+        var passed = 0, failed = 0
+        func check(_ what: String, _ isGood: Bool) {
+            print("\(isGood ? "ok     " : "FAILED ") \(what)")
+            if isGood { passed += 1 } else { failed += 1 }
+        }
+        for defect in Defect.allCases {
+            var found: (Trial, Failure)?
+            for seed in UInt64(0)..<300 {
+                let trial = Trial(seed: seed, realShare: 0, defect: defect)
+                if case .failure(let failure) = trial.run() { found = (trial, failure); break }
+            }
+            check("\(defect): found by seed \(found?.0.seed.description ?? "none")", found != nil)
+            guard let (trial, failure) = found else { continue }
+            let short = trial.shrunk(failure.kind)
+            print("        \(short.steps?.count ?? 0) of \(trial.plan.steps.count) steps, \(short.stores ?? 0) of \(trial.plan.replicas.count) stores: \(short.arguments)")
+            check("\(defect): told in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
+            var again: [String] = []
+            for _ in 0..<2 {
+                var told = ""
+                if case .failure(let failure) = short.run(trace: { told += $0 + "\n" }) { told += "\(failure.kind): \(failure.detail)" }
+                again.append(told)
+            }
+            check("\(defect): the same each time", again[0] == again[1] && again[0].contains(failure.kind))
+            var whole = short
+            whole.defect = nil
+            if case .failure(let failure) = whole.run() { print("        \(failure)"); check("\(defect): nothing is wrong without it", false) } else { check("\(defect): nothing is wrong without it", true) }
+        }
+        print("\(passed) passed, \(failed) failed")
+        return failed == 0
+    }
+}

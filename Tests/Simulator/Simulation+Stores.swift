@@ -1,0 +1,237 @@
+import LLVS
+import LLVSTestSupport
+
+/// What is done to one store, and what the model says that must come of it.
+extension Simulation {
+    /// Makes a version; answers its number.
+    func save(_ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false, asApp: Bool = false, through other: Store? = nil) throws -> Int {
+        let store = other ?? replica.store
+        let predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
+        let id: VersionID? = isAgain ? replica.surroundings.nextID() : nil
+        let made: Version
+        if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
+            guard let saved = try coordinator.save(changes, metadata: metadata), coordinator.currentVersion == saved.id else {
+                throw Failure("not saved", "by the coordinator of store \(replica.number)")
+            }
+            made = saved
+        } else {
+            made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id)
+        }
+        if predecessor == EmptyRoot.id, model[EmptyRoot.id] == nil {
+            _ = try model.add(EmptyRoot.version, [], state: [:])
+        }
+        if let root = model.numbers[EmptyRoot.id], predecessor == EmptyRoot.id { replica.known.insert(root) }
+        let before = predecessor.flatMap { model[$0] }
+        var state = before?.state ?? [:]
+        for change in changes {
+            switch change {
+            case .insert(let id, let data), .update(let id, let data): state[id] = Held(stored: made.id, data: data)
+            case .remove(let id), .preserveRemoval(let id): state[id] = nil
+            case .preserve(let reference):
+                guard let from = model.numbers[reference.version], let data = model[from].stored(reference.id) else { continue }
+                let isBehind = before?.ancestors.contains(from) ?? false
+                // What prevails already stays as it is.
+                if state[reference.id]?.stored == reference.version { continue }
+                state[reference.id] = Held(stored: isBehind ? reference.version : made.id, data: data)
+            }
+        }
+        let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
+        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp != expected {
+            throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
+        }
+        let number = try model.add(made, store.changes(madeIn: made.id), state: state)
+        replica.known.insert(number)
+        counted(versions: 1)
+        say("store \(replica.number) saves V\(number) on \(model.name(predecessor))\(metadata.branch.map { " on branch \($0)" } ?? "") at \(made.timestamp): "
+            + "\(model[number].changes.map(model.describe).joined(separator: ", ")) -> \(model.describe(state))")
+        if isAgain, try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id) != made {
+            throw Failure("made again", "making V\(number) again made another")
+        }
+        try checkVersion(replica, number)
+        return number
+    }
+
+    /// The time of what is made on top.
+    private func after(_ time: Double) -> Double {
+        let next = time + 1e-6 > time ? time + 1e-6 : time.nextUp
+        return next.isFinite ? next : time
+    }
+
+    // MARK: Merging
+
+    /// As an app merges: all heads into the current version.
+    func merge(_ replica: Replica) throws {
+        let store = replica.store
+        if replica.current == nil {
+            replica.current = model.heads(of: replica.known).first { plan.selectsAll || model[$0].version.branch == nil }.map { model[$0].version.id }
+        }
+        guard let current = replica.current, let into = model.numbers[current] else { return }
+        var folded = model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil }
+        if !folded.contains(into), !folded.contains(where: { model.isAncestor(into, of: $0) }) { folded.append(into) }
+        folded = model.newestFirst(folded)
+        let arbiter = replica.plan.arbiter.arbiter(defect), selection = plan.selectsAll ? HeadSelection.all : .unbranched
+        let merged: Version?
+        if let coordinator = replica.coordinator {
+            let before = replica.coordinated
+            let changed = try coordinator.merge(selection: selection, arbiter: arbiter, metadata: replica.plan.metadata)
+            if changed != (before != replica.coordinated) { throw Failure("wrong merge", "the coordinator of store \(replica.number) says \(changed)") }
+            merged = coordinator.currentVersion == current ? nil : try store.version(coordinator.currentVersion)
+        } else {
+            merged = try store.mergeHeads(into: current, arbiter: arbiter, selection: selection, metadata: replica.plan.metadata)
+        }
+        say("store \(replica.number) merges \(folded.map { "V\($0)" }.joined(separator: ", ")) into V\(into)")
+        guard folded.count > 1 else {
+            let expected = folded.first == into ? nil : folded.first
+            guard merged?.id == expected.map({ model[$0].version.id }) else { throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged?.id)), not V\(expected ?? into)") }
+            if let merged { replica.current = merged.id }
+            return
+        }
+        guard let merged else { throw Failure("wrong merge", "store \(replica.number) merged nothing") }
+        // The steps of the fold, from the last to the first.
+        var steps = [merged]
+        for next in folded.dropFirst(2).reversed() {
+            guard let step = steps.last, let before = step.predecessors.first(where: { $0 != model[next].version.id }), let version = try store.version(before) else {
+                throw Failure("wrong merge", "store \(replica.number): \(steps.last?.id.description ?? "") does not merge V\(next)")
+            }
+            steps.append(version)
+        }
+        var result = folded[0]
+        func holdsTarget(_ number: Int) -> Bool { model[number].ancestors.contains(into) }
+        var hasTarget = holdsTarget(result)
+        for (next, step) in zip(folded.dropFirst(), steps.reversed()) {
+            let nextOnly = !hasTarget && holdsTarget(next)
+            hasTarget = hasTarget || nextOnly
+            result = try checkMerge(replica, step, nextOnly ? next : result, nextOnly ? result : next)
+        }
+        replica.current = merged.id
+        try checkHistory(replica)
+    }
+
+    func mergeTwo(_ replica: Replica, _ a: Int, _ b: Int, relation: MergeRelation) throws {
+        let merged = try replica.store.merge(model[a].version.id, with: model[b].version.id, arbiter: replica.plan.arbiter.arbiter(defect), metadata: replica.plan.metadata, relation: relation)
+        say("store \(replica.number) merges V\(a) and V\(b)\(relation == .unrelated ? " as if unrelated" : "")")
+        if let ahead = a == b || model.isAncestor(b, of: a) ? a : model.isAncestor(a, of: b) ? b : nil {
+            guard merged.id == model[ahead].version.id else { throw Failure("wrong merge", "no fast-forward to V\(ahead)") }
+            return
+        }
+        _ = try checkMerge(replica, merged, a, b, related: relation != .unrelated)
+        try checkHistory(replica)
+    }
+
+    /// Holds a merge that a store made against what the model makes of it; answers its number.
+    private func checkMerge(_ replica: Replica, _ merged: Version, _ ours: Int, _ theirs: Int, related: Bool = true) throws -> Int {
+        var outcome = model.merge(ours, theirs, replica.plan.arbiter, related: related)
+        for id in outcome.own { outcome.state[id]?.stored = merged.id }
+        let first = model[outcome.first].version, second = model[outcome.second].version
+        let metadata = outcome.isSettled ? Metadata() : replica.plan.metadata
+        guard merged.predecessors == [first.id, second.id], merged.metadata == metadata, merged.timestamp == after(first.timestamp) else {
+            throw Failure("wrong merge", "\(merged) of \(model.name(first.id)) and \(model.name(second.id)), settled: \(outcome.isSettled)")
+        }
+        let changes = try replica.store.changes(madeIn: merged.id)
+        if outcome.isSettled, !changes.isEmpty { throw Failure("wrong merge", "a settled merge says \(changes.map(model.describe))") }
+        let number: Int
+        if let known = model.numbers[merged.id] {
+            number = known
+            if model[known].state != outcome.state {
+                throw Failure("wrong state", "V\(known) was \(model.describe(model[known].state)), and is \(model.describe(outcome.state)) here")
+            }
+        } else {
+            do { number = try model.add(merged, changes, state: outcome.state) } catch let failure as Failure {
+                throw Failure(failure.kind, "merge of \(model.name(first.id)) and \(model.name(second.id)): \(failure.detail)")
+            }
+            counted(versions: 1)
+        }
+        counted(merges: 1, settled: outcome.isSettled ? 1 : 0)
+        replica.known.insert(number)
+        say("    V\(number) of \(model.name(first.id)) and \(model.name(second.id))\(outcome.isSettled ? ", without asking" : "") at \(merged.timestamp) -> \(model.describe(model[number].state))")
+        try checkVersion(replica, number)
+        return number
+    }
+
+    func revert(_ replica: Replica, _ undone: Int, _ head: Int) throws {
+        let made = try replica.store.revert(model[undone].version.id, at: model[head].version.id)
+        let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
+        var state = model[head].state
+        for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored && state[id]?.stored == became[id]?.stored {
+            state[id] = was[id].map { held in
+                let from = model.numbers[held.stored]
+                return from.map { model[head].ancestors.contains($0) } ?? false ? held : Held(stored: made.id, data: held.data)
+            }
+        }
+        let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)
+        counted(versions: 1)
+        replica.known.insert(number)
+        say("store \(replica.number) reverts V\(undone) at V\(head): V\(number) -> \(model.describe(state))")
+        try checkVersion(replica, number)
+    }
+
+    // MARK: Exchanging
+
+    /// - Parameter stopsAt: cancelled when this much was told of its progress.
+    @discardableResult
+    func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil) throws -> ExchangeResult {
+        guard let exchange = replica.exchanges[folder] else { return ExchangeResult() }
+        let told = Told()
+        var control = OperationControl()
+        if let stopsAt { control.progress = { _ in told.count += 1; return told.count <= stopsAt } }
+        do {
+            let result = try sends ? exchange.send(control) : exchange.retrieve(control)
+            say("store \(replica.number) \(sends ? "sends" : "retrieves") \(result.versions.map { model.name($0) }.joined(separator: " "))"
+                + "\(result.problems.isEmpty ? "" : ", problems: \(result.problems.map { "\((try? VersionID($0.name)).map { model.name($0) } ?? $0.name): \($0.error.code.name)" }.joined(separator: ", "))")")
+            for problem in result.problems where [.versionMismatch, .invalidReference, .internal, .duplicateID].contains(problem.error.code) {
+                throw Failure("problem \(problem.error.code.name)", problem.error.message)
+            }
+            if !sends { try takeIn(replica, result.versions) }
+            try checkHistory(replica)
+            return result
+        } catch let error as StoreError where [.transport, .cancelled].contains(error.code) {
+            say("store \(replica.number) fails to \(sends ? "send" : "retrieve"): \(error.code.name)")
+            counted(faults: 1)
+            // What was added whole before that is kept.
+            try takeIn(replica, replica.store.allVersionIDs())
+            return ExchangeResult()
+        }
+    }
+    private final class Told: @unchecked Sendable { var count = 0 }
+
+    /// What a store says that it has got.
+    func takeIn(_ replica: Replica, _ ids: [VersionID]) throws {
+        let before = replica.known
+        for id in ids {
+            guard let number = model.numbers[id] else { throw Failure("unknown version", "store \(replica.number) got \(id)") }
+            replica.known.insert(number)
+        }
+        for number in replica.known.subtracting(before).numbers {
+            guard model[number].ancestors.isSubset(of: replica.known) else { throw Failure("ancestry missing", "store \(replica.number) got V\(number)") }
+            try checkVersion(replica, number)
+        }
+    }
+
+    /// Hands versions over as they are listed.
+    func give(_ numbers: [Int], to replica: Replica) throws {
+        let expected = VersionSet(numbers.filter { number in
+            let missing = model[number].ancestors.subtracting(replica.known)
+            return missing.isSubset(of: VersionSet(numbers))
+        })
+        let additions = try replica.store.add(numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })
+        say("store \(replica.number) is given \(numbers.map { "V\($0)" }.joined(separator: " "))")
+        for (number, addition) in zip(numbers, additions) {
+            switch addition {
+            case .added where expected.contains(number) && !replica.known.contains(number): break
+            case .alreadyPresent where replica.known.contains(number): break
+            case .problem(let error) where error.code == .missingPredecessor && !expected.contains(number): break
+            default: throw Failure("wrong addition", "store \(replica.number), V\(number): \(addition)")
+            }
+        }
+        try takeIn(replica, expected.numbers.map { model[$0].version.id })
+        try checkHistory(replica)
+    }
+}
+
+extension Array {
+    /// Another order, the same each time.
+    fileprivate func shuffledSteadily(_ seed: Int) -> [Element] {
+        var random = SeededRandom(seed: UInt64(seed))
+        return shuffled(using: &random)
+    }
+}
