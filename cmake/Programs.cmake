@@ -4,6 +4,7 @@
 #   Tests/C/counting/*.c    replace calls in the programs that count them
 #   Tests/Faults/test_*.c   killed, cut off and failing system calls (scripts/suites/27-faults, scripts/soak); the other
 #                           files there are linked to all of them
+#   Tests/Damage/*.c        one program: damaged bytes (scripts/suites/28-damage, scripts/soak)
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -66,6 +67,12 @@ foreach(source IN LISTS faults)
     target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
 endforeach()
+
+file(GLOB damage_parts CONFIGURE_DEPENDS Tests/Damage/*.c)
+llvs_program(test_damage damage ${damage_parts} Tests/Faults/book.c Tests/Faults/files.c)
+target_include_directories(test_damage PRIVATE Tests/Damage Tests/Faults)
+target_link_libraries(test_damage PRIVATE PkgConfig::SQLITE3)
+target_compile_options(test_damage PRIVATE -O2)
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
 foreach(source IN LISTS examples)

@@ -693,20 +693,42 @@ LLVS_API llvs_status llvs_statistics_init(LLVS_BORROWED llvs_statistics *statist
 /** Fills in the counts. Errors: storage errors. Since 0.1. */
 LLVS_API llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_statistics *statistics, LLVS_OWNED llvs_error **error);
 
+/** What a damage costs. Since 0.1. */
+typedef uint32_t llvs_loss;
+enum {
+    /** Nothing: what was there is known without it, or there is another copy. */
+    LLVS_LOSS_NOTHING = 0,
+    /** A version, or several. What builds on them waits until they are here again; an exchange with a store that has them brings them. */
+    LLVS_LOSS_VERSION = 1,
+    /** The bytes of a value. The version is there, and its other values can be read. */
+    LLVS_LOSS_VALUE = 2,
+    /**
+     * Perhaps something: a file ends in bytes that count as never written, or without saying that it is complete, and no process
+     * of this machine is writing it. Somebody was killed, another machine is not done yet, or the file was cut short or damaged
+     * at its end. What was acknowledged before a process was killed is not lost by that.
+     */
+    LLVS_LOSS_UNFINISHED = 3
+};
+
 /** A place whose bytes are not what was written. Since 0.1. */
 typedef struct llvs_damage {
     uint32_t struct_size;
-    uint32_t reserved;
+    llvs_loss lost;
+    /** The file, or what stands for it. */
     llvs_bytes file;
+    /** Where in the file, in bytes; for SQLite storage the number of a row. */
     uint64_t offset;
     llvs_bytes message;
-    /** The version lost, where it can be told; else empty. */
+    /** The version concerned, where it can be told; else empty. */
     llvs_bytes version;
+    /** The value concerned, where it is one and can be told; else empty. */
+    llvs_bytes value_id;
 } llvs_damage;
 /** The outcome of llvs_store_verify; immutable, owned. Since 0.1. */
 typedef struct llvs_verify_report llvs_verify_report;
 /**
- * Reads everything again and compares it with its checksums.
+ * Reads everything again and compares it with its checksums. Changes nothing. A store is healthy when the report has no damage;
+ * when, besides, nothing is unfinished and nothing waits, nothing can be missing at the end of a file either.
  * @param control  progress and cancellation; may be NULL
  * @param report   what was found; damage found is no error
  * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Cost: the size of the store.
@@ -724,8 +746,67 @@ LLVS_API uint64_t llvs_verify_report_pending(LLVS_BORROWED const llvs_verify_rep
 LLVS_API size_t llvs_verify_report_damage_count(LLVS_BORROWED const llvs_verify_report *report);
 /** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
 LLVS_API const llvs_damage *llvs_verify_report_damage_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
+/** Places where files are unfinished (LLVS_LOSS_UNFINISHED); not counted as damages. Since 0.1. */
+LLVS_API size_t llvs_verify_report_unfinished_count(LLVS_BORROWED const llvs_verify_report *report);
+/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
+LLVS_API const llvs_damage *llvs_verify_report_unfinished_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_verify_report_free(LLVS_OWNED llvs_verify_report *report);
+
+/** A version that a salvage made. Since 0.1. */
+typedef struct llvs_salvaged {
+    uint32_t struct_size;
+    /**
+     * 1: its state is exactly that of `original`. 0: it has the newest values that could be read; what lost versions changed,
+     * and lost values, are as they were before, or missing.
+     */
+    uint32_t is_complete;
+    /** The newest version whose changes are in it. */
+    llvs_bytes original;
+    /** The one that was made. */
+    llvs_bytes version;
+} llvs_salvaged;
+/** The outcome of llvs_store_salvage; immutable, owned. Since 0.1. */
+typedef struct llvs_salvage_report llvs_salvage_report;
+/**
+ * Writes all that is whole in a damaged store into a new one; the damaged store is only read. Works also for a store that cannot be
+ * opened (a database that SQLite refuses), and takes what opening passes over: a version that is damaged in part, versions behind
+ * damage at the end of a file.
+ *   - A version that is whole, with all its ancestry, is in the new store as it was, under its own id.
+ *   - A version that is whole but builds on a lost one is in the new store, too, and waits there (llvs_statistics.pending) until
+ *     an exchange brings what it builds on.
+ *   - For each line of versions that cannot be kept as they were, a version is made of what can be read of them, on the last one
+ *     before it that is whole; values larger than 32 MiB together may take several, one after another. It has the metadata of the
+ *     newest and an entry "__llvs_salvaged": {"version": "<its id>", "complete": <whether its state is exactly that one's>}.
+ * No version ever shows another state than the version of that id had.
+ * @param path, options            the damaged store, as for llvs_store_open; opened for reading only, whatever the options say
+ * @param target, target_options   the new store, which is made; there must be no versions in it
+ * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
+ * @param report                   what was written, and what is lost
+ * Errors: LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), those of llvs_store_open,
+ * storage errors. After an error the new store is to be deleted.
+ * Cost: reads the damaged store up to three times; memory for the history and for the ids of the values that go into versions that
+ * are made. A database needs its own size again beside the new store while it lasts.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
+                                        llvs_bytes target, LLVS_BORROWED const llvs_store_options *target_options,
+                                        LLVS_BORROWED const llvs_control *control,
+                                        LLVS_OWNED llvs_salvage_report **report, LLVS_OWNED llvs_error **error);
+/** Versions in the new store as they were. Since 0.1. */
+LLVS_API uint64_t llvs_salvage_report_versions(LLVS_BORROWED const llvs_salvage_report *report);
+/** Versions that wait in the new store for lost ones. Since 0.1. */
+LLVS_API uint64_t llvs_salvage_report_waiting(LLVS_BORROWED const llvs_salvage_report *report);
+/** Versions that were made. Since 0.1. */
+LLVS_API size_t llvs_salvage_report_made_count(LLVS_BORROWED const llvs_salvage_report *report);
+/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
+LLVS_API const llvs_salvaged *llvs_salvage_report_made_at(LLVS_BORROWED const llvs_salvage_report *report, size_t index);
+/** Damaged places, unfinished files, and versions that others name and that are nowhere. Since 0.1. */
+LLVS_API size_t llvs_salvage_report_damage_count(LLVS_BORROWED const llvs_salvage_report *report);
+/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
+LLVS_API const llvs_damage *llvs_salvage_report_damage_at(LLVS_BORROWED const llvs_salvage_report *report, size_t index);
+/** Releases the report. Since 0.1. */
+LLVS_API void llvs_salvage_report_free(LLVS_OWNED llvs_salvage_report *report);
 
 /** What a compaction did. Set struct_size before the call; no more than that is written. Since 0.1. */
 typedef struct llvs_compaction_report {
@@ -1340,8 +1421,9 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
- * Restores a snapshot from a directory into a store that is empty or holds one version. All of it is verified first: one that is
- * refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps what was added whole; an exchange brings the rest.
+ * Restores a snapshot from a directory into a store that is empty, holds one version, or holds a part of this very snapshot. All of
+ * it is verified first: one that is refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps
+ * what was added whole; restoring again, or an exchange, brings the rest.
  * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
  * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
@@ -1666,7 +1748,8 @@ LLVS_LAYOUT(llvs_value_block_info, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_store_options, 64);
 LLVS_LAYOUT(llvs_statistics, 80);
-LLVS_LAYOUT(llvs_damage, 64);
+LLVS_LAYOUT(llvs_damage, 80);
+LLVS_LAYOUT(llvs_salvaged, 40);
 LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_value_source, 40);
 LLVS_LAYOUT(llvs_version_options, 80);

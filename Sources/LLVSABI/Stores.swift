@@ -115,15 +115,26 @@ public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeM
 
 // MARK: Verifying
 
-final class VerifyReportHandle: ListHandle<llvs_damage>, @unchecked Sendable {
+extension llvs_damage {
+    init(_ damage: StorageDamage, in arena: Arena) throws {
+        self.init(
+            struct_size: UInt32(MemoryLayout<llvs_damage>.size), lost: damage.lost.rawValue, file: try arena.copy(damage.file), offset: damage.offset,
+            message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes,
+            value_id: try damage.value.map { try arena.copy($0.bytes) } ?? noBytes)
+    }
+}
+
+final class DamageList: ListHandle<llvs_damage>, @unchecked Sendable {
+    init(_ damages: [StorageDamage]) throws { try super.init(damages, llvs_damage.init(_:in:)) }
+}
+
+final class VerifyReportHandle: Handle, @unchecked Sendable {
     let report: VerifyReport
+    let damages: DamageList, unfinished: DamageList
     init(_ report: VerifyReport) throws {
         self.report = report
-        try super.init(report.damages) { damage, arena in
-            llvs_damage(
-                struct_size: UInt32(MemoryLayout<llvs_damage>.size), reserved: 0, file: try arena.copy(damage.file), offset: damage.offset,
-                message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes)
-        }
+        damages = try DamageList(report.damages)
+        unfinished = try DamageList(report.unfinished)
     }
 }
 
@@ -147,10 +158,16 @@ public func llvs_verify_report_values(_ report: OpaquePointer!) -> UInt64 { peek
 public func llvs_verify_report_pending(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.pending ?? 0 }
 
 @_cdecl("llvs_verify_report_damage_count") @implementation
-public func llvs_verify_report_damage_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.count ?? 0 }
+public func llvs_verify_report_damage_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.damages.count ?? 0 }
 
 @_cdecl("llvs_verify_report_damage_at") @implementation
-public func llvs_verify_report_damage_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.at(index) }
+public func llvs_verify_report_damage_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.damages.at(index) }
+
+@_cdecl("llvs_verify_report_unfinished_count") @implementation
+public func llvs_verify_report_unfinished_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.unfinished.count ?? 0 }
+
+@_cdecl("llvs_verify_report_unfinished_at") @implementation
+public func llvs_verify_report_unfinished_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.unfinished.at(index) }
 
 @_cdecl("llvs_verify_report_free") @implementation
 public func llvs_verify_report_free(_ report: OpaquePointer!) { free(report, VerifyReportHandle.self, leadsToStore: false) }

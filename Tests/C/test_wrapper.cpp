@@ -80,6 +80,19 @@ static void compaction() {
 
 struct Thrown { int number; };
 
+static void salvaging() {
+    llvs::VersionID id;
+    {
+        llvs::Store store("damaged.llvs");
+        id = store.make_version("", {llvs::Change::insert("x", "1")});
+        store.close();
+    }
+    llvs::SalvageReport report = llvs::salvage("damaged.llvs", "salvaged.llvs");
+    EXPECT(report.versions == 1 && report.waiting == 0 && report.made.empty() && report.damages.empty());
+    EXPECT(llvs::Store("salvaged.llvs").value("x", id)->data == "1");
+    EXPECT(code_of([&] { llvs::salvage("damaged.llvs", "salvaged.llvs"); }) == LLVS_ERROR_STORE_NOT_EMPTY);
+}
+
 static void merges() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
@@ -148,6 +161,7 @@ static void coordinators() {
 int main() {
     stores();
     compaction();
+    salvaging();
     merges();
     exchanges();
     coordinators();

@@ -11,6 +11,7 @@
 #include "llvs/exchange.hpp"
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
+#include "llvs/salvage.hpp"
 #include "llvs/store.hpp"
 
 #endif

@@ -12,6 +12,8 @@ struct Retrieval {
     /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
     private var versions: [VersionID: Version] = [:]
     private var heavy: Set<VersionID> = []
+    /// What the version files say of the digests of what they and the changes files hold.
+    private var digests: [VersionID: [UInt8]] = [:]
     private(set) var memory: ExchangeMemory
     private static let heavySize = 64 << 10
 
@@ -84,7 +86,10 @@ struct Retrieval {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
         case .unreadable(let error): problem(id, error)
-        case .data, .pieces: return try decode(id, file) { try InterchangeDecoder.version($0, name: id) }
+        case .data, .pieces:
+            guard let found = try decode(id, file, { try InterchangeDecoder.versionAndDigest($0, name: id) }) else { return nil }
+            digests[id] = found.digest
+            return found.version
         }
         return nil
     }
@@ -203,6 +208,11 @@ struct Retrieval {
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
+        if let digest = digests.removeValue(forKey: id), !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) })) {
+            problem(id, StoreError(.damaged, "The files of the version \(id) in \(transport.description) are damaged: together they do not have the digest that versions/\(id) tells. Nothing of it was taken. Remove both, and a store that has the version writes them anew.", versionID: id.description, path: "versions/\(id)"))
+            memory.broken.insert(id)
+            return nil
+        }
         return Store.ReceivedVersion(version: version, changes: changes)
     }
 }

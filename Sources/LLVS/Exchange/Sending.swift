@@ -103,7 +103,7 @@ struct Sending {
             guard changes.size <= ExchangeLimits.fileSize else {
                 throw StoreError(.tooLarge, "The version \(id) cannot be sent to \(transport.description): its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.", versionID: id.description)
             }
-            return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version), changes: changes)
+            return ExchangeFiles(name: id.description, version: try InterchangeEncoder.version(version, digest: store.identityDigest(of: id)), changes: changes)
         } catch let error as StoreError where [.damaged, .tooLarge].contains(error.code) {
             problem(id, error)
             return nil

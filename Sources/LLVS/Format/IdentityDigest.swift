@@ -86,6 +86,10 @@ extension Store {
         return hasher.finish()
     }
 
+    func identityDigest(of id: VersionID) throws -> [UInt8] {
+        try identityDigest(ofRecordAt: place(of: requireOrdinal(id)))
+    }
+
     func identityDigest(ofRecordAt place: RecordPlace) throws -> [UInt8] {
         let header = try readHeader(place)
         var hasher = IdentityHasher("llvs version 1")

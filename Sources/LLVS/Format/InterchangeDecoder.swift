@@ -28,22 +28,30 @@ struct InterchangeDecoder {
         try version(.bytes(bytes), name: name, file: file)
     }
     static func version(_ document: Document, name: VersionID, file: String? = nil) throws -> Version {
+        try versionAndDigest(document, name: name, file: file).version
+    }
+    /// With what the file says of the identity digest of the version and its changes: as it stands there; nil when it says nothing.
+    static func versionAndDigest(_ document: Document, name: VersionID, file: String? = nil) throws -> (version: Version, digest: [UInt8]?) {
         let file = file ?? "versions/\(name)"
-        let version = try versionOfAnyName(document, file: file)
-        try InterchangeDecoder(file: file).check(version, isNamed: name)
-        return version
+        let found = try anyVersion(document, file: file)
+        try InterchangeDecoder(file: file).check(found.version, isNamed: name)
+        return found
     }
 
-    static func versionOfAnyName(_ document: Document, file: String) throws -> Version {
+    static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try anyVersion(document, file: file).version }
+
+    private static func anyVersion(_ document: Document, file: String) throws -> (version: Version, digest: [UInt8]?) {
         let decoder = InterchangeDecoder(file: file)
         return try decoder.reading(document) { reader in
-            var version: Version?
+            var version: Version?, digest: [UInt8]?
             try reader.beginObject()
             while let member = try reader.nextMember() {
-                if try reader.equals(member, "version") { version = try decoder.version(&reader) } else { try reader.skip() }
+                if try reader.equals(member, "version") { version = try decoder.version(&reader) }
+                else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try reader.string() }
+                else { try reader.skip() }
             }
             guard let version else { throw reader.failure("it has no member \"version\"") }
-            return version
+            return (version, digest)
         }
     }
 

@@ -3,14 +3,26 @@
 /// `docs/interchange.md` is normative. The form is a function of the meaning, because two devices may
 /// make the same deterministic version and write its files at once.
 enum InterchangeEncoder {
-    /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…]}}`
-    static func version(_ version: Version) -> [UInt8] {
+    /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…]},"digest":"…"}`
+    /// - Parameter digest: the identity digest of the version and its changes; nil leaves the member out.
+    static func version(_ version: Version, digest: [UInt8]? = nil) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(256)
         append("{\"version\":", to: &out)
         appendVersion(version, to: &out)
+        if let digest {
+            append(",\"digest\":\"", to: &out)
+            out.append(contentsOf: hex(digest))
+            append("\"", to: &out)
+        }
         append("}", to: &out)
         return out
+    }
+
+    /// A digest as it stands in a version file: lower-case hexadecimal.
+    static func hex(_ digest: [UInt8]) -> [UInt8] {
+        let digits = Array("0123456789abcdef".utf8)
+        return digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     }
 
     private static func appendVersion(_ version: Version, to out: inout [UInt8]) {

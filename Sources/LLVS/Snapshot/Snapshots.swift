@@ -125,26 +125,30 @@ public struct Snapshots: Sendable {
 
     // MARK: Restoring
 
-    /// Adds all versions of the snapshot to a store that is empty or holds one version.
+    /// Adds all versions of the snapshot to a store that is empty, holds one version, or holds a part of this snapshot, since a
+    /// restore was stopped in the middle.
     ///
     /// All of it is read, verified and added to a store in memory (without the bytes of values) before the first
-    /// version is added here, so that one that is refused leaves the store as it was. A cancelled or failed adding keeps what was added whole; an exchange brings the rest.
+    /// version is added here, so that one that is refused leaves the store as it was. A cancelled or failed adding keeps what was added whole; restoring again, or an exchange, brings the rest.
     /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
     ///   transport throws, and what keeps the store from adding.
     public func restore(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
         _ = try store.reloadHistory()
         let count = try store.allVersionIDs().count
-        guard count <= 1 else {
-            throw StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty or holds one version; this one holds \(count). Use an exchange, or a new store.")
-        }
-        guard let found = try find() else {
+        let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
+        let found = try count > 1 ? { () throws -> Found? in
+            // Perhaps a restore was stopped in the middle.
+            guard let found = try? find(), !found.manifest.isForeign, UInt64(count) <= found.manifest.versionCount else { throw notEmpty }
+            return found
+        }() : find()
+        guard let found else {
             throw StoreError(.snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
         }
         guard !found.manifest.isForeign else {
             throw StoreError(.foreignSnapshot, "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which cannot be read here. Use an exchange.")
         }
-        try verify(found, control)
+        try verify(found, count > 1 ? notEmpty : nil, control)
         try add(found, control)
         return found.manifest
     }
@@ -156,7 +160,8 @@ public struct Snapshots: Sendable {
         }
     }
 
-    private func verify(_ found: Found, _ control: OperationControl) throws {
+    /// - Parameter notEmpty: thrown when the store has a version that the snapshot has not.
+    private func verify(_ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws {
         let present = Set(try store.allVersionIDs())
         var rehearsal = try Rehearsal(), reader = reader(found, isVerified: false, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
         while let received = try reader.next(keepingData: present.contains) {
@@ -177,6 +182,7 @@ public struct Snapshots: Sendable {
             if let refused = try rehearsal.add(received) { throw reader.damaged("it holds a version that cannot be added. \(refused.message)") }
         }
         if let refused = try rehearsal.finish() { throw reader.damaged("it holds a version that cannot be added. \(refused.message)") }
+        if let notEmpty, !present.isSubset(of: seen) { throw notEmpty }
         for id in present where !seen.contains(id) && folded.contains(id.folded) {
             throw StoreError(.storeNotEmpty, "The store's version \(id) and one of the snapshot have ids that differ by case only. Use a new store.", versionID: id.description)
         }

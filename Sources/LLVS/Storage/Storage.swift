@@ -55,6 +55,9 @@ public protocol Storage: AnyObject, Sendable {
     /// does not reach that far any more, `.io` and friends when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
+    /// The file, or what stands for it, that the record is in, and where, for messages.
+    func location(_ place: RecordPlace) -> (file: String, offset: UInt64)
+
     /// In which pieces the store keeps what it has read in memory, so as not to ask for it again.
     var blockShape: BlockShape { get }
     /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and answers how
@@ -77,8 +80,13 @@ public protocol Storage: AnyObject, Sendable {
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
-    /// Reads everything again, sealed or not, and reports each damaged place and each whole record.
+    /// Reads everything again, sealed or not, and reports each damaged place and each whole record; also, with the loss
+    /// `.unfinished`, where bytes end of which nobody can tell whether more was there.
     func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws
+
+    /// Reads everything again, as `verify`, but also reports records that are not as they were written, wherever they can
+    /// still be told from what is around them: `read` gives their bytes as they are. They may be reported several times.
+    func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws
 
     /// Small named blobs beside the records: caches and the coordinator's state. Replaced atomically.
     /// Names are `[a-z0-9._-]{1,100}`. A storage that cannot keep them keeps them in memory.
@@ -109,6 +117,10 @@ extension Storage {
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
     public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
     public func removeBlob(_ id: BlobID) {}
+    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
+    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        try verify(control, found: { try found($0.place) }, damage: damage)
+    }
     public var blockShape: BlockShape { .none }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
@@ -245,6 +257,19 @@ public struct ScannedRecord {
     public static let prefixSize = 64 << 10
 }
 
+/// What a damage costs.
+public enum Loss: UInt32, Sendable {
+    /// Nothing: what was there is known without it, or made again.
+    case nothing = 0
+    /// A version, or several; all that build on it wait until it is here again.
+    case version = 1
+    /// Bytes of a value; the version is there, and its other values can be read.
+    case value = 2
+    /// A file ends in bytes that count as never written, or without saying that it is complete: its writer writes still, or was
+    /// killed, or the file was cut short. Whether anything is lost cannot be told from the file.
+    case unfinished = 3
+}
+
 /// A place whose bytes are not what was written.
 public struct StorageDamage: Hashable, Sendable {
     /// The file, or what stands for it.
@@ -252,10 +277,14 @@ public struct StorageDamage: Hashable, Sendable {
     public var offset: UInt64
     /// What is wrong with it, and what can be done.
     public var message: String
-    /// The version lost, where it can be told.
+    /// The version concerned, where it can be told.
     public var version: VersionID?
-    public init(file: String, offset: UInt64, message: String, version: VersionID? = nil) {
-        self.file = file; self.offset = offset; self.message = message; self.version = version
+    /// The value concerned, where it is one, and can be told.
+    public var value: ValueID?
+    /// What is lost.
+    public var lost: Loss
+    public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
+        self.file = file; self.offset = offset; self.message = message; self.version = version; self.value = value; self.lost = lost
     }
 }
 

@@ -216,7 +216,7 @@ extension Store {
                     large[i]?.pieces(drafts[i].draft.changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
                 }
                 do {
-                    return try commitLock.withLock {
+                    return try withCommitLock {
                         try checkOpen()
                         return (try storage.append(records), checksums, mapped)
                     }

@@ -189,7 +189,7 @@ extension Store {
                 let place: RecordPlace?
                 do {
                     try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                    place = try commitLock.withLock { try storage.append([encoder.pieces(draft.changes)]).first }
+                    place = try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first }
                 } catch {
                     removeBlobs(encoder.blobs, after: error)
                     throw error
@@ -259,7 +259,7 @@ extension Store {
         guard durability == .full else { return }
         let ticket = gate.ticket()
         do {
-            try gate.wait(for: ticket) { try storage.sync() }
+            try Log.holding { try gate.wait(for: ticket) { try storage.sync() } }
         } catch var error as StoreError {
             guard let version = drafts.last?.version else { throw error }
             let lost = drafts.map { ($0.version.id, (timestamp: $0.version.timestamp, digest: identityDigest($0.version, $0.changes))) }

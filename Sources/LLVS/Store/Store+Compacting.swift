@@ -19,7 +19,7 @@ extension Store {
     }
 
     private func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
-        let report = try storage.compact(trigger, control)
+        let report = try Log.holding { try storage.compact(trigger, control) }
         if report.made > 0 || report.deleted > 0 { lock.withWrite { cachesAreOutdated = true } }
         return report
     }

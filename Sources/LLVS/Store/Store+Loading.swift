@@ -62,7 +62,7 @@ extension Store {
     }
 
     private func scan(loading: Bool, choices: [VersionID: RecordPlace]) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
-        try commitLock.withLock {
+        try withCommitLock {
             var added: [VersionID] = []
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan { record in
@@ -88,8 +88,9 @@ extension Store {
         let header: RecordHeader
         do {
             header = try readHeader(place, prefix: prefix)
-        } catch let error as StoreError where error.code == .damaged {
-            noteDamage(StorageDamage(file: storage.description, offset: place.offset, message: error.message))
+        } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
+            // One that a newer version of the library wrote concerns nobody else's: what builds on it waits.
+            noteDamage(place, error.message)
             return ([], nil)
         }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
@@ -175,15 +176,13 @@ extension Store {
         guard let x = try digestNotingDamage(id, a) else { return b }
         if x == y { return a }
         let prevailing = Bytes.compare(x, y) < 0 ? a : b
-        noteDamage(StorageDamage(
-            file: storage.description, offset: prevailing == a ? b.offset : a.offset,
-            message: "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id))
+        noteDamage(prevailing == a ? b : a, "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
         return prevailing
     }
 
     private func digestNotingDamage(_ id: VersionID, _ place: RecordPlace) throws -> [UInt8]? {
         do { return try identityDigest(ofRecordAt: place) } catch let error as StoreError where error.code == .damaged {
-            noteDamage(StorageDamage(file: storage.description, offset: place.offset, message: error.message, version: id))
+            noteDamage(place, error.message, version: id)
             return nil
         }
     }
@@ -205,8 +204,9 @@ extension Store {
                 }
                 guard blobsHere else { pending.add(record, missing: nil); return }
                 if let twin = dag.caseTwin(of: header.id) {
+                    let (file, offset) = storage.location(record.place)
                     damages.append(StorageDamage(
-                        file: storage.description, offset: record.place.offset,
+                        file: file, offset: offset,
                         message: "The id of version \(header.id) differs from that of \(twin) by case only; it is left out.", version: header.id))
                     return
                 }
@@ -219,7 +219,9 @@ extension Store {
         return added
     }
 
-    func noteDamage(_ damage: StorageDamage) {
+    func noteDamage(_ place: RecordPlace, _ message: String, version: VersionID? = nil) {
+        let (file, offset) = storage.location(place)
+        let damage = StorageDamage(file: file, offset: offset, message: message, version: version)
         lock.withWrite { if damages.count < 10_000, !damages.contains(damage) { damages.append(damage) } }
         Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
     }

@@ -95,7 +95,8 @@ public final class Store: @unchecked Sendable {
         try self.init(storage: Store.makeStorage(path, options), options: options)
     }
 
-    init(storage: any Storage, options: Options) throws {
+    /// - Parameter loading: false leaves the history empty, for who reads records by their places only.
+    init(storage: any Storage, options: Options, loading: Bool = true) throws {
         self.storage = storage
         dagReference = .passUnretained(dag)
         durability = options.durability
@@ -104,6 +105,7 @@ public final class Store: @unchecked Sendable {
         changeLists = ChangeLists(capacity: forLists)
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
+        guard loading else { return }
         do { try load() } catch {
             try? storage.close(discarding: true)
             throw error
@@ -129,7 +131,7 @@ public final class Store: @unchecked Sendable {
         }
         guard first else { return }
         compactIfItPays(.closing)
-        try commitLock.withLock {
+        try withCommitLock {
             saveCaches()
             try storage.close(discarding: false)
         }
@@ -146,6 +148,12 @@ public final class Store: @unchecked Sendable {
     @inline(__always)
     func checkOpenLocked() throws {
         if isClosed { throw StoreError(.closed, "The store is closed. Open it again to go on.") }
+    }
+
+    /// Runs `body`, in which the storage appends or scans, while no other thread does; what there is to be logged is logged then.
+    @inline(__always)
+    func withCommitLock<R>(_ body: () throws -> R) rethrows -> R {
+        try Log.holding { try commitLock.withLock(body) }
     }
     func checkOpen() throws { try lock.withRead { try checkOpenLocked() } }
 

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials.
 public enum Log {
     /// How much is told: messages of the level and of those before it.
@@ -9,12 +17,31 @@ public enum Log {
     nonisolated(unsafe) private static var sink: (@Sendable (Level, String) -> Void)?
     nonisolated(unsafe) private static var level = Level.off
 
-    /// Replaces the sink. The sink may be called from any thread and must not call `setSink`.
+    /// Replaces the sink. The sink may be called from any thread, with no lock of a store held, and must not call `setSink`.
     public static func setSink(level newLevel: Level, _ newSink: (@Sendable (Level, String) -> Void)?) {
         lock.withLock { sink = newSink; level = newSink == nil ? .off : newLevel }
     }
     static func write(_ at: Level, _ message: @autoclosure () -> String) {
-        let current = lock.withLock { at <= level ? sink : nil }
-        if let current { current(at, message()) }
+        guard let current = lock.withLock({ at <= level ? sink : nil }) else { return }
+        guard let key = heldKey, let held = pthread_getspecific(key) else { return current(at, message()) }
+        held.assumingMemoryBound(to: Held.self).pointee.messages.append((at, message()))
+    }
+
+    private struct Held { var messages: [(Level, String)] = [] }
+    private static let heldKey: pthread_key_t? = {
+        var key = pthread_key_t()
+        return pthread_key_create(&key, nil) == 0 ? key : nil
+    }()
+
+    /// Keeps what this thread has to say until `body` is over: it takes locks, and the sink may call the store that holds them.
+    static func holding<R>(_ body: () throws -> R) rethrows -> R {
+        guard let key = heldKey, pthread_getspecific(key) == nil else { return try body() }
+        var held = Held()
+        defer { if !held.messages.isEmpty { for (level, message) in held.messages { write(level, message) } } }
+        return try withUnsafeMutablePointer(to: &held) { held in
+            pthread_setspecific(key, held)
+            defer { pthread_setspecific(key, nil) }
+            return try body()
+        }
     }
 }

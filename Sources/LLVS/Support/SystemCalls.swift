@@ -93,6 +93,7 @@ enum System {
 
     static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
+    static func rmdir(_ path: String) throws(Errno) { try retrying { cRmdir(path) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 
     /// Takes the whole-file lock; throws EWOULDBLOCK when another holds it.
@@ -191,6 +192,7 @@ private func cPwrite(_ fd: Int32, _ p: UnsafeRawPointer, _ n: Int, _ at: off_t) 
 private func cFsync(_ fd: Int32) -> Int32 { fsync(fd) }
 private func cMkdir(_ path: String, _ mode: mode_t) -> Int32 { mkdir(path, mode) }
 private func cRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }
+private func cRmdir(_ path: String) -> Int32 { rmdir(path) }
 private func cUnlink(_ path: String) -> Int32 { unlink(path) }
 #if canImport(Glibc) || canImport(Musl)
 private func cFdatasync(_ fd: Int32) -> Int32 { fdatasync(fd) }

@@ -36,6 +36,7 @@ final class BlobDirectory: @unchecked Sendable {
     private var directoryIsDirty = false
     /// The directory's own name was synced: whoever made it may have been killed before he could.
     private var directoryIsDurable = false
+    private var isTidied = false
     /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
     private var poison: StoreError?
     /// A sync of what others wrote failed: see `rewriteDoubtful`.
@@ -91,6 +92,27 @@ final class BlobDirectory: @unchecked Sendable {
     }
 
     func make(_ filePath: String, readable: Bool = false) throws -> OpenFile {
+        tidyOnce()
+        let file = try makeFile(filePath, readable)
+        // As long as it is open: nobody takes it for a leftover. Where there are no locks, its age says so.
+        do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {}
+        return file
+    }
+
+    /// Removes what killed processes left unfinished, a day ago or longer: nobody holds it, and nobody else's machine can be
+    /// so slow in bringing it here.
+    private func tidyOnce() {
+        guard lock.withLock({ let first = !isTidied; isTidied = true; return first }) else { return }
+        let yesterday = System.now &- 86_400 * 1_000_000_000
+        for name in (try? System.names(in: path)) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
+            let old = path + "/" + name
+            guard let file = try? OpenFile(old, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.modified < yesterday else { continue }
+            do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { if error.code == EWOULDBLOCK { continue } }
+            withExtendedLifetime(file) { try? system.unlink(old) }
+        }
+    }
+
+    private func makeFile(_ filePath: String, _ readable: Bool) throws -> OpenFile {
         let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
         do throws(Errno) {
             return try OpenFile(filePath, flags)

@@ -63,6 +63,8 @@ extension FileStorage {
         }
     }
 
+    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path(of: place), place.offset) }
+
     private func path(of place: RecordPlace) -> String {
         state.withLock { Int(place.segment) < segments.count ? directory.segments + "/" + segments[Int(place.segment)].name : directory.segments }
     }

@@ -182,7 +182,7 @@ enum SegmentFile {
         let named = RandomName(hex: name.dropLast(4))
         guard let header else {
             // The frames carry the id as well, so with the id from the file's name they can be read without the header.
-            return named.map { ($0, headerSize, StorageDamage(file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.")) }
+            return named.map { ($0, headerSize, StorageDamage(file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.", lost: .nothing)) }
         }
         guard header.format == FrameFormat.format else {
             damage(StorageDamage(file: path, offset: 0, message: "The segment has format \(header.format), which this version of the library does not know. Use a newer version of the library."))

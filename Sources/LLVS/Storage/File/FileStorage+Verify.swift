@@ -57,6 +57,7 @@ extension FileStorage {
         var met: [StorageDamage] = []
         guard let (id, start, problem) = try SegmentFile.begin(file, path, name: name, size: status.size, damage: { met.append($0) }) else {
             for one in met { try damage(one) }
+            if met.isEmpty { try damage(unfinished(path, 0)) }
             return status.size
         }
         let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, status.size) }
@@ -71,9 +72,82 @@ extension FileStorage {
             }, damage: damage)
         }
         if let problem, scanner.position > start { try damage(problem) }
+        if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }
         if scanner.position < end, status.size >= end {
             try damage(StorageDamage(file: path, offset: scanner.position, message: "The segment's end is damaged: whole versions were read from there before. Exchange with a store that has them."))
         }
         return status.size
+    }
+
+    private func unfinished(_ path: String, _ offset: UInt64) -> StorageDamage {
+        StorageDamage(file: path, offset: offset, message: "The segment does not end as a segment does that was closed: who wrote it was killed or writes still, or the file was cut short or damaged at its end. Whether versions are lost cannot be told from it. If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.", lost: .unfinished)
+    }
+
+    /// Whether somebody is writing the segment: we, or a process of this machine, which holds a lock on it.
+    private func isBeingWritten(_ name: String, _ file: OpenFile) -> Bool {
+        if state.withLock({ durability.ownSegment?.name == name }) { return true }
+        do throws(Errno) {
+            try System.lockExclusively(file.descriptor)
+            return false
+        } catch { return error.code == EWOULDBLOCK }
+    }
+
+    // MARK: Salvaging
+
+    /// Reads every segment for whatever may be a record.
+    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
+        let names = try segmentNames().sorted(), buffer = ScanBuffer()
+        var done = 0, total = 0
+        for name in names { total = total &+ Int(clamping: (try? System.status(directory.segments + "/" + name))?.size ?? 0) }
+        for name in names {
+            try control.check(.verifying, done, of: total, doing: "Salvaging \(description)")
+            let path = directory.segments + "/" + name
+            do {
+                let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
+                let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
+                guard status.isRegularFile else { continue }
+                try salvage(name, file, path, status.size, buffer, found, damage) { at in
+                    try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: "Salvaging \(self.description)")
+                }
+                done = done &+ Int(clamping: status.size)
+            } catch let error as StoreError where error.code == .io || error.code == .permission || error.code == .notFound {
+                try damage(StorageDamage(file: path, offset: 0, message: error.message))
+            }
+        }
+    }
+
+    private func salvage(_ name: String, _ file: OpenFile, _ path: String, _ size: UInt64, _ buffer: ScanBuffer, _ found: (RecordPlace) throws -> Void,
+                         _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void) throws {
+        guard let id = try idForSalvage(name, file, path) else { return try damage(unfinished(path, 0)) }
+        let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, size) }
+        let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
+        var scanner = SegmentScanner(file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: sealed, thorough: false, inspector: options.inspector, buffer: buffer)
+        try withoutActuallyEscaping(progress) { progress in
+            try withoutActuallyEscaping(found) { found in
+                scanner.progress = progress
+                scanner.suspect = { try found(RecordPlace(segment: segment, offset: $0, length: $1)) }
+                defer { scanner.progress = { _ in }; scanner.suspect = nil }
+                try scanner.run(found: { offset, length, _ in
+                    try found(RecordPlace(segment: segment, offset: offset, length: length))
+                }, damage: damage)
+            }
+        }
+        if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }
+    }
+
+    /// The segment's id, from whatever tells it: its header, its name, its first frame. Nil when nothing does, or its format is newer.
+    private func idForSalvage(_ name: String, _ file: OpenFile, _ path: String) throws -> RandomName? {
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
+        let got = try posix("Reading the segment", path) { () throws(Errno) in
+            try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
+        }
+        return bytes.withUnsafeBytes { b in
+            let there = UnsafeRawBufferPointer(rebasing: b[..<got])
+            if let header = FrameFormat.segmentHeader(there) { return header.format == FrameFormat.format ? header.id : nil }
+            if let named = RandomName(hex: name.dropLast(4)) { return named }
+            return got == bytes.count && FrameFormat.load(there, FrameFormat.segmentHeaderSize, UInt32.self) == FrameFormat.frameMagic
+                ? RandomName(loading: there, at: FrameFormat.segmentHeaderSize + 8) : nil
+        }
     }
 }

@@ -84,10 +84,10 @@ enum FrameFormat {
         b.storeBytes(of: crc.littleEndian, toByteOffset: start + 44, as: UInt32.self)
     }
 
-    /// Nil when the bytes are no frame header of that segment at that offset.
-    static func frameHeader(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64) -> FrameHeader? {
+    /// Nil when the bytes are no frame header of that segment at that offset (nil: at any).
+    static func frameHeader(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> FrameHeader? {
         guard b.count >= frameHeaderSize, load(b, 0, UInt32.self) == frameMagic,
-              RandomName(loading: b, at: 8) == id, load(b, 24, UInt64.self) == offset,
+              RandomName(loading: b, at: 8) == id, offset == nil || load(b, 24, UInt64.self) == offset,
               load(b, 44, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<44])) else { return nil }
         return FrameHeader(kind: b[4], bodySize: load(b, 32, UInt64.self), tableChecksum: load(b, 40, UInt32.self))
     }
@@ -99,8 +99,8 @@ enum FrameFormat {
         storeFrameHeader(in: b, at: 0, kind: .seal, id: id, offset: offset, bodySize: 16, tableChecksum: crc)
     }
 
-    /// Whether the bytes are the seal of that segment at that offset.
-    static func isSeal(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64) -> Bool {
+    /// Whether the bytes are the seal of that segment at that offset (nil: at any).
+    static func isSeal(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> Bool {
         guard b.count >= sealSize, let header = frameHeader(b, id: id, offset: offset), header.kind == Kind.seal.rawValue, header.bodySize == 16 else { return false }
         return header.tableChecksum == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[frameHeaderSize..<sealSize]))
     }

@@ -23,6 +23,9 @@ struct SegmentScanner {
     let thorough: Bool
     let inspector: RecordInspector?
     let buffer: ScanBuffer
+    /// Called with where a record may be that is not handed out, since its frame, or it, is damaged. Frames are then taken also
+    /// where they lie elsewhere than they were written: bytes were inserted or removed before them.
+    var suspect: ((_ offset: UInt64, _ length: UInt64) throws -> Void)?
     /// Called with how far the scan has come, at least once per MiB read.
     var progress: (UInt64) throws -> Void = { _ in }
 
@@ -62,7 +65,7 @@ struct SegmentScanner {
                 finished = true
             case .bad(let reason, let from):
                 noteDoubt()
-                guard let from, let next = try validFrame(from: from) else { return }
+                guard let from, let next = try validFrame(from: from) else { return try endInTail(reason, damage) }
                 // Perhaps the frame was being written when we read it: look once more before calling it damaged.
                 if looked != position {
                     looked = position
@@ -70,9 +73,18 @@ struct SegmentScanner {
                     continue
                 }
                 try reportLost(at: position, reason, damage)
+                try reportSuspects(at: position, upTo: next)
                 position = next
             }
         }
+    }
+
+    /// Nothing valid follows: a tail, unless frames follow that lie elsewhere than they were written.
+    private func endInTail(_ reason: String, _ damage: Damage) throws {
+        if suspect == nil, let moved = try validFrame(from: position + 1, elsewhere: true) {
+            try damage(StorageDamage(file: path, offset: position, message: "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."))
+        }
+        try reportSuspects(at: position, upTo: nil)
     }
 
     // MARK: One frame
@@ -80,19 +92,19 @@ struct SegmentScanner {
     private mutating func frame(at start: UInt64, _ found: Found, _ damage: Damage) throws -> Frame {
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
         guard let head = try bytes(at: start, FrameFormat.frameHeaderSize) else { return .bad("the segment ends within a frame's header", next: nil) }
-        guard let header = FrameFormat.frameHeader(head, id: id, offset: start) else { return .bad("a frame's header does not match its checksum", next: start + 1) }
+        guard let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? start : nil) else { return .bad("a frame's header does not match its checksum", next: start + 1) }
         guard header.bodySize <= size - start - headerSize else { return .bad("the segment ends within a frame", next: nil) }
         let body = start + headerSize, end = body + header.bodySize
         switch FrameFormat.Kind(rawValue: header.kind) {
         case .seal:
-            guard let all = try bytes(at: start, FrameFormat.sealSize), FrameFormat.isSeal(all, id: id, offset: start) else { return .bad("a seal does not match its checksum", next: end) }
+            guard let all = try bytes(at: start, FrameFormat.sealSize), FrameFormat.isSeal(all, id: id, offset: suspect == nil ? start : nil) else { return .bad("a seal does not match its checksum", next: end) }
             return .seal(end)
         case .batch:
             return try batch(at: body, end: end, checksum: header.tableChecksum, found, damage)
         case .origins:
             guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)), Bytes.crc32c(list) == header.tableChecksum else {
                 if !sealed { return .bad("the list of folded segments does not match its checksum", next: end) }
-                try damage(StorageDamage(file: path, offset: start, message: "The list of the segments that were folded into this one is damaged. The versions are not affected."))
+                try damage(StorageDamage(file: path, offset: start, message: "The list of the segments that were folded into this one is damaged. The versions are not affected.", lost: .nothing))
                 return .passed(end)
             }
             return .passed(end)
@@ -178,6 +190,7 @@ struct SegmentScanner {
         let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
         let version = prefix.flatMap { inspector?($0) }
         try damage(StorageDamage(file: path, offset: entry.offset, message: message("a record does not match its checksum", version), version: version))
+        try suspect?(entry.offset, entry.length)
     }
 
     /// Reports a frame that is skipped, once for each of its records that can still be told.
@@ -205,13 +218,64 @@ struct SegmentScanner {
         if !named { try damage(StorageDamage(file: path, offset: start, message: message(reason, nil))) }
     }
 
+    /// Reports where the records of a frame that is not whole may be. By its table, when that is whole; else where a record
+    /// begins that says itself how long it is, and others follow up to the next frame: bytes within a value are never taken
+    /// for a record.
+    /// - Parameter next: where the next frame begins; nil: this one is the last, and may have been cut short.
+    private func reportSuspects(at start: UInt64, upTo next: UInt64?) throws {
+        guard let suspect else { return }
+        let end = next ?? size, table = start + UInt64(FrameFormat.frameHeaderSize)
+        guard table <= end, end - table >= 4 else { return }
+        if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4), let header = FrameFormat.frameHeader(head, id: id, offset: nil) {
+            let count = FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self), tableSize = 4 + UInt64(count) * UInt64(FrameFormat.entrySize)
+            if count <= FrameFormat.maxRecords, tableSize <= end - table, let entries = try bytes(at: table, Int(tableSize)), Bytes.crc32c(entries) == header.tableChecksum {
+                let lengths = (0..<Int(count)).map { FrameFormat.load(entries, 4 + $0 * FrameFormat.entrySize, UInt64.self) }
+                var at = table + tableSize
+                for length in lengths where at < end {
+                    try suspect(at, length)
+                    let (behind, overflow) = at.addingReportingOverflow(length)
+                    guard !overflow else { return }
+                    at = behind
+                }
+                return
+            }
+        }
+        var first = table + 4 + UInt64(FrameFormat.entrySize), count = 1
+        while first < end, count <= FrameFormat.maxRecords {
+            var found: [(UInt64, UInt64)] = [], at = first
+            while found.count < count, at < end, let length = try recordLength(at: at) {
+                found.append((at, length))
+                let (behind, overflow) = at.addingReportingOverflow(length)
+                guard !overflow else { break }
+                at = behind
+            }
+            if next == nil ? found.count == count || (!found.isEmpty && at >= end) : at == end && found.count == count {
+                for (offset, length) in found { try suspect(offset, length) }
+                return
+            }
+            first += UInt64(FrameFormat.entrySize)
+            count += 1
+        }
+    }
+
+    /// How long the record says that it is whose header begins there; nil when there is none that is whole.
+    private func recordLength(at offset: UInt64) throws -> UInt64? {
+        guard let start = try bytes(at: offset, min(RecordHeader.preludeSize, Int(clamping: size - offset))) else { return nil }
+        guard start.count == RecordHeader.preludeSize, start[0] == RecordHeader.format, start[1] == 0, start[2] == 0, start[3] == 0 else { return nil }
+        let header = UInt64(RecordHeader.preludeSize) + UInt64(FrameFormat.load(start, 4, UInt32.self))
+        guard header <= size - offset, let whole = try bytes(at: offset, Int(header)), case .whole(let found) = RecordHeader.read(whole, recordLength: nil) else { return nil }
+        return UInt64(found.recordSize)
+    }
+
     private func message(_ reason: String, _ version: VersionID?) -> String {
         let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
         return "\(lost) is damaged: \(reason). Bytes were changed after they were written. An exchange with a store that has the version brings it back."
     }
 
     /// Where the first frame header of this segment at or behind `from` is.
-    private func validFrame(from: UInt64) throws -> UInt64? {
+    /// - Parameter elsewhere: also one that does not lie where it was written.
+    private func validFrame(from: UInt64, elsewhere: Bool = false) throws -> UInt64? {
+        let anywhere = elsewhere || suspect != nil
         var at = from
         while at < size, size - at >= UInt64(FrameFormat.frameHeaderSize) {
             let count = Int(min(size - at, UInt64(ScanBuffer.chunk)))
@@ -220,7 +284,7 @@ struct SegmentScanner {
             while i + FrameFormat.frameHeaderSize <= count {
                 guard let hit = memchr(base + i, Int32(FrameFormat.magicFirstByte), count - FrameFormat.frameHeaderSize - i + 1) else { break }
                 i = UnsafeRawPointer(hit) - base
-                if FrameFormat.frameHeader(UnsafeRawBufferPointer(rebasing: piece[i...]), id: id, offset: at + UInt64(i)) != nil { return at + UInt64(i) }
+                if FrameFormat.frameHeader(UnsafeRawBufferPointer(rebasing: piece[i...]), id: id, offset: anywhere ? nil : at + UInt64(i)) != nil { return at + UInt64(i) }
                 i += 1
             }
             // A header may straddle two pieces.

@@ -51,7 +51,7 @@ struct StoreDirectory: Sendable {
                 if create { try make(system) }
                 return []
             }
-            return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".")]
+            return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".", lost: .nothing)]
         }
         guard names.isEmpty else {
             throw StoreError(.notAStore, "Opening the store at \(path) failed: the directory has other things in it and is not a store. Give an empty or a new directory.", path: path)
@@ -78,7 +78,7 @@ struct StoreDirectory: Sendable {
             if !complete { try make(system) }
             return []
         }
-        return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".")]
+        return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".", lost: .nothing)]
     }
 
     /// Makes what is missing. Any number of processes may do so at once.

@@ -109,11 +109,13 @@ extension SQLiteStorage {
     }
 
     /// Of a record in chunks: its row has no bytes to check, so the numbers are.
-    private static func checksum(length: Int64, first: Int64) -> Int64 {
+    static func checksum(length: Int64, first: Int64) -> Int64 {
         withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
     }
 
     // MARK: Reading
+
+    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path, place.offset) }
 
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
@@ -219,7 +221,18 @@ extension SQLiteStorage {
                 return true
             })
             for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem)")) }
+            if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
         }
+    }
+
+    /// Where bytes begin in the log that SQLite passes over, when nobody is writing to it meanwhile.
+    private func unusedLog() -> UInt64? {
+        let log = path + "-wal"
+        for _ in 0..<3 {
+            let before = try? System.status(log), at = SQLiteLog(log, pageSize: nil)?.unusedFrom()
+            if at == nil || before == (try? System.status(log)) { return at }
+        }
+        return nil
     }
 
     private static let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
@@ -234,6 +247,8 @@ extension SQLiteStorage {
         func hand(_ row: SQLiteStatement) throws {
             let seq = row.integer(0)
             do {
+                // They are numbered without gaps, in the order of their commits.
+                if seq - 1 > last { try damage(StorageDamage.rows(path, last + 1, seq - 1)) }
                 if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found) { unreadable(seq); try damage($0) } }
                 last = seq
                 try reached(seq)

@@ -50,7 +50,7 @@ from .exchange import Exchange, ExchangeResult, Problem
 from .log import LogLevel, Observer, log_to, observe_log
 from .merge import PASS, Arbiter, Forks, Heads, Merge, MostRecentBranch, MostRecentChange, Ours, Pass, Resolution, Theirs
 from .model import Change, ChangeKind, Fork, ForkKind, Reference, Side, Value, Version
-from .reports import CompactionReport, Damage, Statistics, VerifyReport
+from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .state import State
 from .storage import DictStorage, Storage
@@ -97,6 +97,7 @@ __all__ = [
     "InvalidMetadataError",
     "InvalidReferenceError",
     "LogLevel",
+    "Loss",
     "Merge",
     "MergeError",
     "MostRecentBranch",
@@ -115,6 +116,8 @@ __all__ = [
     "ProgressCallback",
     "Reference",
     "Resolution",
+    "SalvageReport",
+    "Salvaged",
     "Side",
     "Snapshot",
     "SnapshotError",

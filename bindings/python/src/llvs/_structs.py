@@ -156,10 +156,20 @@ class llvs_statistics(ctypes.Structure):
 class llvs_damage(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("lost", c_uint32),
         ("file", llvs_bytes),
         ("offset", c_uint64),
         ("message", llvs_bytes),
+        ("version", llvs_bytes),
+        ("value_id", llvs_bytes),
+    ]
+
+
+class llvs_salvaged(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("is_complete", c_uint32),
+        ("original", llvs_bytes),
         ("version", llvs_bytes),
     ]
 

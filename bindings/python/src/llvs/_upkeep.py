@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Union
 
 from . import _abi, _pages, _structs
 from ._handle import Handle
 from ._memory import PathLike, decode, path_bytes, text
+from ._options import StoreOptions
 from .control import CancelToken, Control, ProgressCallback
-from .reports import CompactionReport, Damage, Statistics, VerifyReport
+from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot, take_snapshot
+from .storage import Storage
 
 if TYPE_CHECKING:
     from .exchange import ExchangeResult
 
 lib = _abi.lib
 byref = ctypes.byref
+
+_LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
+
+
+def _damages(report: Optional[int], function: str) -> tuple[Damage, ...]:
+    """What `<function>_count` and `<function>_at` give of a report."""
+    at = getattr(lib, function + "_at")
+    damages = []
+    for index in range(getattr(lib, function + "_count")(report)):
+        damage = _structs.llvs_damage.from_address(at(report, index))
+        lost = _LOSSES[damage.lost] if damage.lost < len(_LOSSES) else Loss.VERSION
+        damages.append(Damage(text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None))
+    return tuple(damages)
 
 
 class Upkeep(Handle):
@@ -46,18 +61,58 @@ class Upkeep(Handle):
             lib.llvs_store_verify(store, control, byref(pointer))
         report = pointer.value
         try:
-            damages = []
-            for index in range(lib.llvs_verify_report_damage_count(report)):
-                damage = _structs.llvs_damage.from_address(lib.llvs_verify_report_damage_at(report, index))
-                damages.append(Damage(text(damage.file), damage.offset, text(damage.message), text(damage.version) or None))
             return VerifyReport(
                 lib.llvs_verify_report_versions(report),
                 lib.llvs_verify_report_values(report),
                 lib.llvs_verify_report_pending(report),
-                tuple(damages),
+                _damages(report, "llvs_verify_report_damage"),
+                _damages(report, "llvs_verify_report_unfinished"),
             )
         finally:
             lib.llvs_verify_report_free(report)
+
+    @staticmethod
+    def salvage(
+        path: PathLike,
+        into: PathLike,
+        *,
+        storage: Union[str, Storage] = "file",
+        into_storage: Union[str, Storage] = "file",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SalvageReport:
+        """Writes all that is whole in the damaged store at `path` into a new one at `into`; the damaged store is only read.
+
+        Works also where a store cannot be opened. Versions that are whole, with all their ancestry, are in the new store as they were;
+        whole ones that build on lost ones wait there until an exchange brings those. Of what is left of each line of other versions, a
+        version is made, with "__llvs_salvaged" in its metadata. No version ever shows another state than the version of that id had.
+
+        Raises SnapshotError (there are versions at `into`), CancelledError, NotFoundError, StorageError, PermissionDeniedError; then
+        the new store is to be deleted. Cost: reads the damaged store up to three times.
+        """
+        pointer = ctypes.c_void_p()
+        source = StoreOptions(storage, "full", 0, True, False, None, "on_request", None)
+        target = StoreOptions(into_storage, "full", 0, False, True, None, "automatic", None)
+        try:
+            with Control(progress, cancel) as control:
+                lib.llvs_store_salvage(path_bytes(path), byref(source.struct), path_bytes(into), byref(target.struct), control, byref(pointer))
+        finally:
+            source.close()
+            target.close()
+        report = pointer.value
+        try:
+            made = []
+            for index in range(lib.llvs_salvage_report_made_count(report)):
+                one = _structs.llvs_salvaged.from_address(lib.llvs_salvage_report_made_at(report, index))
+                made.append(Salvaged(text(one.original), text(one.version), bool(one.is_complete)))
+            return SalvageReport(
+                lib.llvs_salvage_report_versions(report),
+                lib.llvs_salvage_report_waiting(report),
+                tuple(made),
+                _damages(report, "llvs_salvage_report_damage"),
+            )
+        finally:
+            lib.llvs_salvage_report_free(report)
 
     def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
         """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of grace.
@@ -86,7 +141,8 @@ class Upkeep(Handle):
     def restore_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Snapshot]:
-        """Restores a snapshot into this store, which must be empty or hold one version. All of it or nothing.
+        """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. One that is damaged
+        leaves the store as it was; a restore that was cancelled or failed later keeps what it added whole, and can be called again.
 
         Raises SnapshotError, StorageError, CancelledError.
         """

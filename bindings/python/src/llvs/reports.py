@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple, Optional
 
 
@@ -28,6 +29,19 @@ class Statistics(NamedTuple):
     memory_used: int
 
 
+class Loss(str, Enum):
+    """What a damage costs."""
+
+    #: Nothing: what was there is known without it, or there is another copy.
+    NOTHING = "nothing"
+    #: A version, or several; what builds on them waits until they are here again.
+    VERSION = "version"
+    #: The bytes of a value; the version is there, and its other values can be read.
+    VALUE = "value"
+    #: Perhaps something: a file ends in bytes that count as never written, or without saying that it is complete, and nobody writes it.
+    UNFINISHED = "unfinished"
+
+
 class Damage(NamedTuple):
     """A place whose bytes are not what was written."""
 
@@ -37,8 +51,12 @@ class Damage(NamedTuple):
     offset: int
     #: What is wrong.
     message: str
-    #: The version lost, where that can be told.
+    #: The version concerned, where that can be told.
     version: Optional[str]
+    #: What is lost.
+    lost: Loss
+    #: The value concerned, where it is one and can be told.
+    value_id: Optional[str]
 
 
 class VerifyReport(NamedTuple):
@@ -51,6 +69,32 @@ class VerifyReport(NamedTuple):
     #: Versions that wait for their ancestry.
     pending: int
     #: Damaged places.
+    damages: tuple[Damage, ...]
+    #: Places where files are unfinished (`Loss.UNFINISHED`): somebody was killed, or a file was cut short or damaged at its end.
+    unfinished: tuple[Damage, ...]
+
+
+class Salvaged(NamedTuple):
+    """A version that `Store.salvage` made."""
+
+    #: The newest version whose changes are in it.
+    original: str
+    #: The one that was made.
+    version: str
+    #: Whether its state is exactly that of `original`; if not, it has the newest values that could be read.
+    is_complete: bool
+
+
+class SalvageReport(NamedTuple):
+    """What `Store.salvage` wrote, and what is lost."""
+
+    #: Versions in the new store as they were.
+    versions: int
+    #: Versions that wait in the new store for lost ones.
+    waiting: int
+    #: Versions that were made of what could be read.
+    made: tuple[Salvaged, ...]
+    #: Damaged places, unfinished files, and versions that others name and that are nowhere.
     damages: tuple[Damage, ...]
 
 

@@ -1,0 +1,147 @@
+/// Brings what is whole in a damaged store into a new one.
+///
+///     read     every record that can be found, and every value in it       -> SalvageIndex
+///     copy     the whole ones, under their own ids, into the new store
+///     make     versions of what is left, on top of the last whole ones
+///
+/// No version of the new store ever shows another state than the version of that id had. What cannot be kept under its own
+/// id, because a part of it or of what it builds on is lost, is kept in versions of their own, which say what they are.
+public struct Salvage {
+    /// Metadata of the versions that a salvage makes: `{"version":"<id of the original>","complete":<bool>}`.
+    public static let metadataKey = Array("__llvs_salvaged".utf8)
+    /// Bytes of values in one version that is made, about.
+    static let batchSize = 32 << 20
+
+    let source: Store
+    let target: Store
+    let control: OperationControl
+    private(set) var report = SalvageReport()
+
+    /// Writes all that is whole in the store at `path` into a new one at `target`.
+    ///
+    /// The damaged store is only read. One in SQLite is looked through page by page, so that also a database that SQLite refuses
+    /// can be read; that takes as much room again beside the new store, while it lasts.
+    /// - Parameters:
+    ///   - options, targetOptions: how to open the two; they may have different storages.
+    ///   - control: called with stages `.verifying` (bytes, or rows) and `.adding` (versions).
+    /// - Returns: what was written, and what is lost.
+    /// - Throws: `.storeNotEmpty` when there are versions at `target`; what opening and writing throw; `.cancelled`: the new store
+    ///   is then to be deleted.
+    /// - Complexity: reads the damaged store three times at most; memory for the history, and for the ids of values that versions
+    ///   changed which cannot be kept as they are.
+    public static func run(
+        _ path: String, _ options: Store.Options = Store.Options(), into target: String, _ targetOptions: Store.Options = Store.Options(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> SalvageReport {
+        var reading = options
+        reading.readOnly = true
+        reading.create = false
+        // All is synced at the end.
+        var writing = targetOptions
+        writing.durability = .normal
+        writing.readOnly = false
+        writing.create = true
+        let new = try Store(path: target, options: writing)
+        do {
+            guard try new.allVersionIDs().isEmpty, try new.statistics().pending == 0 else {
+                throw StoreError(.storeNotEmpty, "A salvage can only be written to a new store; \(new.description) has versions. Give another path.", path: target)
+            }
+            let report = try run(path, reading, beside: target, into: new, control)
+            try new.storage.sync()
+            try new.close()
+            return report
+        } catch {
+            try? new.close()
+            throw error
+        }
+    }
+
+    private static func run(_ path: String, _ options: Store.Options, beside target: String, into new: Store, _ control: OperationControl) throws -> SalvageReport {
+        var damages: [StorageDamage] = [], folder: String?
+        defer { if let folder { removeFolder(folder) } }
+        let storage: any Storage
+        if case .sqlite = options.storage {
+            let name = try posix("Naming a folder", target) { () throws(Errno) in try RandomName.random().hex }
+            let made = System.absolute(StoreDirectory.withoutTrailingSlashes(target.isEmpty ? path : target)) + ".salvage-" + name
+            folder = made
+            storage = try SalvagedDatabase.open(path, in: made, control) { damages.append($0) }
+        } else {
+            storage = try Store.makeStorage(path, options)
+        }
+        let source = try Store(storage: storage, options: options, loading: false)
+        defer { try? source.close() }
+        var salvage = Salvage(source: source, target: new, control: control)
+        salvage.report.damages = damages
+        try salvage.run()
+        return salvage.report
+    }
+
+    /// Removes what was made for the time of a salvage; what fails is left there.
+    private static func removeFolder(_ path: String) {
+        for name in (try? System.names(in: path)) ?? [] {
+            let inner = path + "/" + name
+            if (try? System.status(inner))?.isDirectory == true { removeFolder(inner) } else { try? System.unlink(inner) }
+        }
+        try? System.rmdir(path)
+    }
+
+    private mutating func run() throws {
+        var index = SalvageIndex()
+        var damages = report.damages
+        try source.storage.salvage(control, found: { index.add($0, source) }, damage: { damages.append($0) })
+        index.settle(source)
+        // A copy of a record that is damaged costs nothing where another is whole.
+        report.damages = damages.map { damage in
+            guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }
+            var harmless = damage
+            harmless.lost = .nothing
+            return harmless
+        }
+        try copy(index)
+        try makeVersions(index)
+        tellLosses(index)
+    }
+
+    // MARK: Versions as they were
+
+    private mutating func copy(_ index: SalvageIndex) throws {
+        var done = 0
+        for id in index.order {
+            try control.check(.adding, done, of: index.order.count, doing: "Salvaging \(source.description)")
+            done += 1
+            guard let record = index.whole(id) else { continue }
+            try SalvageCopy(source: source, target: target).copy(record, control)
+        }
+        try control.check(.adding, done, of: index.order.count, doing: "Salvaging \(source.description)")
+        let counts = try target.statistics()
+        report.versions = counts.versions
+        report.waiting = counts.pending
+    }
+
+    // MARK: What is left
+
+    private mutating func makeVersions(_ index: SalvageIndex) throws {
+        // Those that could not be kept, and that no other of these builds on.
+        var left: [VersionID] = [], built: Set<VersionID> = []
+        for id in index.order where try !target.contains(id) {
+            left.append(id)
+            built.formUnion(index.best(id)?.header.predecessors ?? [])
+        }
+        for id in left where !built.contains(id) {
+            var line = SalvageLine(source: source, index: index)
+            try line.follow(from: id, until: target.contains)
+            if let made = try line.write(to: target, control) { report.made.append(made) }
+        }
+    }
+
+    private mutating func tellLosses(_ index: SalvageIndex) {
+        for id in index.order {
+            guard index.whole(id) == nil, let record = index.best(id) else { continue }
+            report.damages += record.losses(in: source)
+        }
+        for (id, child) in index.missing where !report.damages.contains(where: { $0.version == id && $0.lost == .version }) {
+            report.damages.append(StorageDamage(
+                file: source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/// The records that were found in a damaged store, by version: where each is, and what of it is whole.
+struct SalvageIndex {
+    /// One record.
+    struct Record {
+        let place: RecordPlace
+        let header: RecordHeader
+        /// Its table of changes was read to its end.
+        var isTableWhole = true
+        /// Values whose bytes are not what was written: the first hundred, and how many more there are.
+        var lostValues: [ValueID] = []
+        var moreLostValues = 0
+        var isWhole: Bool { isTableWhole && lostValues.isEmpty }
+    }
+
+    private var records: [VersionID: [Record]] = [:]
+    /// The versions in the order in which they were found.
+    private(set) var order: [VersionID] = []
+
+    /// Looks at what may be a record.
+    mutating func add(_ place: RecordPlace, _ store: Store) {
+        guard let header = try? store.readHeader(place) else { return }
+        let known = records[header.id] ?? []
+        // The same place, or one more copy of a record that is whole: after a compaction, or the union of two stores.
+        if known.contains(where: { $0.place == place || ($0.isWhole && $0.header.checksum == header.checksum && $0.place.length == place.length) }) {
+            guard !known.contains(where: { $0.place == place }), let first = known.first(where: \.isWhole) else { return }
+            if (try? store.identityDigest(ofRecordAt: place)) == (try? store.identityDigest(ofRecordAt: first.place)) { return }
+        }
+        if known.isEmpty { order.append(header.id) }
+        records[header.id, default: []].append(Record(place, header, store))
+    }
+
+    /// The record of a version that is whole to the last byte; of several that differ, the one that prevails.
+    func whole(_ id: VersionID) -> Record? { records[id]?.first(where: \.isWhole) }
+    /// The record of a version of which most is whole.
+    func best(_ id: VersionID) -> Record? {
+        whole(id) ?? records[id]?.min { a, b in
+            a.isTableWhole != b.isTableWhole ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
+        }
+    }
+    /// All records of a version.
+    func all(_ id: VersionID) -> [Record] { records[id] ?? [] }
+
+    /// Versions that others name and of which no record was found, each with one that names it; sorted.
+    var missing: [(id: VersionID, namedBy: VersionID)] {
+        var found: [VersionID: VersionID] = [:]
+        for id in order {
+            for record in records[id] ?? [] {
+                for needed in record.header.predecessors + record.header.dependencies where records[needed] == nil && found[needed] == nil { found[needed] = id }
+            }
+        }
+        return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// Where several whole records of one version differ, the one with the smaller digest prevails.
+    mutating func settle(_ store: Store) {
+        for (id, all) in records {
+            let whole = all.filter(\.isWhole)
+            guard whole.count > 1 else { continue }
+            let digests = whole.map { (record: $0, digest: (try? store.identityDigest(ofRecordAt: $0.place)) ?? []) }
+            let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
+            records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
+        }
+    }
+}
+
+extension SalvageIndex.Record {
+    private static let namedValues = 100
+
+    /// Reads all of it.
+    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store) {
+        self.init(place: place, header: header)
+        do {
+            try store.forEachChange(place) { entry, header in
+                guard entry.kind == .insert || entry.kind == .update else { return }
+                guard !store.isReadable(entry, in: place, of: header.id) else { return }
+                if lostValues.count < SalvageIndex.Record.namedValues { lostValues.append(ValueID(unchecked: entry.id)) } else { moreLostValues += 1 }
+            }
+        } catch { isTableWhole = false }
+    }
+
+    /// What of it is lost, for the report.
+    func losses(in store: Store) -> [StorageDamage] {
+        let id = header.id, file = store.description
+        var all: [StorageDamage] = []
+        if !isTableWhole {
+            all.append(StorageDamage(file: file, offset: place.offset, message: "Version \(id) is damaged: what it changed cannot all be read. An exchange with a store that has the version brings it back.", version: id))
+        }
+        for value in lostValues {
+            all.append(StorageDamage(file: file, offset: place.offset, message: "The bytes that version \(id) stored under \"\(value)\" are damaged. An exchange with a store that has the version brings it back.", version: id, value: value, lost: .value))
+        }
+        if moreLostValues > 0 {
+            all.append(StorageDamage(file: file, offset: place.offset, message: "The bytes of \(moreLostValues) more values that version \(id) stored are damaged.", version: id, lost: .value))
+        }
+        return all
+    }
+}
+
+extension Store {
+    /// Whether the bytes of a change are what was written.
+    func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) -> Bool {
+        do {
+            return try withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
+        } catch { return false }
+    }
+
+    /// Calls with the bytes of a change.
+    /// - Throws: `.damaged` when they are not what was written; what reading throws.
+    func withValue<R>(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+        return try withBody(place, located, id: entry.id, stored: version, anew: true, body)
+    }
+}

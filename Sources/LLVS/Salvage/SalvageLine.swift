@@ -1,0 +1,102 @@
+/// A line of versions that cannot be kept as they are, from its newest back to one that can: what its versions changed, the
+/// newest change of each value id first, is what a version of its own is made of.
+struct SalvageLine {
+    private enum Change {
+        /// In a record of the damaged store.
+        case value(RecordPlace, VersionID)
+        case removed
+    }
+
+    let source: Store
+    let index: SalvageIndex
+    private var original: SalvageIndex.Record?
+    private var changes: [ValueID: Change] = [:]
+    /// Ids whose newest bytes are lost: older ones do not count for them.
+    private var lost: Set<ValueID> = []
+    private var base: VersionID?
+    private var isComplete = true
+
+    init(source: Store, index: SalvageIndex) { self.source = source; self.index = index }
+
+    /// Goes back along first predecessors as far as there are records, or to the first version that is whole.
+    mutating func follow(from id: VersionID, until isWhole: (VersionID) throws -> Bool) throws {
+        var next: VersionID? = id, met: Set<VersionID> = []
+        while let id = next {
+            if try isWhole(id) { base = id; return }
+            // What a lost version changed is not known; nor is what it was based on.
+            guard met.insert(id).inserted, let record = index.best(id) else { isComplete = false; return }
+            original = original ?? record
+            take(record)
+            next = record.header.predecessors.first
+        }
+    }
+
+    private mutating func take(_ record: SalvageIndex.Record) {
+        if !record.isTableWhole { isComplete = false }
+        // As far as its table can be read.
+        try? source.forEachChange(record.place) { entry, header in
+            let id = ValueID(unchecked: entry.id)
+            guard changes[id] == nil, !lost.contains(id) else { return }
+            switch entry.kind {
+            case .remove, .preserveRemoval: changes[id] = .removed
+            case .insert, .update:
+                if source.isReadable(entry, in: record.place, of: header.id) { changes[id] = .value(record.place, header.id) } else { lose(id) }
+            case .preserve:
+                let stored = header.dependencies[entry.dependency]
+                let found = index.all(stored).first { record in
+                    (try? source.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update }) == true
+                        && (try? source.withStored(entry.id, in: record.place, of: stored) { _ in }) != nil
+                }
+                if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
+            }
+        }
+    }
+
+    private mutating func lose(_ id: ValueID) {
+        lost.insert(id)
+        isComplete = false
+    }
+
+    /// Makes the version, or several one after another where its values are too many for one. Nil when there is nothing to keep.
+    mutating func write(to target: Store, _ control: OperationControl) throws -> SalvageReport.Made? {
+        guard let original, !changes.isEmpty else { return nil }
+        let ids = changes.keys.sorted()
+        var batch: [Value.Change] = [], size = 0, last = base, made: VersionID?
+        func flush(isLast: Bool) throws {
+            let version = try target.makeVersion(basedOn: last, changes: batch, metadata: metadata(of: original, isComplete: isComplete && isLast))
+            last = version.id
+            made = version.id
+            batch = []
+            size = 0
+        }
+        for id in ids {
+            try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
+            switch changes[id] {
+            case .value(let place, let version):
+                let data = try id.bytes.withUnsafeBytes { try source.withStored($0, in: place, of: version) { Array($0) } }
+                size += data.count + id.bytes.count
+                batch.append(.update(id, data: data))
+            case .removed: batch.append(.remove(id))
+            case nil: break
+            }
+            if size >= Salvage.batchSize || batch.count >= Limits.changesPerVersion { try flush(isLast: id == ids.last) }
+        }
+        if !batch.isEmpty { try flush(isLast: true) }
+        return made.map { SalvageReport.Made(original: original.header.id, version: $0, isComplete: isComplete) }
+    }
+
+    /// That of the original, which may name its branch, and what this version is.
+    private func metadata(of original: SalvageIndex.Record, isComplete: Bool) -> Metadata {
+        var metadata = original.header.metadata
+        metadata[Salvage.metadataKey] = Array("{\"version\":\"\(original.header.id)\",\"complete\":\(isComplete)}".utf8)
+        return metadata
+    }
+}
+
+extension Store {
+    /// Calls with the bytes that a record stores under a value id.
+    /// - Throws: `.damaged` when it stores none, or they are not what was written.
+    func withStored<R>(_ id: UnsafeRawBufferPointer, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        try withBody(place, MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0), id: id, stored: version, anew: true, body)
+    }
+}

@@ -1,0 +1,169 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The records that are found in the pages of a database, written into a file storage of its own for as long as a salvage lasts.
+///
+/// Every row of the tables `records` and `chunks` that a leaf page holds is taken, whether or not the tables lead to it. A row
+/// that does not match its checksum is taken where no whole one of its number is there: the checksums within the record say
+/// what of it is whole.
+struct SalvagedDatabase {
+    private let pages: DatabasePages
+    private typealias Found = (image: Int, isWhole: Bool)
+    private var records: [Int64: Found] = [:]
+    private var chunks: [Int64: Found] = [:]
+
+    /// Looks through the database at `path` and its log, and makes a storage of what it finds in a new `folder`.
+    /// - Parameter damage: called with what is missing or damaged.
+    static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage {
+        let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        let database: OpenFile, size: UInt64
+        do throws(Errno) {
+            database = try OpenFile(path, O_RDONLY)
+            size = try System.status(database.descriptor).size
+        } catch { throw StoreError.posix(error, doing: "Opening the database", path: path) }
+        var options = FileStorage.Options()
+        options.durability = .normal
+        options.compaction = .onRequest
+        let storage = try FileStorage(path: folder, options: options)
+        let sizes = pageSizes(database, size, path)
+        var best: SalvagedDatabase?
+        for pageSize in sizes {
+            var found = SalvagedDatabase(database, size, path, pageSize)
+            try found.read(control, path)
+            if found.wholeRows >= best?.wholeRows ?? 0 { best = found }
+        }
+        try best?.write(to: storage, path, damage)
+        if let log = SQLiteLog(path + "-wal", pageSize: best?.pages.pageSize), let at = log.unusedFrom() { damage(StorageDamage.log(path, at)) }
+        return storage
+    }
+
+    private var wholeRows: Int { records.values.lazy.filter(\.isWhole).count + chunks.values.lazy.filter(\.isWhole).count }
+
+    /// The page size, or all that are possible when nothing that can be trusted tells it.
+    private static func pageSizes(_ database: OpenFile, _ size: UInt64, _ path: String) -> [Int] {
+        var head = [UInt8](repeating: 0, count: 32)
+        _ = try? head.filled { (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }
+        let told = Int(head[16]) << 8 | Int(head[17]), pageSize = told == 1 ? 65_536 : told
+        let count = head[28..<32].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        if SQLiteLog.isPageSize(pageSize), count * UInt64(pageSize) == size { return [pageSize] }
+        if let log = SQLiteLog(path + "-wal", pageSize: nil), SQLiteLog.isPageSize(log.pageSize) { return [log.pageSize] }
+        return [4_096, 512, 1_024, 2_048, 8_192, 16_384, 32_768, 65_536]
+    }
+
+    private init(_ database: OpenFile, _ size: UInt64, _ path: String, _ pageSize: Int) {
+        let log = SQLiteLog(path + "-wal", pageSize: pageSize).flatMap { $0.pageSize == pageSize ? $0 : nil }
+        pages = DatabasePages(database: database, size: size, log: log?.file, frames: log?.committedImages() ?? [], pageSize: pageSize)
+    }
+
+    private mutating func read(_ control: OperationControl, _ path: String) throws {
+        for i in pages.images.indices {
+            if i % 256 == 0 { try control.check(.verifying, i, of: pages.images.count, doing: "Salvaging the database \(path)") }
+            pages.forEachRow(of: pages.images[i]) { row in
+                // seq, length, checksum, first, data; seq, checksum, data.
+                let isRecord = row.types.count == 5
+                guard isRecord || row.types.count == 3, row.integers[0] == nil, row.types[1] != 0 else { return }
+                if (isRecord ? records[row.sequence] : chunks[row.sequence])?.isWhole == true { return }
+                let found = (image: i, isWhole: isWhole(row))
+                if !found.isWhole, (isRecord ? records[row.sequence] : chunks[row.sequence]) != nil { return }
+                if isRecord { records[row.sequence] = found } else { chunks[row.sequence] = found }
+            }
+        }
+    }
+
+    private func isWhole(_ row: DatabasePages.Row) -> Bool {
+        let checksum = row.integers[row.types.count == 5 ? 2 : 1]
+        if row.types.count == 5, let first = row.integers[3] {
+            guard let length = row.integers[1], row.types[4] == 0 else { return false }
+            return SQLiteStorage.checksum(length: length, first: first) == checksum
+        }
+        if row.types.count == 5, row.integers[1] != Int64(row.size) { return false }
+        return [true, false].contains { pages.bytes(of: row, newest: $0).withUnsafeBytes { Int64(Bytes.crc32c($0)) } == checksum }
+    }
+
+    /// The row of that number in an image.
+    private func row(_ sequence: Int64, in image: Int, columns: Int) -> DatabasePages.Row? {
+        var found: DatabasePages.Row?
+        pages.forEachRow(of: pages.images[image]) { row in
+            guard row.sequence == sequence, row.types.count == columns, row.integers[0] == nil else { return }
+            if found == nil || isWhole(row) { found = row }
+        }
+        return found
+    }
+
+    private func bytes(of row: DatabasePages.Row) -> [UInt8] {
+        let checksum = row.integers[row.types.count == 5 ? 2 : 1], newest = pages.bytes(of: row)
+        if newest.withUnsafeBytes({ Int64(Bytes.crc32c($0)) }) == checksum { return newest }
+        let oldest = pages.bytes(of: row, newest: false)
+        return oldest.withUnsafeBytes { Int64(Bytes.crc32c($0)) } == checksum ? oldest : newest
+    }
+
+    private func write(to storage: FileStorage, _ path: String, _ damage: (StorageDamage) -> Void) throws {
+        var last: Int64 = 0
+        for (sequence, found) in records.sorted(by: { $0.key < $1.key }) {
+            guard let row = row(sequence, in: found.image, columns: 5) else { continue }
+            // A number that cannot be is one of a damaged row.
+            if found.isWhole, sequence - 1 > last { damage(StorageDamage.rows(path, last + 1, sequence - 1)) }
+            if found.isWhole { last = sequence }
+            var name: VersionID?
+            if let length = row.integers[1], let first = row.integers[3], row.types[4] == 0 {
+                guard length > 0, length <= Int64(chunks.count) * Int64(SQLiteStorage.chunkSize) else { continue }
+                name = try write(chunksFrom: first, Int(length), to: storage)
+            } else {
+                let bytes = bytes(of: row)
+                try bytes.withUnsafeBytes { b in
+                    if case .whole(let header) = RecordHeader.read(b, recordLength: nil) { name = header.id }
+                    _ = try storage.append([RecordPieces(b)])
+                }
+            }
+            if !found.isWhole {
+                damage(StorageDamage(file: path, offset: UInt64(clamping: sequence), message: "Row \(sequence) of the database does not match its checksum.", version: name))
+            }
+        }
+    }
+
+    /// A record in pieces; those that are lost are zeros. Answers the version that it names.
+    private func write(chunksFrom first: Int64, _ length: Int, to storage: FileStorage) throws -> VersionID? {
+        let size = SQLiteStorage.chunkSize
+        var name: VersionID?
+        func forEachPiece(_ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+            var at = 0
+            while at < length {
+                let count = min(size, length - at)
+                var piece: [UInt8] = []
+                let (sequence, overflow) = first.addingReportingOverflow(Int64(at / size))
+                if !overflow, let found = chunks[sequence], let row = row(sequence, in: found.image, columns: 3) { piece = bytes(of: row) }
+                if piece.count != count { piece = [UInt8](repeating: 0, count: count) }
+                try piece.withUnsafeBytes { b in
+                    if at == 0, case .whole(let header) = RecordHeader.read(b, recordLength: nil) { name = header.id }
+                    try sink(b)
+                }
+                at += count
+            }
+        }
+        var checksum: UInt32 = 0
+        try forEachPiece { checksum = Bytes.crc32c($0, from: checksum) }
+        return try withoutActuallyEscaping(forEachPiece) { forEachPiece in
+            _ = try storage.append([RecordPieces(length: length, checksum: checksum, pieces: forEachPiece)])
+            return name
+        }
+    }
+}
+
+extension StorageDamage {
+    static func log(_ path: String, _ offset: UInt64) -> StorageDamage {
+        StorageDamage(
+            file: path + "-wal", offset: offset,
+            message: "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with a store that has them may bring them back; before the store is written to.",
+            lost: .unfinished)
+    }
+    static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
+        StorageDamage(
+            file: path, offset: UInt64(clamping: from),
+            message: "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: versions that cannot be named any more are lost. An exchange with a store that has them brings them back.")
+    }
+}

@@ -1,0 +1,100 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The write-ahead log of a database, as SQLite reads it (https://www.sqlite.org/fileformat2.html#walformat): up to the first
+/// frame that is not whole, and of that up to the last commit. What lies behind was never written, says SQLite; a changed byte
+/// has the same effect.
+struct SQLiteLog {
+    static let headerSize = 32, frameHeaderSize = 24
+    let file: OpenFile
+    let size: UInt64
+    let pageSize: Int
+    private(set) var salt: UInt64
+    private let checksumIsBigEndian: Bool
+    private let headerIsWhole: Bool
+    private var seed: (UInt32, UInt32)
+
+    /// Nil when there is no log, or an empty one.
+    /// - Parameter pageSize: of the database, for a log whose header is damaged.
+    init?(_ path: String, pageSize: Int?) {
+        guard let file = try? OpenFile(path, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.size > 0 else { return nil }
+        self.file = file
+        size = status.size
+        var head = [UInt8](repeating: 0, count: SQLiteLog.headerSize + SQLiteLog.frameHeaderSize)
+        _ = try? head.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
+        let magic = SQLiteLog.word(head, 0)
+        checksumIsBigEndian = magic & 1 == 1
+        var sums: (UInt32, UInt32) = (0, 0)
+        SQLiteLog.add(head[0..<24], magic & 1 == 1, to: &sums)
+        let told = SQLiteLog.word(head, 8)
+        headerIsWhole = size >= UInt64(SQLiteLog.headerSize) && magic & 0xFFFF_FFFE == 0x377F_0682 && sums == (SQLiteLog.word(head, 24), SQLiteLog.word(head, 28))
+            && SQLiteLog.isPageSize(Int(told))
+        guard let pageSize = headerIsWhole ? Int(told) : pageSize else { return nil }
+        self.pageSize = pageSize
+        seed = sums
+        // Where the header does not tell it, the first frame does.
+        let at = headerIsWhole ? 16 : SQLiteLog.headerSize + 8
+        salt = UInt64(SQLiteLog.word(head, at)) << 32 | UInt64(SQLiteLog.word(head, at + 4))
+    }
+
+    static func isPageSize(_ size: Int) -> Bool { size >= 512 && size <= 65_536 && size & (size - 1) == 0 }
+
+    /// Where bytes begin that belong to the log and that SQLite passes over; nil when there are none. Reads all of it.
+    func unusedFrom() -> UInt64? {
+        guard headerIsWhole else { return 0 }
+        var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed, isChained = true
+        var frame = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize + pageSize)
+        var remains = false
+        while at < size {
+            let got = (try? frame.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }) ?? 0
+            guard got == frame.count else { remains = remains || (got >= 16 && saltOf(frame) == salt); break }
+            let isOurs = saltOf(frame) == salt
+            if isChained {
+                SQLiteLog.add(frame[0..<8], checksumIsBigEndian, to: &sums)
+                SQLiteLog.add(frame[SQLiteLog.frameHeaderSize...], checksumIsBigEndian, to: &sums)
+                isChained = isOurs && sums == (SQLiteLog.word(frame, 16), SQLiteLog.word(frame, 20))
+            }
+            at += UInt64(frame.count)
+            if isChained, SQLiteLog.word(frame, 4) != 0 { used = at; remains = false } else { remains = remains || isOurs || isChained }
+            // A frame whose salt was changed is followed by others that are ours.
+        }
+        return remains ? used : nil
+    }
+
+    private func saltOf(_ frame: [UInt8]) -> UInt64 { UInt64(SQLiteLog.word(frame, 8)) << 32 | UInt64(SQLiteLog.word(frame, 12)) }
+
+    /// The images of pages that transactions in the log committed, whether or not their checksums are right, oldest first.
+    func committedImages() -> [DatabasePages.Image] {
+        var images: [DatabasePages.Image] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
+        var head = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize)
+        while at < size {
+            guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got == head.count else { break }
+            let number = SQLiteLog.word(head, 0)
+            if saltOf(head) == salt, number > 0 {
+                images.append(DatabasePages.Image(isInLog: true, offset: at + UInt64(SQLiteLog.frameHeaderSize), number: number))
+                if SQLiteLog.word(head, 4) != 0 { committed = images.count }
+            }
+            at += UInt64(SQLiteLog.frameHeaderSize + pageSize)
+        }
+        return Array(images.prefix(committed))
+    }
+
+    private static func word(_ bytes: [UInt8], _ at: Int) -> UInt32 { bytes[at..<(at + 4)].reduce(0) { $0 << 8 | UInt32($1) } }
+
+    private static func add(_ bytes: ArraySlice<UInt8>, _ isBigEndian: Bool, to sums: inout (UInt32, UInt32)) {
+        bytes.withUnsafeBytes { b in
+            var at = 0
+            while at + 8 <= b.count {
+                let x = b.loadUnaligned(fromByteOffset: at, as: UInt32.self), y = b.loadUnaligned(fromByteOffset: at + 4, as: UInt32.self)
+                sums.0 &+= (isBigEndian ? UInt32(bigEndian: x) : UInt32(littleEndian: x)) &+ sums.1
+                sums.1 &+= (isBigEndian ? UInt32(bigEndian: y) : UInt32(littleEndian: y)) &+ sums.0
+                at += 8
+            }
+        }
+    }
+}
