@@ -81,7 +81,7 @@ final class Arguments {
         case 0: return nil
         case 1: told = Int(input.byte())
         case 2: told = size + Int(input.byte())
-        case 3: told = 4096 + Int(input.uint32())
+        case 3: told = min(4097 + Int(input.uint32()), Int(UInt32.max))
         default: break
         }
         let there = told > 4096 ? size : max(4, told)
