@@ -9,6 +9,8 @@ let package = Package(
     products: [
         .library(name: "llvs", type: .dynamic, targets: ["LLVSABI"]),
         .library(name: "LLVS", targets: ["LLVS"]),
+        // For Tests/Fuzz, which is not a part of this package.
+        .library(name: "LLVSABI", targets: ["LLVSABI"]),
     ],
     targets: [
         // include/llvs.h as a Clang module: the contract, redeclared nowhere.

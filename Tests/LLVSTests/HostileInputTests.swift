@@ -50,6 +50,65 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         #expect(report.damages.count == 4 && report.values >= 1)
     }
 
+    @Test func aDeflatedValueThatClaimsMoreThanDeflateCanHoldIsDamaged() throws {
+        // Found by fuzzing: memory was reserved for whatever a few bytes claimed to stand for.
+        func read(size: Int, stored: Int) throws -> Int? {
+            var page = ByteWriter()
+            page.integer(UInt64(0))
+            page.varint(0)
+            page.varint(0)
+            page.raw([Value.Change.Kind.insert.rawValue | RecordTable.Encoding.deflate.rawValue << 3, 1, UInt8(ascii: "k")])
+            page.varint(UInt64(size))
+            page.varint(UInt64(stored))
+            page.patch(UInt32(page.bytes.count - RecordTable.pageHeaderSize), at: 4)
+            page.patch(page.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[4...])) }, at: 0)
+            let version = try plainVersion("v")
+            let header = RecordHeader(
+                id: version.id, predecessors: [], timestamp: 1, valueDataSize: UInt64(size), changeCount: 1, pageCount: 1, dependencies: [], blobs: [],
+                metadata: Metadata(), tableOffset: 100, tableSize: page.bytes.count, bodiesSize: stored + RecordTable.bodyHeaderSize, checksum: 0)
+            return try page.bytes.withUnsafeBytes { raw in
+                var needs: Int?
+                return try RecordTable.readPage(raw, number: 0, of: header, needs: &needs) { _ in }
+            }
+        }
+        #expect(try read(size: 1_033_000, stored: 1_000) == nil)
+        #expect(try read(size: Limits.valueSize, stored: 20) == nil)
+        #expect(try read(size: 1_032_000, stored: 1_000) != nil)
+        // A map from a forged cache may claim a size as well.
+        let version = try VersionID("v"), stored = [UInt8](repeating: 7, count: 1_000)
+        for (size, isTaken) in [(1_000, true), (1_032_000, true), (1_033_000, false), (Int(UInt32.max - 1), false)] {
+            var body = ByteWriter()
+            body.integer(Array("k".utf8).withUnsafeBytes { k in stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: 1_000, id: k, version: version, stored: $0) } })
+            body.integer(UInt32(1_000))
+            body.raw(stored)
+            let taken = Array("k".utf8).withUnsafeBytes { k in body.bytes.withUnsafeBytes { RecordTable.body($0, size: size, id: k, version: version) != nil } }
+            #expect(taken == isTaken, "\(size)")
+        }
+        for (size, isVoid) in [(Limits.valueSize, false), (Limits.valueSize + 1, true), (Int(MapEntry.unknownSize), false)] {
+            var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 1)
+            try Array("k".utf8).withUnsafeBytes { try builder.append($0, MapEntry(version: 0, size: UInt32(size), bodyOffset: 1)) }
+            let bytes = try #require(try builder.finish(RandomName(high: 1, low: 2)))
+            #expect((FlatMap(bytes, versionLimit: 1) == nil) == isVoid, "\(size)")
+        }
+        // What deflates best is kept, and comes back.
+        let store = try memoryStore(), zeros = [UInt8](repeating: 0, count: 20_000_000)
+        let made = try store.makeVersion(basedOn: nil, changes: [.insert(try id("k"), data: zeros)])
+        #expect(try store.value(id("k"), at: made.id)?.data == zeros)
+        #expect(try store.verify().isWhole)
+    }
+
+    @Test func aHistoryOfNoVersionsThatNamesACheckpointIsVoid() throws {
+        // Found by fuzzing: it ended the process.
+        let checkpoint = MapCheckpoint(id: RandomName(high: 1, low: 2), base: 0, versionLimit: 0)
+        let index = HistoryIndex.encode(History(), checkpoint, mark: [])
+        #expect(HistoryIndex.decode(index) { _ in [] } == nil)
+        #expect(HistoryIndex.decode(HistoryIndex.encode(History(), nil, mark: [])) { _ in [] } != nil)
+        [0, 0].withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
+            var reader = ByteReader(bytes)
+            #expect(reader.count(atMost: -1) == nil)
+        }
+    }
+
     @Test func metadataThatIsNotSortedIsDamaged() throws {
         // As many short keys as fit, descending: sorting them in one by one would take hours.
         var body = ByteWriter()

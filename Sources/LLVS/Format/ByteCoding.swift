@@ -37,10 +37,10 @@ struct ByteReader {
     /// What `ByteWriter.zigzag` wrote.
     mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
 
-    /// A varint that is at most `limit`.
+    /// A varint that is at most `limit`; none is at most what is below zero.
     @inline(__always)
     mutating func count(atMost limit: Int) -> Int? {
-        guard let value = varint(), value <= UInt64(limit) else { return nil }
+        guard limit >= 0, let value = varint(), value <= UInt64(limit) else { return nil }
         return Int(value)
     }
 

@@ -18,6 +18,9 @@ enum RecordTable {
     static let bodyHeaderSize = 8
     /// Values larger than this are deflated when that makes them smaller.
     static let deflateThreshold = 256
+    /// Bytes that one deflated byte stands for at most: a quarter of it is a match of 258 bytes. Who claims more would have
+    /// memory reserved for what never comes.
+    static let deflateRatio = 1032
     /// Values larger than this carry their SHA-256, so that equal ones are found without reading them.
     static let digestThreshold = 64 << 10
 
@@ -64,7 +67,7 @@ enum RecordTable {
         let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
         let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
         let stored = Int(sizeField)
-        guard stored <= size, stored <= buffer.count - bodyHeaderSize else { return nil }
+        guard stored <= size, stored <= buffer.count - bodyHeaderSize, stored == size || size / deflateRatio <= stored else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[bodyHeaderSize..<bodyHeaderSize + stored])
         return bodyChecksum(sizeField: sizeField, id: id, versionText: versionText, stored: bytes) == checksum ? bytes : nil
     }
@@ -110,7 +113,7 @@ enum RecordTable {
             entry.size = size
             entry.storedSize = size
             if encoding == .deflate {
-                guard let stored = reader.count(atMost: size), stored < size else { return nil }
+                guard let stored = reader.count(atMost: size), stored < size, size / deflateRatio <= stored else { return nil }
                 entry.storedSize = stored
             }
             if encoding == .blob {

@@ -54,7 +54,7 @@ final class FlatMap: @unchecked Sendable {
         ownSlots = nil
         original = nil
         guard FlatMap.isSound(UnsafeRawBufferPointer(start: base, count: nodesSize), root: root, count: count) else { return nil }
-        for i in 0..<count where slots[i].version >= versionLimit { return nil }
+        for i in 0..<count where slots[i].version >= versionLimit || (slots[i].size > UInt32(Limits.valueSize) && slots[i].size != MapEntry.unknownSize) { return nil }
     }
 
     /// The same keys with other entries. `changes` gives the numbers of entries, all below `count`.

@@ -212,7 +212,9 @@ extension Store {
     }
 
     private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        try withScratch(size) { buffer in
+        // Before there is memory for as much as the record claims: the blob must have it.
+        try storage.readBlob(blob, at: UInt64(size), into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+        return try withScratch(size) { buffer in
             try storage.readBlob(blob, at: 0, into: buffer)
             return try body(UnsafeRawBufferPointer(buffer))
         }

@@ -1,0 +1,271 @@
+import CLLVS
+import Glibc
+
+/// The C functions that take structs, lists and sizes, each called with arguments made from the input.
+enum Calls {
+    typealias Call = (Arguments, OpaquePointer) -> Void
+    static var howMany: Int { all.count }
+
+    static func one(_ arguments: Arguments, _ store: OpaquePointer) {
+        all[Int(arguments.input.byte()) % all.count](arguments, store)
+    }
+
+    private static func call(line: UInt = #line, _ body: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) -> Bool {
+        ArgumentsTarget.call(line: line, body)
+    }
+
+    private static let all: [Call] = [
+        makeVersion, makeVersion, makeVersion, value, values, valueBlock, enumerate, enumerateBlock, count, byReference, versions, history,
+        merge, mergeHeads, revert, statistics, initialisers, exchange, coordinator, differences, verify, reload,
+    ]
+
+    private static let makeVersion: Call = { arguments, store in
+        let predecessor = arguments.versions.isEmpty || arguments.input.byte() < 32 ? llvs_bytes() : arguments.bytes()
+        let changes = arguments.array(of: llvs_change.self) { arguments.change() }
+        let options = arguments.versionOptions()
+        let made = arguments.whole(llvs_version_id())
+        made?.pointee.size = 0
+        var list: OpaquePointer?
+        guard call({ llvs_store_make_version(store, predecessor, changes.start, changes.count, changes.stride, options, made, &list, $0) }) else {
+            require(list == nil, "a version beside an error")
+            return
+        }
+        require(llvs_version_list_count(list) == 1, "no version came of it")
+        if let info = llvs_version_list_at(list, 0), let data = info.pointee.id.data { arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size))) }
+        llvs_version_list_free(list)
+    }
+
+    private static let value: Call = { arguments, store in
+        var data = llvs_buffer(), stored = llvs_version_id()
+        if call({ llvs_store_value(store, arguments.bytes(), arguments.bytes(), &data, &stored, $0) }) {
+            require((data.data == nil) == (stored.size == 0), "bytes without a version, or the other way round")
+        }
+        llvs_buffer_dispose(&data)
+        let capacity = Int(arguments.input.byte()), room = arguments.allocate(capacity)
+        var size = 0
+        _ = call { llvs_store_read_value(store, arguments.bytes(), arguments.bytes(), room.baseAddress, capacity, &size, nil, $0) }
+        _ = call { llvs_store_reference(store, arguments.bytes(), arguments.bytes(), &stored, $0) }
+    }
+
+    private static let values: Call = { arguments, store in
+        let ids = arguments.list()
+        var list: OpaquePointer?
+        if call({ llvs_store_values(store, ids.start, ids.count, arguments.bytes(), &list, $0) }) {
+            require(llvs_value_list_count(list) == ids.count, "not as many values as were asked for")
+            for i in 0..<ids.count { require(llvs_value_list_at(list, i) != nil, "a value that is not in its list") }
+        }
+        require(llvs_value_list_at(list, Int(arguments.input.byte()) + 300) == nil, "a value behind the end")
+        llvs_value_list_free(list)
+    }
+
+    private static let valueBlock: Call = { arguments, store in
+        let count = Int(arguments.input.byte() % 6), sizes = arguments.allocate(count * 8).bindMemory(to: UInt64.self)
+        for i in 0..<count { sizes[i] = arguments.input.byte() < 240 ? UInt64(arguments.input.byte() % 3) : arguments.input.uint64() }
+        let told = arguments.input.byte() < 240 ? count : Arguments.absurd[count % 5]
+        var block: OpaquePointer?
+        _ = call { llvs_store_value_block(store, arguments.bytes(), sizes.baseAddress.map { UnsafePointer($0) }, told, arguments.bytes(), &block, $0) }
+        read(block)
+    }
+
+    /// Every byte that a block says it has is there.
+    private static func read(_ block: OpaquePointer?) {
+        defer { llvs_value_block_free(block) }
+        guard let block, let info = llvs_value_block_get(block)?.pointee else { return }
+        var ids = 0, present = 0
+        for i in 0..<info.count {
+            ids += Int(info.id_sizes?[i] ?? 0)
+            if info.data_sizes?[i] != .max { present += 1 }
+        }
+        require(ids == info.ids.size && present == info.present_count, "a block whose sizes do not add up")
+        var sum: UInt8 = 0
+        for i in 0..<info.ids.size { sum &+= info.ids.data[i] }
+        for i in 0..<info.data.size { sum &+= info.data.data[i] }
+        if sum == 1, info.count > 1 << 30 { fail("a block of that many values") }
+    }
+
+    private static let enumerate: Call = { arguments, store in
+        var list: OpaquePointer?
+        if call({ llvs_store_enumerate(store, arguments.bytes(), arguments.range(), &list, $0) }), list != nil {
+            require(llvs_value_list_count(list) > 0, "a page of no values")
+        }
+        llvs_value_list_free(list)
+    }
+    private static let enumerateBlock: Call = { arguments, store in
+        var block: OpaquePointer?
+        _ = call { llvs_store_enumerate_block(store, arguments.bytes(), arguments.range(), &block, $0) }
+        read(block)
+    }
+    private static let count: Call = { arguments, store in
+        var count: UInt64 = 0
+        _ = call { llvs_store_count(store, arguments.bytes(), arguments.range(), &count, $0) }
+    }
+
+    private static let byReference: Call = { arguments, store in
+        let how = arguments.input.byte(), count = Int(how % 4)
+        let rows = arguments.allocate(count * MemoryLayout<llvs_reference>.stride).bindMemory(to: llvs_reference.self)
+        for i in 0..<count { rows[i] = llvs_reference(id: arguments.bytes(), stored_version: arguments.bytes()) }
+        var list: OpaquePointer?
+        _ = call { llvs_store_values_by_reference(store, UnsafePointer(rows.baseAddress), how > 248 ? Arguments.absurd[Int(how) % 5] : count, &list, $0) }
+        llvs_value_list_free(list)
+        var data = llvs_buffer()
+        _ = call { llvs_store_value_by_reference(store, arguments.bytes(), arguments.bytes(), &data, $0) }
+        llvs_buffer_dispose(&data)
+    }
+
+    private static let versions: Call = { arguments, store in
+        let ids = arguments.list()
+        var list: OpaquePointer?
+        _ = call { llvs_store_versions(store, ids.start, ids.count, &list, $0) }
+        llvs_version_list_free(list)
+        for find in [llvs_store_version, llvs_store_heads_on_branch, llvs_store_successors, llvs_store_versions_of] {
+            list = nil
+            _ = call { find(store, arguments.bytes(), &list, $0) }
+            llvs_version_list_free(list)
+        }
+        var isAncestor = false
+        _ = call { llvs_store_is_ancestor(store, arguments.bytes(), arguments.bytes(), &isAncestor, $0) }
+        list = nil
+        _ = call { llvs_store_merge_bases(store, arguments.bytes(), arguments.bytes(), &list, $0) }
+        llvs_version_list_free(list)
+    }
+
+    private static let history: Call = { arguments, store in
+        let ids = arguments.list()
+        var cursor: OpaquePointer?
+        guard call({ llvs_store_history(store, ids.start, ids.count, &cursor, $0) }) else { return }
+        for _ in 0..<3 {
+            var page: OpaquePointer?
+            let limit = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Int(bitPattern: UInt(arguments.input.uint64()))
+            _ = call { llvs_history_cursor_next(cursor, limit, &page, $0) }
+            llvs_version_list_free(page)
+        }
+        llvs_history_cursor_free(cursor)
+    }
+
+    private static let merge: Call = { arguments, store in
+        var list: OpaquePointer?
+        withArbiter(arguments) { arbiter in
+            _ = call { llvs_store_merge(store, arguments.bytes(), arguments.bytes(), arbiter, arguments.mergeOptions(), &list, $0) }
+        }
+        llvs_version_list_free(list)
+    }
+    private static let mergeHeads: Call = { arguments, store in
+        var list: OpaquePointer?
+        withArbiter(arguments) { arbiter in
+            _ = call { llvs_store_merge_heads(store, arguments.bytes(), arbiter, arguments.mergeOptions(), &list, $0) }
+        }
+        llvs_version_list_free(list)
+    }
+    private static let revert: Call = { arguments, store in
+        var list: OpaquePointer?
+        _ = call { llvs_store_revert(store, arguments.bytes(), arguments.bytes(), arguments.mergeOptions(), &list, $0) }
+        llvs_version_list_free(list)
+    }
+
+    /// None, a built-in one, or one that adds changes of its own.
+    private static func withArbiter(_ arguments: Arguments, _ body: (OpaquePointer?) -> Void) {
+        var arbiter: OpaquePointer?
+        if arguments.input.byte() < 128 {
+            _ = call { llvs_arbiter_builtin(arguments.constant(5), &arbiter, $0) }
+        } else {
+            let payload = Unmanaged.passUnretained(arguments).toOpaque()
+            _ = call { error in
+                llvs_arbiter_create({ payload, merge, resolution, error in
+                    guard let payload else { return -3 }
+                    let arguments = Unmanaged<Arguments>.fromOpaque(payload).takeUnretainedValue()
+                    _ = llvs_merge_fork(merge, arguments.bytes())
+                    let changes = arguments.array(of: llvs_change.self) { arguments.change() }
+                    _ = Calls.call { llvs_resolution_add(resolution, changes.start, changes.count, changes.stride, $0) }
+                    return arguments.input.byte() < 200 ? Int32(LLVS_PASS) : 0
+                }, payload, nil, nil, &arbiter, error)
+            }
+        }
+        body(arbiter)
+        llvs_arbiter_free(arbiter)
+    }
+
+    private static let statistics: Call = { arguments, store in
+        let statistics = arguments.structure(llvs_statistics())
+        _ = call { llvs_store_statistics(store, statistics, $0) }
+        let report = arguments.structure(llvs_compaction_report())
+        _ = call { llvs_store_compact(store, arguments.control(), report, $0) }
+    }
+
+    private static let initialisers: Call = { arguments, _ in
+        let size = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Arguments.absurd[Int(arguments.input.byte()) % 5]
+        let room = arguments.allocate(size >= 0 && size <= 4096 ? max(4, size) : 4).baseAddress
+        func initialise<T>(_ function: (UnsafeMutablePointer<T>?, Int) -> llvs_status) {
+            let status = function(arguments.input.byte() == 0 ? nil : room?.assumingMemoryBound(to: T.self), size)
+            require(status == 0 || status == Int32(LLVS_ERROR_STRUCT_SIZE) || status == Int32(LLVS_ERROR_INVALID_ARGUMENT), "the status \(status) of an initialiser")
+        }
+        initialise(llvs_control_init)
+        initialise(llvs_store_options_init)
+        initialise(llvs_statistics_init)
+        initialise(llvs_compaction_report_init)
+        initialise(llvs_version_options_init)
+        initialise(llvs_range_init)
+        initialise(llvs_merge_options_init)
+        initialise(llvs_exchange_options_init)
+        initialise(llvs_coordinator_options_init)
+        initialise(llvs_storage_callbacks_init)
+        initialise(llvs_transport_callbacks_init)
+    }
+
+    private static let exchange: Call = { arguments, store in
+        var options = llvs_exchange_options()
+        options.durability = arguments.constant(2)
+        options.restoration_state = arguments.bytes()
+        let url = arguments.input.byte() < 200 ? arguments.text("memory:fuzz") : nonFile(arguments)
+        var exchange: OpaquePointer?
+        guard call({ llvs_exchange_open(store, url, UnsafePointer(arguments.structure(options)), &exchange, $0) }) else { return }
+        var result: OpaquePointer?
+        _ = call { llvs_exchange_send(exchange, arguments.control(), &result, $0) }
+        llvs_exchange_result_free(result)
+        result = nil
+        _ = call { llvs_exchange_retrieve(exchange, arguments.control(), &result, $0) }
+        llvs_exchange_result_free(result)
+        llvs_exchange_free(exchange)
+    }
+    /// A URL that leads to no place on disk.
+    private static func nonFile(_ arguments: Arguments) -> llvs_bytes {
+        let url = arguments.bytes()
+        guard url.size > 4, url.size < 1000, let data = url.data, data[0] == UInt8(ascii: "f") || data[0] == UInt8(ascii: "F") else { return url }
+        return llvs_bytes(data: nil, size: 0)
+    }
+
+    private static let coordinator: Call = { arguments, _ in
+        var coordinator: OpaquePointer?
+        guard call({ llvs_coordinator_open(arguments.bytes(), arguments.coordinatorOptions(), &coordinator, $0) }) else { return }
+        for _ in 0..<2 {
+            let changes = arguments.array(of: llvs_change.self) { arguments.change() }
+            _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, $0) }
+        }
+        var data = llvs_buffer(), changed = false
+        _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), arguments.bytes(), &data, nil, $0) }
+        llvs_buffer_dispose(&data)
+        _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &changed, $0) }
+        _ = call { llvs_coordinator_set_current_version(coordinator, arguments.bytes(), $0) }
+        _ = call { llvs_coordinator_attach(coordinator, nonFile(arguments), $0) }
+        llvs_coordinator_free(coordinator)
+    }
+
+    private static let differences: Call = { arguments, store in
+        var cursor: OpaquePointer?
+        guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), &cursor, $0) }) else { return }
+        var page: OpaquePointer?
+        _ = call { llvs_change_cursor_next(cursor, Int(arguments.input.byte()), arguments.constant(1), &page, $0) }
+        llvs_change_list_free(page)
+        llvs_change_cursor_free(cursor)
+    }
+
+    private static let verify: Call = { arguments, store in
+        var report: OpaquePointer?
+        _ = call { llvs_store_verify(store, arguments.control(), &report, $0) }
+        llvs_verify_report_free(report)
+    }
+
+    private static let reload: Call = { arguments, store in
+        var added: UInt64 = 0
+        _ = call { llvs_store_reload(store, &added, $0) }
+    }
+}

@@ -1,0 +1,85 @@
+@testable import LLVS
+
+/// Asks a store, whatever it was made from, for everything that it has.
+enum Examining {
+    /// A store with little memory, so that what an input makes it take is seen.
+    static func options(_ storage: Store.StorageChoice = .memory) -> Store.Options {
+        var options = Store.Options()
+        options.storage = storage
+        options.durability = .normal
+        options.memoryBudget = 1 << 20
+        return options
+    }
+    static func memoryStore() throws -> Store { try Store(storage: MemoryStorage(), options: options()) }
+
+    /// Errors are fine, as long as they are `StoreError`s, and none says that the library is wrong.
+    @discardableResult
+    static func attempt<R>(_ body: () throws -> R, file: StaticString = #fileID, line: UInt = #line) -> R? {
+        do { return try body() } catch {
+            guard let error = error as? StoreError else { fail("threw \(error)", file: file, line: line) }
+            require(error.code != .internal, "an internal error: \(error.message)", file: file, line: line)
+            require(!error.message.isEmpty, "an error that says nothing: \(error.code)", file: file, line: line)
+            return nil
+        }
+    }
+
+    /// Reads all that the store has, and puts it into another one, where it must mean the same.
+    /// - Parameter isDerived: what prevails comes from the records, and not from caches, which may be made to say anything.
+    static func examine(_ store: Store, isDerived: Bool = true) {
+        guard let ids = attempt({ try store.allVersionIDs() }) else { return }
+        let copy = attempt { try memoryStore() }
+        for (i, id) in ids.enumerated() {
+            // Its record may be damaged; but if it can be read, it is this one.
+            guard let found = attempt({ try store.version(id) }) else { continue }
+            guard let version = found, version.id == id else { fail("\(id) is listed and not there") }
+            let changes = attempt { try store.changes(madeIn: id) }
+            attempt { _ = try store.recordedChanges(madeIn: id) }
+            attempt { _ = try store.successors(of: id) }
+            if let first = version.predecessors.first {
+                let isAncestor = attempt { try store.isAncestor(first, of: id) }
+                require(!isDerived || isAncestor == true, "\(first) is no ancestor of its successor \(id)")
+                attempt { _ = try store.differences(from: first, to: id) }
+            }
+            if let changes, let copy { keep(version, changes, in: copy) }
+            // States are as large as all that was recorded before them.
+            if i < 20 || i >= ids.count - 20 { state(of: id, in: store, copy, isDerived) }
+        }
+        attempt { _ = try store.verify() }
+        attempt { _ = try store.statistics() }
+        require((attempt { try store.headIDs() } ?? []).allSatisfy { ids.contains($0) }, "a head that is not listed")
+        merge(store)
+        attempt { try store.close() }
+        if let copy { attempt { try copy.close() } }
+    }
+
+    /// What was decoded goes into another store as it is, and comes out of it so.
+    private static func keep(_ version: Version, _ changes: [Value.Change], in copy: Store) {
+        guard case .added? = attempt({ try copy.add([.init(version: version, changes: changes)]) })?.first else { return }
+        let kept = attempt { try copy.version(version.id) } ?? nil
+        require(kept?.predecessors == version.predecessors && kept?.timestamp == version.timestamp && kept?.metadata == version.metadata, "the version \(version.id) comes out otherwise")
+        require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) come out otherwise")
+        let file = InterchangeEncoder.changes(changes)
+        require(attempt { try InterchangeDecoder.changes(file, of: version.id) } == changes, "the changes of \(version.id) come out of JSON otherwise")
+    }
+
+    private static func state(of id: VersionID, in store: Store, _ copy: Store?, _ isDerived: Bool) {
+        guard let count = attempt({ try store.count(at: id) }), let references = attempt({ try store.references(at: id, limit: 200) }) else { return }
+        require(references.count == min(count, 200), "\(count) values prevail at \(id), and \(references.count) are listed")
+        for (a, b) in zip(references, references.dropFirst()) { require(!isDerived || a.id < b.id, "values of \(id) are not in order") }
+        var sizes = 0
+        for reference in references where sizes < 4 << 20 {
+            require(!isDerived || attempt { try store.reference(reference.id, at: id) ?? reference } ?? reference == reference, "\(reference.id) prevails otherwise when asked alone")
+            let value = attempt { try store.value(reference.id, at: id) } ?? nil
+            sizes += value?.data.count ?? 0
+            require(value.map { $0.reference == reference } ?? true, "\(reference.id) comes with another version")
+        }
+        guard isDerived, let copy, attempt({ try copy.contains(id) }) == true, let copied = attempt({ try copy.references(at: id, limit: 200) }) else { return }
+        require(copied == references, "the state at \(id) comes out otherwise: \(references) became \(copied)")
+    }
+
+    private static func merge(_ store: Store) {
+        guard let heads = attempt({ try store.headIDs() }), heads.count > 1, !store.isReadOnly else { return }
+        guard let merged = attempt({ try store.merge(heads[0], with: heads[1], arbiter: BuiltInArbiter.mostRecentChange) }) else { return }
+        attempt { _ = try store.count(at: merged.id) }
+    }
+}

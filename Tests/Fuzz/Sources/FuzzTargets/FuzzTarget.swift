@@ -1,0 +1,35 @@
+import Glibc
+
+/// One function that takes bytes from outside, and must hold for any.
+public struct FuzzTarget: Sendable {
+    /// A small real input.
+    public struct Seed {
+        public var name: String
+        public var bytes: [UInt8]
+    }
+
+    public let name: String
+    /// Ends the process when something that must hold does not.
+    public let run: @Sendable (UnsafeRawBufferPointer) -> Void
+    /// Small real inputs from which a fuzzer starts.
+    public let seeds: @Sendable () throws -> [Seed]
+
+    public static let all = [
+        RecordsTarget.target, StoresTarget.target, CachesTarget.target, SnapshotsTarget.target, InterchangeTarget.target,
+        FoldersTarget.target, DatabasesTarget.target, ArgumentsTarget.target,
+    ]
+    public static func named(_ name: String) -> FuzzTarget? { (all + [selfTest]).first { $0.name == name } }
+
+    /// Fails for "fail": whoever runs targets must notice.
+    private static let selfTest = FuzzTarget(name: "self-test", run: { require(!$0.elementsEqual("fail".utf8), "as it should") }, seeds: { [] })
+}
+
+/// Ends the process, as a trap does: what a fuzzer takes for a finding.
+func fail(_ message: String, file: StaticString = #fileID, line: UInt = #line) -> Never {
+    fputs("\(file):\(line): \(message)\n", stderr)
+    abort()
+}
+
+func require(_ condition: Bool, _ message: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line) {
+    if !condition { fail(message(), file: file, line: line) }
+}

@@ -1,0 +1,83 @@
+@testable import LLVS
+
+/// A snapshot: its manifest and its chunks.
+///
+///     input = how u8 · versions u16 · ...
+///     how 0: payloads of chunks, whose headers and digests are made: (size u16 · payload) ...
+///         1: chunks, whose digests are made: (size u16 · chunk) ...
+///         2: all as it comes: (size u16 · manifest) · (size u16 · chunk) ...
+enum SnapshotsTarget {
+    static let target = FuzzTarget(name: "snapshots", run: run, seeds: seeds)
+    private static let id = "6BA7B811-9DAD-41D1-80B4-00C04FD430C8"
+
+    @Sendable private static func run(_ bytes: UnsafeRawBufferPointer) {
+        var input = FuzzInput(bytes)
+        let how = input.byte() % 3, versions = UInt64(input.uint16())
+        Examining.attempt {
+            let place = MemoryTransport(name: "fuzz snapshots")
+            var manifest = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: "")
+            var document = how == 2 ? input.part() : nil
+            while !input.isAtEnd, manifest.chunkDigests.count < 64 {
+                var chunk = input.part()
+                if how == 0 { chunk = SnapshotsTarget.chunk(chunk) }
+                manifest.totalSize += UInt64(chunk.count)
+                try place.writeSnapshotFile(SnapshotLimits.chunkName(manifest.chunkDigests.count), chunk)
+                manifest.chunkDigests.append(SnapshotChunk.digest(chunk))
+            }
+            manifest.chunkCount = UInt64(manifest.chunkDigests.count)
+            manifest.versionCount = versions
+            document = document ?? manifest.encoded()
+            try place.writeSnapshotFile("manifest.json", document ?? [])
+            let store = try Examining.memoryStore()
+            do { _ = try Snapshots(store: store, transport: place).restore() } catch {
+                require(try store.allVersionIDs().isEmpty, "a snapshot that was refused left versions: \(StoreError.of(error).message)")
+                throw error
+            }
+            try again(store)
+            Examining.examine(store)
+        }
+    }
+
+    /// What was restored is put, and restored elsewhere.
+    private static func again(_ store: Store) throws {
+        guard try !store.allVersionIDs().isEmpty else { return }
+        let place = MemoryTransport(name: "fuzz snapshots, again"), copy = try Examining.memoryStore()
+        _ = try Snapshots(store: store, transport: place).put()
+        _ = try Snapshots(store: copy, transport: place).restore()
+        require(try copy.allVersionIDs().count == store.allVersionIDs().count, "a snapshot of what was restored holds other versions")
+        for id in try store.allVersionIDs().prefix(20) {
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "\(id) comes out of a snapshot otherwise")
+        }
+    }
+
+    private static func chunk(_ payload: [UInt8]) -> [UInt8] {
+        var out = ByteWriter(bytes: Array(id.utf8))
+        out.bytes.append(0)
+        out.integer(UInt32(payload.count))
+        out.raw(payload)
+        return out.bytes
+    }
+
+    @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
+        let store = try Examining.memoryStore()
+        try Examples.fill(store)
+        let place = MemoryTransport(name: "fuzz snapshot seeds")
+        let manifest = try Snapshots(store: store, transport: place).put()
+        guard let chunk = try place.readSnapshotFile("chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
+        let count = [UInt8(manifest.versionCount), 0]
+        // The id of a snapshot and its time are new each time: seeds have theirs.
+        var fixed = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: manifest.latestVersionID)
+        let own = Array(id.utf8) + chunk.dropFirst(SnapshotLimits.idSize)
+        fixed.versionCount = manifest.versionCount
+        fixed.chunkCount = 1
+        fixed.totalSize = UInt64(own.count)
+        fixed.chunkDigests = [SnapshotChunk.digest(own)]
+        let half = payload.count / 2
+        return [
+            FuzzTarget.Seed(name: "payload", bytes: [0] + count + FuzzInput.part(payload)),
+            FuzzTarget.Seed(name: "payloads", bytes: [0] + count + FuzzInput.part(Array(payload[..<half])) + FuzzInput.part(Array(payload[half...]))),
+            FuzzTarget.Seed(name: "chunk", bytes: [1] + count + FuzzInput.part(own)),
+            FuzzTarget.Seed(name: "snapshot", bytes: [2] + count + FuzzInput.part(fixed.encoded()) + FuzzInput.part(own)),
+        ]
+    }
+}

@@ -1,0 +1,99 @@
+"""Nothing that is done through the Python package leaves memory behind that grows with use."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# In a process of its own whose Python takes all its memory from malloc, which then can be asked how much is in use.
+PROGRAM = textwrap.dedent(
+    """
+    import ctypes, gc, sys
+    import llvs
+
+    REPETITIONS, NOISE = 200, 8000
+
+    class Mallinfo2(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Mallinfo2
+
+    def allocated():
+        gc.collect()
+        info = mallinfo2()
+        return info.uordblks + info.hblkhd
+
+    def arbiter(merge, store):
+        return [llvs.Change.update(id, b"resolved") for id in merge.forks.conflicting]
+
+    def in_memory():
+        with llvs.Store(storage="memory") as store:
+            root = store.make_version(insert={"a": b"1", "b": b"2" * 2000, "c": b""})
+            ours, theirs = store.make_version(root, update={"a": b"3"}), store.make_version(root, update={"a": b"4"}, remove=["c"])
+            assert store.value("b", at=ours) and store.values(["a", "x"], at=ours)
+            state = store.at(ours)
+            assert dict(state.items()) and len(state) == 3
+            assert list(store.history()) and list(store.diff(ours, theirs)) and store.heads
+            assert store.merge(ours, theirs, arbiter)
+            assert store.verify().damages == ()
+
+    def errors():
+        with llvs.Store(storage="memory") as store:
+            for wrong in (lambda: store.make_version("unknown"), lambda: store.make_version(insert={"": b""}), lambda: store.at("unknown")["a"]):
+                try:
+                    wrong()
+                except (llvs.Error, ValueError, KeyError):
+                    pass
+                else:
+                    raise AssertionError("it was accepted")
+
+    def left_open():
+        store = llvs.Store(storage="memory")
+        exchange = llvs.Exchange(store, "memory:leaks")
+        store.make_version(insert={"a": b"1"})
+        exchange.send()
+
+    def exchanging():
+        with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as other:
+            one.make_version(insert={"a": b"1"})
+            with llvs.Exchange(one, "memory:both") as sender, llvs.Exchange(other, "memory:both") as receiver:
+                sender.send()
+                assert len(receiver.retrieve().retrieved) == 1
+
+    def growth(once):
+        def repeat(count):
+            for _ in range(count):
+                once()
+        repeat(REPETITIONS)
+        least = None
+        for _ in range(3):
+            repeat(REPETITIONS)
+            before = allocated()
+            repeat(REPETITIONS)
+            grown = allocated() - before
+            least = grown if least is None else min(least, grown)
+            if least <= NOISE:
+                break
+        return least
+
+    kept = []
+    for once in (in_memory, errors, left_open, exchanging):
+        grown = growth(once)
+        print(f"{once.__name__}: {grown} bytes more after {REPETITIONS} repetitions")
+        assert grown <= NOISE, f"{once.__name__} leaves {grown} bytes behind"
+    assert growth(lambda: kept.append(llvs.Store(storage="memory"))) > NOISE, "a leak would not be noticed"
+    """
+)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is asked as glibc has it")
+def test_nothing_grows_with_use() -> None:
+    with_malloc = dict(os.environ, PYTHONMALLOC="malloc")
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=with_malloc, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
