@@ -1,27 +1,25 @@
 import CLLVSShims
 
 /// The map of one version as one run of bytes, read where it lies: a checkpoint. As a file it is mapped, so that
-/// a map of any size costs no memory of the process, and opening it costs one look over its bytes.
+/// a map of any size costs no memory of the process. Opening it costs one look over its bytes (see `CheckpointGlance` for
+/// who reads less than that).
 ///
-///     flat map = node ... · padding to 16 · slot × entries · footer
+///     flat map = node ... · padding to 16 · slot × entries, and what `FlatMapFile` adds
 ///     slot     = storing version u32 · size u32 · offset of the body u64          (a `MapEntry`), in order of the keys
 ///     node     = kind u8 (0 inner, 1 leaf, 2 leaf with wide ends) · 0 u8 · symbols u16 · entries beneath u32
 ///              · number of the first of them u32 · size of the prefix u32 · body · padding to 4
 ///     inner    = symbol u16 × symbols · padding to 4 · offset of the child / 4 u32 × symbols · prefix
 ///     leaf     = end of the key's rest (u16, or u32 when wide) × entries · prefix · rest of each key
-///     footer   = magic · id (16 bytes) · size of the nodes u64 · entries u64 · offset of the root / 4 u32 · 0 u32
 ///
 /// The shape is that of `MapNode`. The prefix is what all keys beneath share; a leaf's keys are that and their rests.
 /// Children come before their parents. Integers are as this machine has them, and versions are the numbers of the
-/// history index that names the map by its id: it means nothing without that. All bytes are covered by a checksum
-/// outside; `init` also checks that no node reaches outside of its bounds, so reading never does.
+/// history index that names the map by its id: it means nothing without that. `init` checks all checksums, and that no
+/// node reaches outside of its bounds, so reading never does.
 ///
 /// Never changes; safe from all threads.
 final class FlatMap: @unchecked Sendable {
-    static let magic: UInt64 = 0x3254_414C_4653_564C
     static let namePrefix = "map-"
     static let headerSize = 16
-    static let footerSize = 48
 
     let id: RandomName
     let count: Int
@@ -34,27 +32,23 @@ final class FlatMap: @unchecked Sendable {
     /// The map whose nodes these are, when the slots are others.
     let original: FlatMap?
 
-    /// Nil when the bytes are no flat map. `versionLimit`: storing versions are below it. O(size).
-    init?(_ memory: CacheBytes, versionLimit: Int) {
-        let bytes = memory.bytes
-        guard bytes.count >= FlatMap.footerSize, let base = bytes.baseAddress else { return nil }
-        let footer = base + (bytes.count - FlatMap.footerSize)
-        guard footer.loadUnaligned(as: UInt64.self) == FlatMap.magic,
-              let nodesSize = Int(exactly: footer.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
-              let count = Int(exactly: footer.loadUnaligned(fromByteOffset: 32, as: UInt64.self)),
-              count > 0, count <= Int(UInt32.max), nodesSize > 0, nodesSize & 15 == 0, nodesSize <= bytes.count - FlatMap.footerSize,
-              bytes.count - FlatMap.footerSize - nodesSize == count * MemoryLayout<MapEntry>.stride,
-              Int(bitPattern: base) & 7 == 0 else { return nil }
-        id = RandomName(loading: bytes, at: bytes.count - FlatMap.footerSize + 8)
-        self.memory = memory
-        self.count = count
-        root = footer.loadUnaligned(fromByteOffset: 40, as: UInt32.self)
+    /// Nil when the bytes are not sound. `versionLimit`: storing versions are below it. O(size).
+    init?(_ file: FlatMapFile, versionLimit: Int) {
+        guard let base = file.nodes.baseAddress, file.isSound(versionLimit: versionLimit) else { return nil }
+        id = file.id
+        count = file.count
+        root = file.root
+        memory = file.memory
         nodes = base
-        slots = (base + nodesSize).assumingMemoryBound(to: MapEntry.self)
+        slots = file.slots
         ownSlots = nil
         original = nil
-        guard FlatMap.isSound(UnsafeRawBufferPointer(start: base, count: nodesSize), root: root, count: count) else { return nil }
-        for i in 0..<count where slots[i].version >= versionLimit || (slots[i].size > UInt32(Limits.valueSize) && slots[i].size != MapEntry.unknownSize) { return nil }
+    }
+
+    /// The same, of bytes that are no flat map either perhaps.
+    convenience init?(_ memory: CacheBytes, versionLimit: Int) {
+        guard let file = FlatMapFile(memory) else { return nil }
+        self.init(file, versionLimit: versionLimit)
     }
 
     /// The same keys with other entries. `changes` gives the numbers of entries, all below `count`.
@@ -84,8 +78,9 @@ final class FlatMap: @unchecked Sendable {
 
     /// A node, by where it begins. Good as long as the map is.
     struct Node {
-        fileprivate let at: UnsafeRawPointer
-        var isLeaf: Bool { at.load(as: UInt8.self) != 0 }
+        let at: UnsafeRawPointer
+        var kind: UInt8 { at.load(as: UInt8.self) }
+        var isLeaf: Bool { kind != 0 }
         var symbolCount: Int { Int(at.load(fromByteOffset: 2, as: UInt16.self)) }
         var count: Int { Int(at.load(fromByteOffset: 4, as: UInt32.self)) }
         /// The number of its first entry.
@@ -96,16 +91,16 @@ final class FlatMap: @unchecked Sendable {
         var symbols: UnsafeBufferPointer<UInt16> {
             UnsafeBufferPointer(start: (at + headerSize).assumingMemoryBound(to: UInt16.self), count: symbolCount)
         }
-        fileprivate var childrenOffset: Int { headerSize + (symbolCount * 2 + 3) & ~3 }
+        var childrenOffset: Int { headerSize + (symbolCount * 2 + 3) & ~3 }
         func child(_ i: Int) -> UInt32 { at.load(fromByteOffset: childrenOffset + i * 4, as: UInt32.self) }
 
         // Leaves.
-        fileprivate var isWide: Bool { at.load(as: UInt8.self) == 2 }
-        fileprivate var endSize: Int { isWide ? 4 : 2 }
-        @inline(__always) fileprivate func end(_ i: Int) -> Int {
+        private var isWide: Bool { kind == 2 }
+        private var endSize: Int { isWide ? 4 : 2 }
+        @inline(__always) func end(_ i: Int) -> Int {
             isWide ? Int(at.load(fromByteOffset: headerSize + i * 4, as: UInt32.self)) : Int(at.load(fromByteOffset: headerSize + i * 2, as: UInt16.self))
         }
-        fileprivate var prefixOffset: Int { isLeaf ? headerSize + (count * endSize + 1) & ~1 : childrenOffset + symbolCount * 4 }
+        var prefixOffset: Int { isLeaf ? headerSize + (count * endSize + 1) & ~1 : childrenOffset + symbolCount * 4 }
 
         var prefix: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: at + prefixOffset, count: prefixCount) }
         /// What follows the prefix in the i-th key.
@@ -283,49 +278,5 @@ final class FlatMap: @unchecked Sendable {
         let i = number - node.first
         guard i >= 0, i < node.count else { return }
         _ = forEachKey(of: node, i..<i + 1) { body($1); return true }
-    }
-
-    // MARK: Checking
-
-    /// Whether no node, key or child reaches out of bounds, and every walk ends.
-    private static func isSound(_ nodes: UnsafeRawBufferPointer, root: UInt32, count: Int) -> Bool {
-        guard let base = nodes.baseAddress else { return false }
-        // Where nodes begin: the parent of each is met later, exactly once.
-        var waiting: [UInt32: (first: UInt32, count: UInt32, prefix: UInt32, isLeaf: Bool)] = [:]
-        var at = 0
-        while at + headerSize <= nodes.count {
-            let node = Node(at: base + at)
-            let kind = nodes[at], size = nodes.count - at
-            if kind == 0, node.count == 0 { break }  // padding
-            var used: Int
-            if kind == 0 {
-                let n = node.symbolCount
-                used = node.childrenOffset + n * 4 + node.prefixCount
-                guard n >= 2, used <= size, node.prefixCount < MapNode.deepestPrefix else { return false }
-                var entries = 0
-                for i in 0..<n {
-                    if i > 0, node.symbols[i - 1] >= node.symbols[i] { return false }
-                    guard let child = waiting.removeValue(forKey: node.child(i)), Int(child.first) == node.first + entries,
-                          Int(child.prefix) >= node.prefixCount + (child.isLeaf ? 0 : 1) else { return false }
-                    entries += Int(child.count)
-                }
-                guard entries == node.count else { return false }
-            } else {
-                guard kind <= 2, node.count > 0, node.count * node.endSize <= size, node.prefixOffset + node.prefixCount <= size else { return false }
-                var last = 0
-                for i in 0..<node.count {
-                    let end = node.end(i)
-                    guard end >= last, node.prefixCount + end - last <= Limits.valueIDSize else { return false }
-                    last = end
-                }
-                used = node.prefixOffset + node.prefixCount + last
-                guard used <= size, node.first <= count, node.count <= count - node.first else { return false }
-            }
-            waiting[UInt32(truncatingIfNeeded: at / 4)] = (UInt32(node.first), UInt32(node.count), UInt32(node.prefixCount), kind != 0)
-            used = (used + 3) & ~3
-            at += used
-        }
-        guard nodes.count - at < 16, waiting.count == 1, let top = waiting[root], top.first == 0, Int(top.count) == count else { return false }
-        return true
     }
 }

@@ -35,6 +35,10 @@ struct FlatMapBuilder {
     private var bytes: [UInt8] = []
     private var nodesSize = 0
     private var node: [UInt8] = []
+    /// Of the blocks that are complete, of the one that is not, and how many of its bytes there are.
+    private var checksums: [UInt32] = []
+    private var checksum: UInt32 = 0
+    private var inBlock = 0
     /// The outermost subtree, when all intervals are closed.
     private var top: Subtree?
 
@@ -160,9 +164,28 @@ struct FlatMapBuilder {
         guard let offset = UInt32(exactly: nodesSize / 4) else {
             throw StoreError(.tooLarge, "A map has more nodes than a checkpoint can hold (16 GiB).")
         }
-        try node.withUnsafeBytes { try writer.append($0) }
+        try node.withUnsafeBytes { try write($0) }
         nodesSize += node.count
         return offset
+    }
+
+    /// Writes bytes that belong to blocks.
+    private mutating func write(_ bytes: UnsafeRawBufferPointer) throws {
+        try writer.append(bytes)
+        var at = 0
+        while at < bytes.count {
+            let count = min(bytes.count - at, FlatMapFile.blockSize - inBlock)
+            checksum = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[at..<at + count]), from: checksum)
+            at += count
+            inBlock += count
+            if inBlock == FlatMapFile.blockSize { endBlock() }
+        }
+    }
+
+    private mutating func endBlock() {
+        checksums.append(checksum)
+        checksum = 0
+        inBlock = 0
     }
 
     /// Writes what is left. Answers the bytes; nil when there were no entries.
@@ -173,17 +196,20 @@ struct FlatMapBuilder {
         let root: UInt32
         if let top { root = top.offset } else { root = try writeLeaf(0..<waiting.count).offset }
         let padding = [UInt8](repeating: 0, count: (16 - nodesSize & 15) & 15)
-        try padding.withUnsafeBytes { try writer.append($0) }
+        try padding.withUnsafeBytes { try write($0) }
         nodesSize += padding.count
-        try slots.withUnsafeBytes { try writer.append($0) }
+        try slots.withUnsafeBytes { try write($0) }
+        if inBlock > 0 { endBlock() }
         node.removeAll(keepingCapacity: true)
-        put(FlatMap.magic)
+        for checksum in checksums { put(checksum) }
+        let footer = node.count
+        put(FlatMapFile.magic)
         node.append(contentsOf: [UInt8](repeating: 0, count: 16))
-        node.withUnsafeMutableBytes { id.store(in: $0, at: 8) }
+        node.withUnsafeMutableBytes { id.store(in: $0, at: footer + 8) }
         put(UInt64(nodesSize))
         put(UInt64(slots.count))
         put(root)
-        put(UInt32(0))
+        put(node.withUnsafeBytes { Bytes.crc32c($0) })
         try node.withUnsafeBytes { try writer.append($0) }
         slots = []
         return try writer.finish()

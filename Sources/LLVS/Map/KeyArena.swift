@@ -9,6 +9,20 @@ struct KeyArena {
         bytes.append(contentsOf: key)
     }
 
+    /// The change of a key, in changes that were appended in order; nil when there is none.
+    func find(_ key: UnsafeRawBufferPointer) -> MapChange? {
+        bytes.withUnsafeBytes { bytes in
+            var low = 0, high = changes.count
+            while low < high {
+                let middle = (low + high) >> 1, change = changes[middle]
+                let order = Bytes.compare(UnsafeRawBufferPointer(rebasing: bytes[change.start..<change.start + change.count]), key)
+                if order == 0 { return MapChange(key: key, entry: change.entry) }
+                if order < 0 { low = middle + 1 } else { high = middle }
+            }
+            return nil
+        }
+    }
+
     /// Calls with the changes sorted by key, the last of each key alone. `isSorted`: they were appended so.
     func withChanges<R>(isSorted: Bool, _ body: (ArraySlice<MapChange>) throws -> R) rethrows -> R {
         try bytes.withUnsafeBytes { bytes in

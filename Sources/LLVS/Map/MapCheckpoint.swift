@@ -10,6 +10,8 @@ struct MapCheckpoint {
     var versionLimit: Int
     /// The flat map, once it was asked for.
     var flat: FlatMap?
+    /// What is asked before that.
+    var glance: CheckpointGlance?
 
     var name: String { FlatMap.namePrefix + id.hex }
 

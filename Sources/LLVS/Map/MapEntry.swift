@@ -13,6 +13,12 @@ struct MapEntry {
     /// Entries are the same reference when the same version stored them (the id is the key).
     @inline(__always)
     func isSameReference(as other: MapEntry) -> Bool { version == other.version }
+
+    /// Whether a store with so many versions could have made this entry: asked of what was read from a file.
+    @inline(__always)
+    func isPossible(versionLimit: Int) -> Bool {
+        version < versionLimit && (size <= UInt32(Limits.valueSize) || size == MapEntry.unknownSize)
+    }
 }
 
 /// One change to a map: sets the entry of a key, or removes it. The key is borrowed.

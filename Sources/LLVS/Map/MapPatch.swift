@@ -6,7 +6,12 @@
 ///
 /// The numbers are those of the checkpoint's entries, and ascend; so do the keys, which are those that were removed and
 /// added. Versions are the numbers of the history index that holds the patch.
-enum MapPatch {
+struct MapPatch {
+    /// Entries of the checkpoint that are others, by their numbers, which ascend.
+    private var updates: [(number: Int, entry: MapEntry)] = []
+    /// Keys that were added and removed, in order.
+    private var keys = KeyArena()
+
     /// Nil when more than `limit` keys differ.
     static func encode(_ flat: FlatMap, to map: MapNode?, limit: Int) -> [UInt8]? {
         struct TooMuch: Error {}
@@ -42,47 +47,66 @@ enum MapPatch {
         return out.bytes
     }
 
-    /// The patched map; nil when the patch is void. `versionLimit`: storing versions are below it.
-    static func apply(_ bytes: [UInt8], to flat: FlatMap, versionLimit: Int) -> MapNode? {
-        bytes.withUnsafeBytes { raw in
-            var reader = ByteReader(raw)
-            func entry() -> MapEntry? {
-                guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let offset = reader.varint() else { return nil }
-                return MapEntry(version: UInt32(version), size: size == 0 ? MapEntry.unknownSize : UInt32(size - 1), bodyOffset: offset)
-            }
-            guard let updateCount = reader.count(atMost: min(flat.count, reader.remaining)) else { return nil }
-            var updates: [(number: Int, entry: MapEntry)] = []
-            updates.reserveCapacity(updateCount)
-            var last = 0
-            for i in 0..<updateCount {
-                guard let distance = reader.count(atMost: flat.count - 1 - last), distance > 0 || i == 0, let entry = entry() else { return nil }
-                last += distance
-                updates.append((last, entry))
-            }
-            guard let keyCount = reader.count(atMost: reader.remaining) else { return nil }
-            var keys = KeyArena()
-            var before: UnsafeRawBufferPointer?
-            for _ in 0..<keyCount {
-                guard let size = reader.count(atMost: Limits.valueIDSize), size > 0, let key = reader.take(size), let isThere = reader.integer(UInt8.self), isThere <= 1
-                else { return nil }
-                if let before, Bytes.compare(before, key) >= 0 { return nil }
-                before = key
-                if isThere == 0 {
-                    keys.append(key, nil)
-                } else {
-                    guard let entry = entry() else { return nil }
-                    keys.append(key, entry)
-                }
-            }
-            guard reader.remaining == 0 else { return nil }
-            // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
-            guard updates.count < flat.count / 512 else {
-                return keys.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
-            }
-            var changes = KeyArena()
-            for (number, entry) in updates { flat.withKey(number) { changes.append($0, entry) } }
-            let updated = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
-            return keys.withChanges(isSorted: true) { MapNode.applying($0, to: updated) }
+    /// Nil when the bytes are void. `count`: entries of the checkpoint. `versionLimit`: storing versions are below it.
+    init?(_ bytes: [UInt8], count: Int, versionLimit: Int) {
+        guard count > 0, bytes.withUnsafeBytes({ read($0, count: count, versionLimit: versionLimit) }) else { return nil }
+    }
+
+    private mutating func read(_ bytes: UnsafeRawBufferPointer, count: Int, versionLimit: Int) -> Bool {
+        var reader = ByteReader(bytes)
+        func entry() -> MapEntry? {
+            guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let offset = reader.varint() else { return nil }
+            return MapEntry(version: UInt32(version), size: size == 0 ? MapEntry.unknownSize : UInt32(size - 1), bodyOffset: offset)
         }
+        guard let updateCount = reader.count(atMost: min(count, reader.remaining)) else { return false }
+        updates.reserveCapacity(updateCount)
+        var last = 0
+        for i in 0..<updateCount {
+            guard let distance = reader.count(atMost: count - 1 - last), distance > 0 || i == 0, let entry = entry() else { return false }
+            last += distance
+            updates.append((last, entry))
+        }
+        guard let keyCount = reader.count(atMost: reader.remaining) else { return false }
+        var before: UnsafeRawBufferPointer?
+        for _ in 0..<keyCount {
+            guard let size = reader.count(atMost: Limits.valueIDSize), size > 0, let key = reader.take(size), let isThere = reader.integer(UInt8.self), isThere <= 1
+            else { return false }
+            if let before, Bytes.compare(before, key) >= 0 { return false }
+            before = key
+            if isThere == 0 {
+                keys.append(key, nil)
+            } else {
+                guard let entry = entry() else { return false }
+                keys.append(key, entry)
+            }
+        }
+        return reader.remaining == 0
+    }
+
+    /// The patched map; nil is the empty one. `flat` has as many entries as was said.
+    func apply(to flat: FlatMap) -> MapNode? {
+        // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
+        guard updates.count < flat.count / 512 else {
+            return keys.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
+        }
+        var changes = KeyArena()
+        for (number, entry) in updates { flat.withKey(number) { changes.append($0, entry) } }
+        let updated = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
+        return keys.withChanges(isSorted: true) { MapNode.applying($0, to: updated) }
+    }
+
+    // MARK: Of single ids
+
+    /// Whether a key was added or removed; nil when neither.
+    func change(of key: UnsafeRawBufferPointer) -> MapChange? { keys.find(key) }
+
+    /// What an entry of the checkpoint is instead; nil when it is as it was.
+    func update(of number: Int) -> MapEntry? {
+        var low = 0, high = updates.count
+        while low < high {
+            let middle = (low + high) >> 1
+            if updates[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low < updates.count && updates[low].number == number ? updates[low].entry : nil
     }
 }

@@ -93,7 +93,8 @@ public protocol Storage: AnyObject, Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]?
     func cachePut(_ name: String, _ data: [UInt8]) throws
     func cacheDelete(_ name: String) throws
-    /// As `cacheGet`, for large blobs that are read in many places: mapped where that is possible.
+    /// As `cacheGet`, for large blobs that are read in some places: mapped where that is possible. Whether the bytes are
+    /// those that were put there is for the caller to check.
     func cacheOpen(_ name: String) throws -> CacheBytes?
     /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
     func cacheWriter(_ name: String?) throws -> any CacheWriter

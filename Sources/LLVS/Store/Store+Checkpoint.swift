@@ -12,17 +12,18 @@ extension Store {
         if found.base == ordinal {
             root = MapNode(flat)
         } else {
-            guard let patch = found.patch, let patched = MapPatch.apply(patch.bytes, to: flat, versionLimit: found.versionLimit) else {
+            let decoded = found.glance?.patch ?? found.patch.flatMap { MapPatch($0.bytes, count: flat.count, versionLimit: found.versionLimit) }
+            guard let patch = decoded else {
                 forgetCheckpoint(found)
                 return nil
             }
-            root = patched
+            root = patch.apply(to: flat)
         }
         return maps.store(ordinal, flat: root)
     }
 
     private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
-        guard let bytes = try? storage.cacheOpen(wanted.name), let flat = FlatMap(bytes, versionLimit: wanted.versionLimit), flat.id == wanted.id else {
+        guard let file = wanted.glance?.file ?? openFile(wanted), let flat = FlatMap(file, versionLimit: wanted.versionLimit) else {
             forgetCheckpoint(wanted)
             return nil
         }
@@ -30,7 +31,39 @@ extension Store {
             guard checkpoint?.id == wanted.id else { return flat }
             if let other = checkpoint?.flat { return other }
             checkpoint?.flat = flat
+            checkpoint?.glance = nil
             return flat
+        }
+    }
+
+    private func openFile(_ wanted: MapCheckpoint) -> FlatMapFile? {
+        guard let bytes = try? storage.cacheOpen(wanted.name), let file = FlatMapFile(bytes), file.id == wanted.id else { return nil }
+        return file
+    }
+
+    /// What prevails for one id at a version of the checkpoint, as long as nobody needed the whole map and few ids were asked
+    /// for; nil in all other cases. What is void is forgotten, and the map made from the records when it is asked for.
+    func glance(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) -> CheckpointGlance.Found? {
+        guard let found = lock.withRead({ checkpoint }), found.flat == nil, found.isOf(ordinal) else { return nil }
+        guard let glance = found.glance ?? beginGlance(found) else { forgetCheckpoint(found); return nil }
+        let answer = glance.find(id, patched: ordinal != found.base)
+        if case .void? = answer { forgetCheckpoint(found); return nil }
+        return answer
+    }
+
+    private func beginGlance(_ wanted: MapCheckpoint) -> CheckpointGlance? {
+        guard let file = openFile(wanted) else { return nil }
+        var patch: MapPatch?
+        if let bytes = wanted.patch?.bytes {
+            patch = MapPatch(bytes, count: file.count, versionLimit: wanted.versionLimit)
+            if patch == nil { return nil }
+        }
+        let glance = CheckpointGlance(file, patch, versionLimit: wanted.versionLimit)
+        return lock.withWrite {
+            guard checkpoint?.id == wanted.id, checkpoint?.flat == nil else { return glance }
+            if let other = checkpoint?.glance { return other }
+            checkpoint?.glance = glance
+            return glance
         }
     }
 

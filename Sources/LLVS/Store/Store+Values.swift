@@ -22,9 +22,13 @@ extension Store {
         case .found(let located): return located
         case .absent: return nil
         case .slow:
-            let root = try map(requireOrdinal(version))
-            guard let entry = root?.lookup(id) else { return nil }
-            return lock.withRead { locatedLocked(entry) }
+            let ordinal = try requireOrdinal(version), entry: MapEntry?
+            switch glance(id, at: ordinal) {
+            case .entry(let found)?: entry = found
+            case .absent?: entry = nil
+            case .void?, nil: entry = try map(ordinal)?.lookup(id)
+            }
+            return lock.withRead { entry.map { locatedLocked($0) } }
         }
     }
 
