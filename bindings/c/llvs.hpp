@@ -12,5 +12,6 @@
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
 #include "llvs/store.hpp"
+#include "llvs/values.hpp"
 
 #endif
