@@ -27,8 +27,7 @@ double metric_named(const metrics *metrics, const char *name) {
     return NAN;
 }
 
-/* RssAnon of a process, in KiB; 0 when it is gone. */
-static long anonymous_memory(pid_t process) {
+long anonymous_memory(pid_t process) {
     char path[64], text[4096], *found;
     int file;
     ssize_t size;

@@ -3,6 +3,7 @@
 #define BENCHMARKS_PROCESS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { METRICS_MAX = 24, RUNS_MAX = 25 };
 typedef struct metric {
@@ -17,6 +18,8 @@ typedef struct metrics {
 /* Starts the program, waits, and collects the figures that it reports. With `takes_memory` also "memory": the peak
    of its RssAnon above what it was when the data was ready, in MiB, looked at every millisecond. */
 metrics run_process(char *const arguments[], int takes_memory);
+/* RssAnon of a process, in KiB; 0 when it is gone. */
+long anonymous_memory(pid_t process);
 /* NaN when there is none. */
 double metric_named(const metrics *metrics, const char *name);
 void set_metric(metrics *metrics, const char *name, double figure);

@@ -997,12 +997,46 @@ LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_byte
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
  * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0
  * @param capacity        bytes in `buffer`
- * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: `buffer` holds nothing, ask again with more
+ * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again with more
  * @param stored_version  as for llvs_store_value
  * Errors, cost: as llvs_store_value. Since 0.1.
  */
 LLVS_API llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
                                            LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** One value that is read in parts, so that it need not be in memory as a whole. Any thread; the calls of one reader wait for each other. Since 0.1. */
+typedef struct llvs_value_reader llvs_value_reader;
+/**
+ * Opens the value that prevails at a version, without reading it: how to ask for its size, too. What it gives is that value,
+ * whatever is stored or compacted beside it.
+ * @param reader          NULL when there is no such value
+ * @param size            receives the size of the value; 0 when there is none; may be NULL
+ * @param stored_version  as for llvs_store_value
+ * Errors: as llvs_store_value. Cost: O(log n). Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_OWNED llvs_value_reader **reader,
+                                           LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
+ * Opens the bytes that a version stored for a value id.
+ * @param reader  NULL when that version did not store that id
+ * @param size    receives the size of the value; 0 when there is none; may be NULL
+ * Errors: as llvs_store_value_by_reference. Since 0.1.
+ */
+LLVS_API llvs_status llvs_store_open_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
+                                                        LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_OWNED llvs_error **error);
+/**
+ * Copies the bytes of the value from `offset` on, all of them checked.
+ * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a failure
+ * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at and behind it
+ * Errors: storage errors; LLVS_ERROR_DAMAGED when a block that is touched is not what was written.
+ * Cost: with file storage a value above 1 MiB is read and checked by the blocks of 64 KiB that are touched, and a smaller one is read
+ * and kept by the first call. With other storages the first call reads a value above 1 MiB through, to check it, and keeps checksums of
+ * its blocks; where such a value is deflated, reading backwards inflates it from its beginning.
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset, LLVS_BORROWED void *buffer, size_t capacity,
+                                            LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+/** Releases the reader. Since 0.1. */
+LLVS_API void llvs_value_reader_free(LLVS_OWNED llvs_value_reader *reader);
 /**
  * Which version stored the value that prevails, without reading it: size 0 when there is no such value. How to ask whether it is there.
  * Errors: as llvs_store_value. O(log n). Since 0.1.
@@ -1534,6 +1568,9 @@ LLVS_API llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coo
 /** As llvs_store_read_value; `at` LLVS_NONE: the current version. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
                                                  LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/** As llvs_store_open_value; `at` LLVS_NONE: the current version. Since 0.1. */
+LLVS_API llvs_status llvs_coordinator_open_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_OWNED llvs_value_reader **reader,
+                                                 LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /** As llvs_store_value_block; `at` LLVS_NONE: the current version. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count,
                                                   llvs_bytes at, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);

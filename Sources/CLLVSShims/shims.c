@@ -86,6 +86,33 @@ int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size)
     return whole;
 }
 
+struct llvs_shim_inflater { z_stream stream; };
+
+llvs_shim_inflater *llvs_shim_inflater_make(void) {
+    llvs_shim_inflater *inflater = calloc(1, sizeof *inflater);
+    if (inflater && inflateInit2(&inflater->stream, -15) != Z_OK) { free(inflater); return NULL; }
+    return inflater;
+}
+
+void llvs_shim_inflater_free(llvs_shim_inflater *inflater) {
+    if (!inflater) return;
+    inflateEnd(&inflater->stream);
+    free(inflater);
+}
+
+int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity, int *done) {
+    z_stream *z = &inflater->stream;
+    uint8_t dummy;
+    uInt in = size < INT32_MAX ? (uInt)size : INT32_MAX, room = capacity < INT32_MAX ? (uInt)capacity : INT32_MAX;
+    z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = in;
+    z->next_out = room ? out : &dummy; z->avail_out = room;
+    int status = inflate(z, Z_NO_FLUSH);
+    *taken = in - z->avail_in;
+    *done = status == Z_STREAM_END;
+    /* Z_BUF_ERROR: there was nothing to do with what it was given. */
+    return status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR ? (int64_t)(room - z->avail_out) : -1;
+}
+
 uint32_t llvs_shim_thread_number(void) {
     static uint32_t next = 1;
     static _Thread_local uint32_t own;

@@ -136,6 +136,20 @@ public func llvs_coordinator_value(_ coordinator: OpaquePointer!, _ id: llvs_byt
     }
 }
 
+@_cdecl("llvs_coordinator_open_value") @implementation
+public func llvs_coordinator_open_value(_ coordinator: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ reader: HandleOut!, _ size: UnsafeMutablePointer<UInt64>!,
+                                        _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    reader?.pointee = nil
+    size?.pointee = 0
+    write(nil, to: stored_version)
+    return entry(error) {
+        let out = try required(reader, "reader")
+        let coordinator = try openCoordinator(coordinator), id = try valueID(id, "id")
+        guard let version = try place(coordinator, at) else { return }
+        write(try coordinator.store.openValue(id, at: version), of: coordinator.store, to: out, size, stored_version)
+    }
+}
+
 @_cdecl("llvs_coordinator_values") @implementation
 public func llvs_coordinator_values(_ coordinator: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     values?.pointee = nil

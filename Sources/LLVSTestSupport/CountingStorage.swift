@@ -5,12 +5,18 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     private let base: any Storage
     private let lock = Lock()
     private var counted = 0
+    private var countedBytes = 0
     private var meddling: ((UnsafeMutableRawBufferPointer) -> Void)?
+    private var meddlingRecords: ((UInt64, UnsafeMutableRawBufferPointer) -> Void)?
 
     public init(_ base: any Storage) { self.base = base }
 
     /// Reads of records and of segments so far.
     public var reads: Int { lock.withLock { counted } }
+    /// Bytes of records and blobs that were read so far.
+    public var bytesRead: Int { lock.withLock { countedBytes } }
+    /// Called with what each read of a record gives, and where in the record it begins, from now on.
+    public func meddleWithRecords(_ meddle: ((UInt64, UnsafeMutableRawBufferPointer) -> Void)?) { lock.withLock { meddlingRecords = meddle } }
     /// Called with what the next read of a segment gives, once.
     public func meddleOnce(_ meddle: @escaping (UnsafeMutableRawBufferPointer) -> Void) { lock.withLock { meddling = meddle } }
 
@@ -25,8 +31,13 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
-        lock.withLock { counted += 1 }
+        let meddle = lock.withLock { () -> ((UInt64, UnsafeMutableRawBufferPointer) -> Void)? in
+            counted += 1
+            countedBytes += buffer.count
+            return meddlingRecords
+        }
         try base.read(place, at: offset, into: buffer)
+        meddle?(offset, buffer)
     }
     public var blockShape: BlockShape { base.blockShape }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -42,7 +53,10 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public var blobThreshold: Int? { base.blobThreshold }
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
     public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { try base.readBlob(id, at: offset, into: buffer) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        lock.withLock { countedBytes += buffer.count }
+        try base.readBlob(id, at: offset, into: buffer)
+    }
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try base.verify(control, found: found, damage: damage)
     }

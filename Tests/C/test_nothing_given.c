@@ -39,6 +39,7 @@ static void every_function_takes_nothing(void **state) {
     llvs_value_list_free(NULL);
     (void)llvs_value_block_get(NULL);
     llvs_value_block_free(NULL);
+    llvs_value_reader_free(NULL);
     (void)llvs_change_list_count(NULL);
     (void)llvs_change_list_at(NULL, 0);
     llvs_change_list_free(NULL);
@@ -76,6 +77,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_read_value(NULL, LLVS_NONE, LLVS_NONE, NULL, 0, NULL, NULL, NULL));
     REFUSES(llvs_store_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_open_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_open_value_by_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_value_reader_read(NULL, 0, NULL, 0, NULL, NULL));
     REFUSES(llvs_store_value_block(NULL, LLVS_NONE, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_value_by_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_values_by_reference(NULL, NULL, 0, NULL, NULL));
@@ -140,6 +144,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_values(NULL, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_read_value(NULL, LLVS_NONE, LLVS_NONE, NULL, 0, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_open_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_value_block(NULL, LLVS_NONE, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_attach(NULL, LLVS_NONE, NULL));

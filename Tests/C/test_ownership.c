@@ -10,6 +10,8 @@ static void children_outlive_their_store(void **state) {
     llvs_version_list *versions;
     llvs_value_list *values;
     llvs_value_block *block;
+    llvs_value_reader *reader;
+    char letter;
     llvs_exchange *exchange;
     llvs_exchange_result *result;
     const llvs_version_info *version;
@@ -21,6 +23,7 @@ static void children_outlive_their_store(void **state) {
     OK(llvs_store_heads(store, &versions, &error));
     OK(llvs_store_enumerate(store, llvs_id(&id), NULL, &values, &error));
     OK(llvs_store_enumerate_block(store, llvs_id(&id), NULL, &block, &error));
+    OK(llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &reader, NULL, NULL, &error));
     OK(llvs_exchange_open(store, llvs_str("memory:ownership"), NULL, &exchange, &error));
     llvs_store_free(store);
     version = llvs_version_list_at(versions, 0);
@@ -29,6 +32,9 @@ static void children_outlive_their_store(void **state) {
     assert_true(bytes_are(value->data, "1"));
     assert_true(bytes_are(llvs_value_block_get(block)->data, "1"));
     llvs_value_block_free(block);
+    OK(llvs_value_reader_read(reader, 0, &letter, 1, &count, &error));
+    assert_true(count == 1 && letter == '1');
+    llvs_value_reader_free(reader);
     OK(llvs_exchange_send(exchange, NULL, &result, &error));
     assert_true(same_id(llvs_exchange_result_sent(result, &count)[0], &id));
     assert_int_equal(count, 1);
@@ -55,13 +61,19 @@ static void closed_is_closed_for_children(void **state) {
     llvs_version_list *versions;
     llvs_change_list *page;
     llvs_exchange *exchange, *second;
+    llvs_value_reader *reader, *other;
     llvs_buffer data;
+    size_t size;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     (void)state;
     OK(llvs_store_history(store, NULL, 0, &history, &error));
     OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
     OK(llvs_exchange_open(store, llvs_str("memory:closed"), NULL, &exchange, &error));
+    OK(llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &reader, NULL, NULL, &error));
     OK(llvs_store_close(store, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_value_reader_read(reader, 0, NULL, 0, &size, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &other, NULL, NULL, &error));
+    llvs_value_reader_free(reader);
     OK(llvs_store_close(store, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_heads(store, &versions, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_value(store, llvs_str("x"), llvs_id(&id), &data, NULL, &error));

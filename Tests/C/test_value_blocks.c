@@ -1,4 +1,4 @@
-/* Values in a few large pieces, and into memory of the caller's. */
+/* Values in a few large pieces, into memory of the caller's, and in parts. */
 #include "support.h"
 
 /* What a block says of one value: NULL data where none is expected. */
@@ -198,6 +198,84 @@ static void files_are_read_like_memory(void **state) {
     remove_directory(directory);
 }
 
+/* The part of the value from `offset` on, in a buffer of `capacity`, is what is expected there. */
+static void part_is(llvs_value_reader *reader, uint64_t offset, size_t capacity, const char *value, size_t size) {
+    char *buffer = malloc(capacity + 1);
+    size_t got = 99, expected = offset >= size ? 0 : size - offset < capacity ? size - (size_t)offset : capacity;
+    assert_non_null(buffer);
+    buffer[expected] = '#';
+    OK(llvs_value_reader_read(reader, offset, buffer, capacity, &got, &error));
+    assert_int_equal(got, expected);
+    if (expected) assert_memory_equal(buffer, value + offset, expected);
+    assert_int_equal(buffer[expected], '#');
+    free(buffer);
+}
+
+static void a_value_is_read_in_parts_from(llvs_store *store) {
+    enum { SIZE = 1500000 };
+    char *large = malloc(SIZE);
+    llvs_change changes[2];
+    llvs_version_id id, second, stored;
+    llvs_value_reader *reader;
+    uint64_t size, offset;
+    size_t got, i;
+    char letter;
+    assert_non_null(large);
+    for (i = 0; i < SIZE; i++) large[i] = (char)(i * i >> 3);
+    changes[0] = insert("empty", "");
+    changes[1] = insert("large", NULL);
+    changes[1].data = llvs_bytes_make(large, SIZE);
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 2, sizeof changes[0], NULL, &id, NULL, &error));
+    second = save(store, &id, removal("empty"));
+    OK(llvs_store_open_value(store, llvs_str("large"), llvs_id(&second), &reader, &size, &stored, &error));
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(&stored, &id, sizeof id);
+    for (offset = 0; offset < SIZE + 200000; offset += 99999) part_is(reader, offset, 150000, large, SIZE);
+    part_is(reader, 0, SIZE + 10, large, SIZE);
+    part_is(reader, SIZE - 1, 10, large, SIZE);
+    part_is(reader, SIZE, 10, large, SIZE);
+    part_is(reader, UINT64_MAX, 10, large, SIZE);
+    part_is(reader, 7, 0, large, SIZE);
+    OK(llvs_value_reader_read(reader, 0, NULL, 0, &got, &error));
+    assert_int_equal(got, 0);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_value_reader_read(reader, 0, NULL, 1, &got, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_value_reader_read(reader, 0, &letter, 1, NULL, &error));
+    FAILS(LLVS_ERROR_TOO_LARGE, llvs_value_reader_read(reader, 0, &letter, SIZE_MAX, &got, &error));
+    llvs_value_reader_free(reader);
+    OK(llvs_store_open_value_by_reference(store, llvs_str("empty"), llvs_id(&id), &reader, &size, &error));
+    assert_int_equal(size, 0);
+    part_is(reader, 0, 10, "", 0);
+    llvs_value_reader_free(reader);
+    OK(llvs_store_open_value(store, llvs_str("empty"), llvs_id(&second), &reader, &size, &stored, &error));
+    assert_null(reader);
+    assert_int_equal(stored.size, 0);
+    OK(llvs_store_open_value_by_reference(store, llvs_str("empty"), llvs_id(&second), &reader, NULL, &error));
+    assert_null(reader);
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_open_value(store, llvs_str("x"), llvs_str("nowhere"), &reader, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_open_value(store, LLVS_NONE, llvs_id(&id), &reader, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), NULL, NULL, NULL, &error));
+    free(large);
+}
+
+static void values_are_read_in_parts(void **state) {
+    char *directory = new_directory(), *file = join(directory, "store"), *database = join(directory, "database");
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *stores[3];
+    size_t i;
+    (void)state;
+    stores[0] = memory_store();
+    OK(llvs_store_open(llvs_str(file), &options, &stores[1], &error));
+    options.storage = LLVS_STORAGE_SQLITE;
+    OK(llvs_store_open(llvs_str(database), &options, &stores[2], &error));
+    for (i = 0; i < 3; i++) {
+        a_value_is_read_in_parts_from(stores[i]);
+        llvs_store_free(stores[i]);
+    }
+    free(file);
+    free(database);
+    remove_directory(directory);
+}
+
 static void a_coordinator_reads_at_its_current_version(void **state) {
     static const uint64_t sizes[] = { 1, 1 };
     llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
@@ -206,6 +284,8 @@ static void a_coordinator_reads_at_its_current_version(void **state) {
     llvs_change change = insert("x", "1");
     llvs_version_id first;
     llvs_value_block *block;
+    llvs_value_reader *reader;
+    uint64_t bytes;
     char buffer[4];
     size_t size, i;
     (void)state;
@@ -220,11 +300,16 @@ static void a_coordinator_reads_at_its_current_version(void **state) {
         assert_int_equal(llvs_value_block_get(block)->present_count, i ? 1 : 0);
         assert_int_equal(llvs_value_block_get(block)->data.size, i);
         llvs_value_block_free(block);
+        OK(llvs_coordinator_open_value(coordinator, llvs_str("x"), LLVS_NONE, &reader, &bytes, NULL, &error));
+        assert_true((reader != NULL) == (i > 0) && bytes == i);
+        if (reader) part_is(reader, 0, 4, i == 1 ? "1" : "22", i);
+        llvs_value_reader_free(reader);
         if (i) change = update("x", "22");
         if (i < 2) OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, i ? NULL : &first, NULL, &error));
     }
     OK(llvs_coordinator_read_value(coordinator, llvs_str("x"), llvs_id(&first), buffer, sizeof buffer, &size, NULL, &error));
     assert_int_equal(size, 1);
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_open_value(coordinator, LLVS_NONE, LLVS_NONE, &reader, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_read_value(coordinator, LLVS_NONE, LLVS_NONE, buffer, sizeof buffer, &size, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_value_block(coordinator, llvs_str("x"), sizes, 2, LLVS_NONE, &block, &error));
     llvs_coordinator_free(coordinator);
@@ -237,6 +322,7 @@ int main(void) {
         cmocka_unit_test(pages_come_as_blocks),
         cmocka_unit_test(values_are_read_into_memory_of_the_caller),
         cmocka_unit_test(files_are_read_like_memory),
+        cmocka_unit_test(values_are_read_in_parts),
         cmocka_unit_test(a_coordinator_reads_at_its_current_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,11 @@
 // llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
 #include "llvs.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 #include <string>
 
 #define EXPECT(condition)                                                          \
@@ -93,6 +96,64 @@ static void salvaging() {
     EXPECT(code_of([&] { llvs::salvage("damaged.llvs", "salvaged.llvs"); }) == LLVS_ERROR_STORE_NOT_EMPTY);
 }
 
+/// `size` bytes, the same each time.
+static std::string large(std::size_t size) {
+    std::string data(size, 'x');
+    for (std::size_t i = 0; i < size; i += 7) data[i] = static_cast<char>(i * i >> 5);
+    return data;
+}
+
+static void parts() {
+    const std::string path = "wrapper-parts", data = large(3000001);
+    std::filesystem::remove_all(path);
+    llvs::Store store(path);
+    std::size_t given = 0;
+    auto give = [&](std::uint8_t *buffer, std::size_t capacity) {
+        std::size_t count = std::min({capacity, data.size() - given, std::size_t{100000}});
+        data.copy(reinterpret_cast<char *>(buffer), count, given);
+        given += count;
+        return count;
+    };
+    std::istringstream stream(data);
+    llvs::VersionOptions options;
+    options.branch = "parts";
+    options.sources = {{"given", give, data.size()}, llvs::ValueSource::stream("streamed", stream)};
+    llvs::VersionID id = store.make_version("", {llvs::Change::insert("small", "1")}, options);
+    EXPECT(store.version(id)->branch == std::optional<std::string>("parts"));
+    for (const char *name : {"given", "streamed"}) {
+        EXPECT(store.value(name, id)->data == data);
+        llvs::ValueReader reader = *store.open_value(name, id);
+        EXPECT(reader.size() == data.size() && reader.stored_version() == id);
+        EXPECT(reader.read(1000000, 200000) == data.substr(1000000, 200000));
+        EXPECT(reader.read(3000000, 10) == data.substr(3000000) && reader.read(3000001, 10).empty() && reader.read(UINT64_MAX, 10).empty());
+        char two[2];
+        EXPECT(reader.read(65535, two, 2) == 2 && data.compare(65535, 2, two, 2) == 0);
+    }
+    EXPECT(!store.open_value("absent", id));
+    // What a source throws comes out as it is, and nothing is stored.
+    options.sources = {{"thrown", [](std::uint8_t *, std::size_t) -> std::size_t { throw Thrown{7}; }}};
+    int number = 0;
+    try { store.make_version(id, {}, options); } catch (const Thrown &thrown) { number = thrown.number; }
+    EXPECT(number == 7 && store.history().size() == 1);
+    options.sources = {{"short", [](std::uint8_t *, std::size_t) -> std::size_t { return 0; }, 5}};
+    EXPECT(code_of([&] { store.make_version(id, {}, options); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    options.sources = {{"much", [](std::uint8_t *, std::size_t capacity) { return capacity + 1; }}};
+    EXPECT(code_of([&] { store.make_version(id, {}, options); }) == LLVS_ERROR_INVALID_ARGUMENT);
+
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs_coordinator_options settings = llvs::Coordinator::options();
+    settings.store = &memory;
+    llvs::Coordinator coordinator("", settings);
+    EXPECT(!coordinator.open_value("given"));
+    given = 0;
+    llvs::VersionOptions more;
+    more.sources = {{"given", give}};
+    llvs::VersionID saved = coordinator.save({llvs::Change::insert("small", "1")}, more);
+    EXPECT(saved == coordinator.current_version());
+    EXPECT(coordinator.open_value("given")->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
+}
+
 static void merges() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
@@ -162,6 +223,7 @@ int main() {
     stores();
     compaction();
     salvaging();
+    parts();
     merges();
     exchanges();
     coordinators();

@@ -13,5 +13,6 @@
 #include "llvs/model.hpp"
 #include "llvs/salvage.hpp"
 #include "llvs/store.hpp"
+#include "llvs/values.hpp"
 
 #endif

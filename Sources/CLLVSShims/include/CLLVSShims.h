@@ -33,6 +33,13 @@ int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
 /* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+/* The same in pieces. The state is memory of its own, NULL when there is none, and is freed by the caller. */
+typedef struct llvs_shim_inflater llvs_shim_inflater;
+llvs_shim_inflater *llvs_shim_inflater_make(void);
+void llvs_shim_inflater_free(llvs_shim_inflater *inflater);
+/* Takes of `data`, and fills `out`, as far as both reach; says how many bytes it took, and returns how many it gave, or
+   -1 when the input is none. `done` is set when the input is at its end. */
+int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity, int *done);
 
 /* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
    are types of their own; these work on raw memory. `ordered` is sequentially consistent. */

@@ -8,7 +8,8 @@ extension Store {
         case copied(size: Int, storedVersion: VersionID)
     }
 
-    /// Copies the bytes of the value that prevails at a version to where the caller says, once they are known to be whole.
+    /// Copies the bytes of the value that prevails at a version to where the caller says. When it throws, what is there
+    /// may not be used: a large value is checked where it is wanted, so that it is in memory once.
     /// - Parameter reserve: called once with the size of the value, or not at all; answers where its bytes go (as many must
     ///   fit), or nil to have none. Called with locks held: it must not call the store, nor wait.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
@@ -16,9 +17,34 @@ extension Store {
     public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched {
         if let fetched = try fetchQuickly(id, at: version, into: reserve) { return fetched }
         guard let located = try locate(id, at: version) else { return .absent }
-        return try withBody(located.place, located.entry, id: id, stored: located.stored) { bytes in
+        return .copied(size: try copy(located, id, into: reserve), storedVersion: located.stored)
+    }
+
+    /// A large value goes straight to where it is wanted, and is not read at all when it is wanted nowhere. Answers its size.
+    private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Int {
+        var entry = located.entry
+        if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
+            guard let found = try findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
+                throw damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
+            }
+            if let blob = found.body.blob {
+                if let target = try reserve(found.body.size) {
+                    try storage.readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size))
+                }
+                return found.body.size
+            }
+            entry = known
+        }
+        if Int(entry.size) > StoreBlocks.largest {
+            if let target = try reserve(Int(entry.size)) {
+                try LargeBody(self, located.place, entry, id: id, stored: located.stored)
+                    .read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
+            }
+            return Int(entry.size)
+        }
+        return try withBody(located.place, entry, id: id, stored: located.stored) { bytes in
             if let target = try reserve(bytes.count) { UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes) }
-            return .copied(size: bytes.count, storedVersion: located.stored)
+            return bytes.count
         }
     }
 

@@ -30,13 +30,22 @@ public:
         return detail::string(id);
     }
     /// The new version; empty when there was nothing to save.
-    VersionID save(const std::vector<Change> &changes) {
+    VersionID save(const std::vector<Change> &changes, const VersionOptions &more = {}) {
         std::vector<llvs_change> borrowed = detail::borrow(changes);
+        detail::BorrowedOptions options(more);
         llvs_version_id id;
-        detail::run([&](llvs_error **error) {
-            return llvs_coordinator_save(raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), nullptr, &id, nullptr, error);
+        options.run([&](llvs_error **error) {
+            return llvs_coordinator_save(raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
+    }
+    /// The value, to be read in parts; nothing when there is none.
+    std::optional<ValueReader> open_value(std::string_view id, std::string_view at = {}) const {
+        llvs_value_reader *reader = nullptr;
+        std::uint64_t size = 0;
+        llvs_version_id stored;
+        detail::run([&](llvs_error **error) { return llvs_coordinator_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error); });
+        return detail::reader(reader, size, stored);
     }
     std::optional<Value> value(std::string_view id, std::string_view at = {}) const {
         llvs_buffer buffer;

@@ -13,13 +13,40 @@
 #include <vector>
 
 #include "merge.hpp"
+#include "values.hpp"
 
 namespace llvs {
 
 struct VersionOptions {
     std::string id, branch;
     std::map<std::string, std::string> metadata;
+    /// Further values to set, whose bytes come in pieces.
+    std::vector<ValueSource> sources;
 };
+
+namespace detail {
+
+/// Options in their borrowed form, for one call.
+class BorrowedOptions {
+public:
+    explicit BorrowedOptions(const VersionOptions &options) : entries_(options.metadata), sources_(options.sources) {
+        raw_.id = bytes(options.id);
+        raw_.branch = bytes(options.branch);
+        raw_.metadata = entries_.entries.data();
+        raw_.metadata_count = entries_.entries.size();
+        sources_.put_into(raw_);
+    }
+    const llvs_version_options *raw() const { return &raw_; }
+    template <typename Body>
+    void run(Body body) { sources_.run(body); }
+
+private:
+    Entries entries_;
+    Sources sources_;
+    llvs_version_options raw_ = LLVS_VERSION_OPTIONS_INIT;
+};
+
+} // namespace detail
 
 /// What a compaction did; see llvs_compaction_report.
 struct CompactionReport {
@@ -52,15 +79,10 @@ public:
 
     VersionID make_version(std::string_view predecessor, const std::vector<Change> &changes, const VersionOptions &more = {}) {
         std::vector<llvs_change> borrowed = detail::borrow(changes);
-        detail::Entries entries(more.metadata);
-        llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
-        options.id = detail::bytes(more.id);
-        options.branch = detail::bytes(more.branch);
-        options.metadata = entries.entries.data();
-        options.metadata_count = entries.entries.size();
+        detail::BorrowedOptions options(more);
         llvs_version_id id;
-        detail::run([&](llvs_error **error) {
-            return llvs_store_make_version(raw(), detail::bytes(predecessor), borrowed.data(), borrowed.size(), sizeof(llvs_change), &options, &id, nullptr, error);
+        options.run([&](llvs_error **error) {
+            return llvs_store_make_version(raw(), detail::bytes(predecessor), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
     }
@@ -73,6 +95,14 @@ public:
         Value value{std::string(id), std::string(reinterpret_cast<const char *>(buffer.data), buffer.size), detail::string(stored)};
         llvs_buffer_dispose(&buffer);
         return value;
+    }
+    /// The value, to be read in parts; nothing when there is none.
+    std::optional<ValueReader> open_value(std::string_view id, std::string_view at) const {
+        llvs_value_reader *reader = nullptr;
+        std::uint64_t size = 0;
+        llvs_version_id stored;
+        detail::run([&](llvs_error **error) { return llvs_store_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error); });
+        return detail::reader(reader, size, stored);
     }
     std::vector<std::optional<Value>> values(const std::vector<std::string> &ids, std::string_view at) const {
         std::vector<llvs_bytes> borrowed;

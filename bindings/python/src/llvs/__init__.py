@@ -50,6 +50,7 @@ from .exchange import Exchange, ExchangeResult, Problem
 from .log import LogLevel, Observer, log_to, observe_log
 from .merge import PASS, Arbiter, Forks, Heads, Merge, MostRecentBranch, MostRecentChange, Ours, Pass, Resolution, Theirs
 from .model import Change, ChangeKind, Fork, ForkKind, Reference, Side, Value, Version
+from .reader import ValueReader
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .state import State
@@ -136,6 +137,7 @@ __all__ = [
     "UnresolvedConflictError",
     "UnsupportedError",
     "Value",
+    "ValueReader",
     "VerifyReport",
     "Version",
     "VersionFiles",

@@ -156,6 +156,27 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, borrowed("void*"), SIZE, borrowed("size_t*"), borrowed("llvs_version_id*"), ERROR],
     ),
+    "llvs_store_open_value": (
+        STATUS,
+        [
+            borrowed("llvs_store*"),
+            BYTES,
+            BYTES,
+            owned("llvs_value_reader**"),
+            borrowed("uint64_t*"),
+            borrowed("llvs_version_id*"),
+            ERROR,
+        ],
+    ),
+    "llvs_store_open_value_by_reference": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_value_reader**"), borrowed("uint64_t*"), ERROR],
+    ),
+    "llvs_value_reader_read": (
+        STATUS,
+        [borrowed("llvs_value_reader*"), U64, borrowed("void*"), SIZE, borrowed("size_t*"), ERROR],
+    ),
+    "llvs_value_reader_free": (None, [owned("llvs_value_reader*")]),
     "llvs_store_reference": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_version_id*"), ERROR]),
     "llvs_store_values": (
         STATUS,
@@ -302,6 +323,18 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_read_value": (
         STATUS,
         [borrowed("llvs_coordinator*"), BYTES, BYTES, borrowed("void*"), SIZE, borrowed("size_t*"), borrowed("llvs_version_id*"), ERROR],
+    ),
+    "llvs_coordinator_open_value": (
+        STATUS,
+        [
+            borrowed("llvs_coordinator*"),
+            BYTES,
+            BYTES,
+            owned("llvs_value_reader**"),
+            borrowed("uint64_t*"),
+            borrowed("llvs_version_id*"),
+            ERROR,
+        ],
     ),
     "llvs_coordinator_value_block": (
         STATUS,

@@ -6,11 +6,12 @@ import ctypes
 from array import array
 from typing import Iterable, Optional, Sequence
 
-from . import _abi, _blocks, _pages, _structs, errors
+from . import _abi, _blocks, _pages, _structs, errors, reader
 from ._fetch import Fetching, fetcher
 from ._history import take_version
 from ._memory import Column, decode, encode, version_bytes
 from .model import AnyVersion, Reference, Value, Version
+from .reader import ValueReader
 from .state import Range, State
 
 lib = _abi.lib
@@ -38,6 +39,28 @@ class ValueReading(Fetching):
         with self._call as pointer:
             lib.llvs_store_reference(pointer, encode(id), version_bytes(at), byref(stored))
         return Reference(id, stored.text.decode()) if stored.size else None
+
+    def open_value(self, id: str, *, at: AnyVersion) -> ValueReader:
+        """The value that prevails at a version, as a binary file that is read in parts; nothing of it is read yet.
+
+        Raises KeyError when there is no such value, and what `value` raises. O(log n).
+        """
+        return reader.required(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)), id)
+
+    def open_reference(self, reference: Reference) -> ValueReader:
+        """The bytes that a version stored for a value id, as a binary file. Raises KeyError when it stored none, and what `value_by_reference` raises."""
+        return reader.required(reader.open_reference(self, reference), reference.id)
+
+    def read_range(self, id: str, offset: int, length: int, *, at: AnyVersion) -> Optional[bytes]:
+        """The bytes of a value from `offset` on, at most `length`, fewer only at its end; None when there is no such value.
+
+        Who reads many parts of one value opens it. Raises what `value` and `ValueReader.read_range` raise.
+        """
+        return reader.range_of(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)), offset, length)
+
+    def value_size(self, id: str, *, at: AnyVersion) -> Optional[int]:
+        """Bytes of the value that prevails, without reading it; None when there is no such value. O(log n). Errors as for `value`."""
+        return reader.size_of(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)))
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
         """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""

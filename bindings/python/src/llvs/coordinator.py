@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any, Callable, Iterable, Optional, Union
 
-from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors
+from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._fetch import Fetching, fetcher
 from ._history import take_version
@@ -18,6 +18,7 @@ from .exchange import ExchangeResult, notify_thunk, take_result
 from .log import Observer, observe
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
+from .reader import ValueReader
 from .state import Range, State
 from .storage import Storage
 from .store import Store
@@ -214,6 +215,21 @@ class Coordinator(Fetching):
         """The value that prevails at the current version, or at another. As `Store.value`."""
         found = self._fetch(encode(id), b"" if at is None else version_bytes(at))
         return None if found is None else Value(id, *found)
+
+    def open_value(self, id: str, *, at: Optional[AnyVersion] = None) -> ValueReader:
+        """The value that prevails at the current version, or at another, as a binary file that is read in parts. As `Store.open_value`."""
+        return reader.required(self._open_value(id, at), id)
+
+    def read_range(self, id: str, offset: int, length: int, *, at: Optional[AnyVersion] = None) -> Optional[bytes]:
+        """A part of a value. As `Store.read_range`."""
+        return reader.range_of(self._open_value(id, at), offset, length)
+
+    def value_size(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[int]:
+        """Bytes of a value, without reading it. As `Store.value_size`."""
+        return reader.size_of(self._open_value(id, at))
+
+    def _open_value(self, id: str, at: Optional[AnyVersion]) -> Optional[ValueReader]:
+        return reader.open_value(self, lib.llvs_coordinator_open_value, id, b"" if at is None else version_bytes(at))
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""

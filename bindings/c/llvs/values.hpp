@@ -1,0 +1,120 @@
+// Values that are read and written in parts.
+// Part of llvs.hpp.
+#ifndef LLVS_VALUES_HPP
+#define LLVS_VALUES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "error.hpp"
+
+namespace llvs {
+
+/// One value that is read in parts; see llvs_value_reader.
+class ValueReader {
+public:
+    /// Takes over a handle.
+    ValueReader(llvs_value_reader *raw, std::uint64_t size, std::string stored_version)
+        : handle_(raw), size_(size), stored_version_(std::move(stored_version)) {}
+
+    std::uint64_t size() const { return size_; }
+    const std::string &stored_version() const { return stored_version_; }
+    /// Copies what is there from `offset` on and returns how many bytes: fewer than `capacity` only at the end.
+    std::size_t read(std::uint64_t offset, void *buffer, std::size_t capacity) const {
+        std::size_t size = 0;
+        detail::run([&](llvs_error **error) { return llvs_value_reader_read(raw(), offset, buffer, capacity, &size, error); });
+        return size;
+    }
+    /// At most `length` bytes from `offset` on.
+    std::string read(std::uint64_t offset, std::size_t length) const {
+        std::uint64_t left = offset < size_ ? size_ - offset : 0;
+        std::string part(length < left ? length : static_cast<std::size_t>(left), '\0');
+        part.resize(read(offset, part.empty() ? nullptr : &part[0], part.size()));
+        return part;
+    }
+    llvs_value_reader *raw() const { return handle_.get(); }
+
+private:
+    detail::Handle<llvs_value_reader, llvs_value_reader_free> handle_;
+    std::uint64_t size_;
+    std::string stored_version_;
+};
+
+/// A value to set whose bytes are asked for piece by piece; see llvs_value_source. What `read` throws comes out of the call that
+/// makes the version, of which nothing is stored.
+struct ValueSource {
+    /// Writes what comes next to the buffer and returns how many bytes, at most `capacity`; 0 ends the value.
+    using Read = std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)>;
+
+    std::string id;
+    Read read;
+    /// Bytes in all; 0: not known beforehand.
+    std::uint64_t size = 0;
+
+    /// What is left in a stream, which must live until the version is made; throws std::ios_base::failure when it goes bad.
+    static ValueSource stream(std::string id, std::istream &stream, std::uint64_t size = 0) {
+        return {std::move(id), [&stream](std::uint8_t *buffer, std::size_t capacity) {
+                    stream.read(reinterpret_cast<char *>(buffer), static_cast<std::streamsize>(capacity));
+                    if (stream.bad()) throw std::ios_base::failure("a stream that is read for a value went bad");
+                    return static_cast<std::size_t>(stream.gcount());
+                }, size};
+    }
+};
+
+namespace detail {
+
+/// Sources in their borrowed form, for one call.
+class Sources {
+public:
+    explicit Sources(const std::vector<ValueSource> &sources) {
+        for (const ValueSource &source : sources) calls_.push_back({&source, &kept_});
+        for (Call &call : calls_) raw_.push_back({bytes(call.source->id), call.source->size, &Sources::read, &call});
+    }
+    Sources(const Sources &) = delete;
+    Sources &operator=(const Sources &) = delete;
+
+    void put_into(llvs_version_options &options) const {
+        options.sources = raw_.empty() ? nullptr : raw_.data();
+        options.source_count = raw_.size();
+        options.source_size = sizeof(llvs_value_source);
+    }
+    /// Throws what a source threw.
+    template <typename Body>
+    void run(Body body) { kept_.run(body); }
+
+private:
+    struct Call {
+        const ValueSource *source;
+        Kept *kept;
+    };
+    static llvs_status read(void *payload, std::uint8_t *buffer, std::size_t capacity, std::size_t *size, llvs_error **error) {
+        const Call *call = static_cast<const Call *>(payload);
+        return call->kept->guard(error, [&] {
+            *size = call->source->read(buffer, capacity);
+            return LLVS_OK;
+        });
+    }
+
+    Kept kept_;
+    std::vector<Call> calls_;
+    std::vector<llvs_value_source> raw_;
+};
+
+inline std::optional<ValueReader> reader(llvs_value_reader *raw, std::uint64_t size, const llvs_version_id &stored) {
+    if (!raw) return std::nullopt;
+    return ValueReader(raw, size, string(stored));
+}
+
+} // namespace detail
+
+} // namespace llvs
+
+#endif
