@@ -4,6 +4,8 @@
 #   Tests/C/counting/*.c    replace calls in the programs that count them
 #   Tests/Faults/test_*.c   killed, cut off and failing system calls (scripts/suites/27-faults, scripts/soak); the other
 #                           files there are linked to all of them
+#   Tests/Concurrency/test_*.c  many threads, handles and processes at once, copies, full disks (scripts/suites/28-concurrency);
+#                           the other files there are linked to all of them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -65,6 +67,18 @@ foreach(source IN LISTS faults)
     target_compile_options(${name} PRIVATE -O2)
     target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+endforeach()
+
+file(GLOB crowds CONFIGURE_DEPENDS Tests/Concurrency/test_*.c)
+file(GLOB crowd_parts CONFIGURE_DEPENDS Tests/Concurrency/*.c)
+list(REMOVE_ITEM crowd_parts ${crowds})
+add_library(crowd_parts OBJECT ${crowd_parts} Tests/Faults/book.c Tests/Faults/files.c)
+target_link_libraries(crowd_parts PRIVATE llvs::llvs)
+target_compile_options(crowd_parts PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+foreach(source IN LISTS crowds)
+    get_filename_component(name "${source}" NAME_WE)
+    llvs_program(${name} concurrency "${source}" $<TARGET_OBJECTS:crowd_parts>)
+    target_compile_options(${name} PRIVATE -O2)
 endforeach()
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
