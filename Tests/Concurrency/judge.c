@@ -71,7 +71,7 @@ static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
         llvs_buffer data;
         llvs_error *error;
         if (entry->state[key] != number) continue;
-        if (!succeeded("reading what a version stored", llvs_store_value_by_reference(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &error), error)) return;
+        if (!succeeded("reading what a version stored", llvs_store_value_by_reference(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &error), &error)) return;
         if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key)) ledger_fail("%s reads wrongly in %s", key_name(key), entry->id);
         llvs_buffer_dispose(&data);
     }
@@ -132,7 +132,7 @@ static void check_heads(llvs_store *store, struct names *all, struct names *pred
     llvs_version_list *heads;
     llvs_error *error;
     size_t expected = 0;
-    if (!succeeded("asking for the heads", llvs_store_heads(store, &heads, &error), error)) return;
+    if (!succeeded("asking for the heads", llvs_store_heads(store, &heads, &error), &error)) return;
     if (predecessors->count) qsort(predecessors->ids, predecessors->count, ID_ROOM, by_name);
     for (size_t i = 0; i < all->count; i++) expected += !predecessors->count || !bsearch(all->ids[i], predecessors->ids, predecessors->count, ID_ROOM, by_name);
     for (size_t i = 0; i < llvs_version_list_count(heads); i++) {
@@ -149,7 +149,7 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     llvs_verify_report *report;
     llvs_error *error;
     const llvs_damage *damage;
-    if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), error)) return;
+    if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
     damage = llvs_verify_report_damage_at(report, 0);
     if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
     if (strictness != JUDGE_WHAT_IS_THERE && llvs_verify_report_pending(report) > 0) ledger_fail("%llu versions wait for others", (unsigned long long)llvs_verify_report_pending(report));
@@ -163,9 +163,9 @@ static void go_on(const struct place *place) {
     llvs_error *error;
     if (!worker.store) return;
     if (place->compacts) {
-        for (int i = 0; i < 4; i++) succeeded("compacting in the end", llvs_store_compact(worker.store, NULL, NULL, &error), error);
+        for (int i = 0; i < 4; i++) succeeded("compacting in the end", llvs_store_compact(worker.store, NULL, NULL, &error), &error);
     }
-    if (succeeded("asking for a head", llvs_store_most_recent_head(worker.store, &head, &error), error)) {
+    if (succeeded("asking for a head", llvs_store_most_recent_head(worker.store, &head, &error), &error)) {
         llvs_change change = LLVS_CHANGE_INIT;
         llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
         uint32_t size, base = head ? entry_of_id(llvs_version_list_at(head, 0)->id) : 0;
@@ -178,12 +178,12 @@ static void go_on(const struct place *place) {
             change.kind = LLVS_CHANGE_INSERT;
             change.id = llvs_str(key_name(PRIVATE_KEYS));
             change.data = llvs_bytes_make(bytes, size);
-            if (succeeded("making a version in the end", llvs_store_make_version(worker.store, llvs_version_list_at(head, 0)->id, &change, 1, sizeof change, &options, NULL, NULL, &error), error)) ledger_acknowledge(entry);
+            if (succeeded("making a version in the end", llvs_store_make_version(worker.store, llvs_version_list_at(head, 0)->id, &change, 1, sizeof change, &options, NULL, NULL, &error), &error)) ledger_acknowledge(entry);
             free(bytes);
         }
         llvs_version_list_free(head);
     }
-    succeeded("closing the store in the end", llvs_store_close(worker.store, &error), error);
+    succeeded("closing the store in the end", llvs_store_close(worker.store, &error), &error);
     llvs_store_free(worker.store);
 }
 
@@ -197,8 +197,8 @@ void judge(const struct place *place, enum strictness strictness) {
     llvs_error *error;
     long lost = 0;
     if (!is_found) broken("out of memory");
-    if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), error)) goto done;
-    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), error) && page) {
+    if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) goto done;
+    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
         for (size_t i = 0; i < llvs_version_list_count(page) && !ledger_has_failed(); i++) {
             const llvs_version_info *version = llvs_version_list_at(page, i);
             add_name(&all, version->id);
@@ -214,7 +214,7 @@ void judge(const struct place *place, enum strictness strictness) {
     }
     if (!ledger_has_failed()) check_heads(store, &all, &predecessors);
     if (!ledger_has_failed() && strictness != JUDGE_HISTORY) check_verification(store, strictness);
-    if (!ledger_has_failed()) succeeded("closing the store afterwards", llvs_store_close(store, &error), error);
+    if (!ledger_has_failed()) succeeded("closing the store afterwards", llvs_store_close(store, &error), &error);
 done:
     llvs_store_free(store);
     free(is_found);

@@ -14,7 +14,7 @@
 
 #include "llvs.h"
 
-enum { PRIVATE_KEYS = 40, SHARED_KEYS = 12, KEYS = PRIVATE_KEYS + SHARED_KEYS, ID_ROOM = 40, LEDGER_MAX = 400000 };
+enum { PRIVATE_KEYS = 64, SHARED_KEYS = 12, KEYS = PRIVATE_KEYS + SHARED_KEYS, ID_ROOM = 40, LEDGER_MAX = 400000 };
 /* On the number of an entry in a state: that one removed the value. */
 #define REMOVED 0x80000000u
 

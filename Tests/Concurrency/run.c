@@ -46,7 +46,7 @@ static void run_process(const struct crew *crew, int number, long operations) {
     for (int i = 0; i < count; i += crew->threads) {
         llvs_store *store = workers[i].store;
         if (!store) continue;
-        succeeded("closing the store", llvs_store_close(store, &error), error);
+        succeeded("closing the store", llvs_store_close(store, &error), &error);
         llvs_store_free(store);
     }
     _exit(0);

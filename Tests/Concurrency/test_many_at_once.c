@@ -1,7 +1,7 @@
 /*
  * Many at once.
  *
- * 8 threads on a handle, 8 handles in a process, 8 processes on one store: all commit, read, merge, compact, verify, and
+ * 8 threads (or 64) on a handle, 8 handles in a process, 8 processes on one store: all commit, read, merge, compact, verify, and
  * close and open again, for file and SQLite storage. Every read is of exactly the version asked for, at any time; what was
  * acknowledged is known to all others after a reload; no call fails. Processes are killed in the middle, and the others
  * never notice. In the end another process finds everything that was acknowledged.
@@ -27,11 +27,13 @@ static const struct shape shapes[] = {
     {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 0},
     {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 12},
     {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 3, 2, 2, 800, 3},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 1, 1, 64, 100, 0},
     {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 8, 800, 0},
     {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 1, 8, 1, 600, 0},
     {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 0},
     {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 12},
     {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 3, 2, 2, 400, 3},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 64, 50, 0},
 };
 static const struct trial trials[] = {
     {"file: 8 threads on a handle", &shapes[0]},
@@ -39,11 +41,13 @@ static const struct trial trials[] = {
     {"file: 8 processes", &shapes[2]},
     {"file: 8 processes, some killed", &shapes[3]},
     {"file: processes with handles with threads", &shapes[4]},
-    {"SQLite: 8 threads on a handle", &shapes[5]},
-    {"SQLite: 8 handles in a process", &shapes[6]},
-    {"SQLite: 8 processes", &shapes[7]},
-    {"SQLite: 8 processes, some killed", &shapes[8]},
-    {"SQLite: processes with handles with threads", &shapes[9]},
+    {"file: 64 threads on a handle", &shapes[5]},
+    {"SQLite: 8 threads on a handle", &shapes[6]},
+    {"SQLite: 8 handles in a process", &shapes[7]},
+    {"SQLite: 8 processes", &shapes[8]},
+    {"SQLite: 8 processes, some killed", &shapes[9]},
+    {"SQLite: processes with handles with threads", &shapes[10]},
+    {"SQLite: 64 threads on a handle", &shapes[11]},
 };
 
 static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {

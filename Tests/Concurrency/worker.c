@@ -10,10 +10,10 @@
 #include "../Faults/files.h"
 #include "../Faults/random.h"
 
-int succeeded(const char *doing, llvs_status status, llvs_error *error) {
+int succeeded(const char *doing, llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return 1;
-    ledger_fail("%s failed: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
-    llvs_error_free(error);
+    ledger_fail("%s failed: %s: %s", doing, llvs_status_name(status), llvs_error_message(*error));
+    llvs_error_free(*error);
     return 0;
 }
 
@@ -29,7 +29,7 @@ llvs_store *worker_open(const struct place *place, int read_only) {
         options.compaction = LLVS_COMPACTION_ALWAYS;
         options.compaction_grace = 0.001;
     }
-    succeeded("opening the store", llvs_store_open(llvs_str(place->path), &options, &store, &error), error);
+    succeeded("opening the store", llvs_store_open(llvs_str(place->path), &options, &store, &error), &error);
     return store;
 }
 
@@ -69,7 +69,7 @@ static void commit(struct worker *worker) {
     status = llvs_store_make_version(worker->store, worker->current ? llvs_str(ledger->entries[worker->current].id) : LLVS_NONE, changes, count, sizeof changes[0],
                                      &options, NULL, NULL, &error);
     for (size_t i = 0; i < count; i++) free(bytes[i]);
-    if (!succeeded("making a version", status, error)) return;
+    if (!succeeded("making a version", status, &error)) return;
     ledger_acknowledge(entry);
     worker->current = number;
     tally(COMMITS, 1);
@@ -81,7 +81,7 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
     llvs_error *error;
     memset(prevailing, 0, sizeof prevailing[0] * KEYS);
     range.without_data = 1;
-    if (!succeeded("enumerating references", llvs_store_enumerate(store, version, &range, &values, &error), error)) return 0;
+    if (!succeeded("enumerating references", llvs_store_enumerate(store, version, &range, &values, &error), &error)) return 0;
     for (size_t i = 0; i < llvs_value_list_count(values); i++) {
         const llvs_value_info *value = llvs_value_list_at(values, i);
         int key = key_of_id(value->id);
@@ -107,7 +107,7 @@ static void merge(struct worker *worker, uint32_t other) {
     entry->predecessors[1] = other;
     entry->id[0] = 0;
     __atomic_store_n(&entry->phase, PHASE_ASKED, __ATOMIC_SEQ_CST);
-    if (!succeeded("merging", llvs_store_merge(worker->store, llvs_str(ours->id), llvs_str(theirs->id), NULL, NULL, &version, &error), error)) return;
+    if (!succeeded("merging", llvs_store_merge(worker->store, llvs_str(ours->id), llvs_str(theirs->id), NULL, NULL, &version, &error), &error)) return;
     info = llvs_version_list_at(version, 0);
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
@@ -136,7 +136,7 @@ static void merge(struct worker *worker, uint32_t other) {
 static void merge_head(struct worker *worker) {
     llvs_version_list *head;
     llvs_error *error;
-    if (!succeeded("asking for the most recent head", llvs_store_most_recent_head(worker->store, &head, &error), error)) return;
+    if (!succeeded("asking for the most recent head", llvs_store_most_recent_head(worker->store, &head, &error), &error)) return;
     if (head) merge(worker, entry_of_id(llvs_version_list_at(head, 0)->id));
     llvs_version_list_free(head);
 }
@@ -159,7 +159,7 @@ static void read_one(struct worker *worker, const struct ledger_entry *entry, in
     llvs_error *error;
     if (random_below(&worker->random, 2)) {
         llvs_buffer data;
-        if (!succeeded("reading a value", llvs_store_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &stored, &error), error)) return;
+        if (!succeeded("reading a value", llvs_store_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &stored, &error), &error)) return;
         check_value("a read", entry, key, llvs_id(&stored), llvs_bytes_make(data.data, data.size), data.data != NULL);
         llvs_buffer_dispose(&data);
     } else {
@@ -167,7 +167,7 @@ static void read_one(struct worker *worker, const struct ledger_entry *entry, in
         size_t size, capacity = sizeof small;
         for (;;) {
             llvs_status status = llvs_store_read_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), room, capacity, &size, &stored, &error);
-            if (!succeeded("reading a value into memory", status, error)) break;
+            if (!succeeded("reading a value into memory", status, &error)) break;
             if (size == SIZE_MAX || size <= capacity) {
                 check_value("a read into memory", entry, key, llvs_id(&stored), llvs_bytes_make(room, size), size != SIZE_MAX);
                 break;
@@ -190,7 +190,7 @@ static void read_some(struct worker *worker, const struct ledger_entry *entry) {
         keys[i] = (int)random_below(&worker->random, KEYS);
         ids[i] = llvs_str(key_name(keys[i]));
     }
-    if (!succeeded("reading values", llvs_store_values(worker->store, ids, MOST, llvs_str(entry->id), &values, &error), error)) return;
+    if (!succeeded("reading values", llvs_store_values(worker->store, ids, MOST, llvs_str(entry->id), &values, &error), &error)) return;
     for (int i = 0; i < MOST; i++) {
         const llvs_value_info *value = llvs_value_list_at(values, (size_t)i);
         check_value("a read of several", entry, keys[i], value->stored_version, value->data, value->present == 1);
@@ -202,7 +202,7 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
     llvs_value_block *block;
     llvs_error *error;
     int is_seen[KEYS] = {0};
-    if (!succeeded("enumerating", llvs_store_enumerate_block(store, llvs_str(entry->id), NULL, &block, &error), error)) return 0;
+    if (!succeeded("enumerating", llvs_store_enumerate_block(store, llvs_str(entry->id), NULL, &block, &error), &error)) return 0;
     const llvs_value_block_info *info = llvs_value_block_get(block);
     const uint8_t *id = info ? info->ids.data : NULL, *data = info ? info->data.data : NULL, *version = info ? info->versions.data : NULL;
     const char **versions = NULL;
@@ -235,7 +235,7 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
 static void read_version(struct worker *worker, const struct ledger_entry *entry) {
     llvs_version_list *version;
     llvs_error *error;
-    if (!succeeded("asking for a version", llvs_store_version(worker->store, llvs_str(entry->id), &version, &error), error)) return;
+    if (!succeeded("asking for a version", llvs_store_version(worker->store, llvs_str(entry->id), &version, &error), &error)) return;
     const llvs_version_info *info = llvs_version_list_at(version, 0);
     uint32_t count = (entry->predecessors[0] != 0) + (entry->predecessors[1] != 0);
     if (!info) ledger_fail("%s was acknowledged, and another handle does not know it", entry->id);
@@ -250,8 +250,8 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
     llvs_error *error;
     uint32_t state[KEYS];
     for (int key = 0; key < KEYS; key++) state[key] = stored_in(from, key);
-    if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), &cursor, &error), error)) return;
-    while (succeeded("reading differences", llvs_change_cursor_next(cursor, 0, 0, &page, &error), error) && page) {
+    if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), &cursor, &error), &error)) return;
+    while (succeeded("reading differences", llvs_change_cursor_next(cursor, 0, 0, &page, &error), &error) && page) {
         for (size_t i = 0; i < llvs_change_list_count(page); i++) {
             const llvs_change_info *change = llvs_change_list_at(page, i);
             int key = key_of_id(change->id);
@@ -295,13 +295,13 @@ static void reload(struct worker *worker, int walks) {
         must[i] = __atomic_load_n(&entry->phase, __ATOMIC_SEQ_CST) == PHASE_ACKNOWLEDGED && !entry->is_merge;
         commits += must[i];
     }
-    if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), error)) goto done;
-    if (!succeeded("asking for counts", llvs_store_statistics(worker->store, &statistics, &error), error)) goto done;
+    if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
+    if (!succeeded("asking for counts", llvs_store_statistics(worker->store, &statistics, &error), &error)) goto done;
     if (statistics.versions < commits) ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions, (unsigned long long)commits);
     if (statistics.damaged > 0) ledger_fail("%llu damaged places were met", (unsigned long long)statistics.damaged);
     if (walks) {
-        if (!succeeded("walking the history", llvs_store_history(worker->store, NULL, 0, &cursor, &error), error)) goto done;
-        while (succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), error) && page) {
+        if (!succeeded("walking the history", llvs_store_history(worker->store, NULL, 0, &cursor, &error), &error)) goto done;
+        while (succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
             for (size_t i = 0; i < llvs_version_list_count(page); i++) {
                 uint32_t number = entry_of_id(llvs_version_list_at(page, i)->id);
                 if (number < count) must[number] = 0;
@@ -319,7 +319,7 @@ done:
 static void verify(struct worker *worker) {
     llvs_verify_report *report;
     llvs_error *error;
-    if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), error)) return;
+    if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), &error)) return;
     const llvs_damage *damage = llvs_verify_report_damage_at(report, 0);
     if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
     llvs_verify_report_free(report);
@@ -329,7 +329,7 @@ static void verify(struct worker *worker) {
 static void compact(struct worker *worker) {
     llvs_compaction_report report = LLVS_COMPACTION_REPORT_INIT;
     llvs_error *error;
-    if (!succeeded("compacting", llvs_store_compact(worker->store, NULL, &report, &error), error)) return;
+    if (!succeeded("compacting", llvs_store_compact(worker->store, NULL, &report, &error), &error)) return;
     tally(COMPACTIONS, 1);
     tally(FOLDED, (long)report.folded);
     tally(DELETED, (long)report.deleted);
@@ -338,7 +338,7 @@ static void compact(struct worker *worker) {
 
 static void reopen(struct worker *worker) {
     llvs_error *error;
-    if (random_below(&worker->random, 4) && !succeeded("closing the store", llvs_store_close(worker->store, &error), error)) return;
+    if (random_below(&worker->random, 4) && !succeeded("closing the store", llvs_store_close(worker->store, &error), &error)) return;
     llvs_store_free(worker->store);
     worker->store = worker_open(worker->place, 0);
     tally(OPENINGS, 1);

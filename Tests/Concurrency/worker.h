@@ -29,7 +29,7 @@ void worker_run(struct worker *worker);
 int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[KEYS]);
 /* All values, with their bytes, are those of the entry. */
 int check_all_values(llvs_store *store, const struct ledger_entry *entry);
-/* The call succeeded; else the ledger has what failed. */
-int succeeded(const char *doing, llvs_status status, llvs_error *error);
+/* The call succeeded; else the ledger has what failed. `error` is set by the call that is the argument before it. */
+int succeeded(const char *doing, llvs_status status, llvs_error **error);
 
 #endif
