@@ -5,6 +5,8 @@
 #   Tests/Faults/test_*.c   killed, cut off and failing system calls (scripts/suites/27-faults, scripts/soak); the other
 #                           files there are linked to all of them
 #   Tests/Damage/*.c        one program: damaged bytes (scripts/suites/28-damage, scripts/soak)
+#   Tests/Concurrency/test_*.c  many threads, handles and processes at once, copies, full disks (scripts/suites/28-concurrency);
+#                           the other files there are linked to all of them
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -73,6 +75,18 @@ llvs_program(test_damage damage ${damage_parts} Tests/Faults/book.c Tests/Faults
 target_include_directories(test_damage PRIVATE Tests/Damage Tests/Faults)
 target_link_libraries(test_damage PRIVATE PkgConfig::SQLITE3)
 target_compile_options(test_damage PRIVATE -O2)
+
+file(GLOB crowds CONFIGURE_DEPENDS Tests/Concurrency/test_*.c)
+file(GLOB crowd_parts CONFIGURE_DEPENDS Tests/Concurrency/*.c)
+list(REMOVE_ITEM crowd_parts ${crowds})
+add_library(crowd_parts OBJECT ${crowd_parts} Tests/Faults/book.c Tests/Faults/files.c)
+target_link_libraries(crowd_parts PRIVATE llvs::llvs)
+target_compile_options(crowd_parts PRIVATE ${strict_warnings} -std=c99 -pedantic -O2)
+foreach(source IN LISTS crowds)
+    get_filename_component(name "${source}" NAME_WE)
+    llvs_program(${name} concurrency "${source}" $<TARGET_OBJECTS:crowd_parts>)
+    target_compile_options(${name} PRIVATE -O2)
+endforeach()
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
 foreach(source IN LISTS examples)

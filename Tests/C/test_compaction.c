@@ -350,10 +350,53 @@ static void who_may_not_does_not(void **state) {
     remove_directory(directory);
 }
 
+typedef struct folding { const char *path; uint64_t folded, deleted; } folding;
+static llvs_status fold_now(void *payload, const llvs_progress *progress, llvs_error **error) {
+    folding *f = payload;
+    llvs_store *other;
+    int i;
+    (void)progress; (void)error;
+    if (f->deleted > 0) return LLVS_OK;
+    other = open_with(f->path, LLVS_COMPACTION_ON_REQUEST, 1e-9);
+    for (i = 0; i < 2; i++) {
+        llvs_compaction_report report = compact(other);
+        f->folded += report.folded;
+        f->deleted += report.deleted;
+    }
+    llvs_store_free(other);
+    return LLVS_OK;
+}
+
+/* Another handle folds and deletes what a verification has listed and not yet read. */
+static void verification_beside_a_compaction(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_store *store;
+    llvs_verify_report *report;
+    llvs_control control = LLVS_CONTROL_INIT;
+    folding f = { NULL, 0, 0 };
+    (void)state;
+    f.path = path;
+    save_often(path, 12, LLVS_COMPACTION_ON_REQUEST);
+    store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
+    control.progress = fold_now;
+    control.payload = &f;
+    OK(llvs_store_verify(store, &control, &report, &error));
+    assert_int_equal(f.folded, 12);
+    assert_int_equal(f.deleted, 12);
+    assert_int_equal(llvs_verify_report_damage_count(report), 0);
+    assert_int_equal(llvs_verify_report_versions(report), 12);
+    assert_int_equal(llvs_verify_report_values(report), 12);
+    llvs_verify_report_free(report);
+    llvs_store_free(store);
+    free(path);
+    remove_directory(directory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_request_beside_another_process), cmocka_unit_test(nobody_waits_for_it), cmocka_unit_test(by_itself_unless_told_not_to),
         cmocka_unit_test(not_in_a_synced_folder_unless_told_to), cmocka_unit_test(progress_and_cancellation), cmocka_unit_test(who_may_not_does_not),
+        cmocka_unit_test(verification_beside_a_compaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

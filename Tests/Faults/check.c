@@ -29,10 +29,10 @@ int run_in_child(void (*body)(void *payload), void *payload, int seconds) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -1 : status;
 }
 
-static int works(const char *doing, llvs_status status, llvs_error *error) {
+static int works(const char *doing, llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return 1;
-    book_fail("%s: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
-    llvs_error_free(error);
+    book_fail("%s: %s: %s", doing, llvs_status_name(status), llvs_error_message(*error));
+    llvs_error_free(*error);
     return 0;
 }
 
@@ -99,8 +99,8 @@ static struct history read_history(llvs_store *store) {
     llvs_version_list *page = NULL;
     llvs_error *error;
     size_t room = 0;
-    if (!works("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), error)) return history;
-    while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), error) && page) {
+    if (!works("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) return history;
+    while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
         for (size_t i = 0; i < llvs_version_list_count(page) && !book->failure[0]; i++) {
             const llvs_version_info *version = llvs_version_list_at(page, i);
             struct found *found;
@@ -127,7 +127,7 @@ static void check_heads(llvs_store *store, const struct history *history) {
     llvs_version_list *heads;
     llvs_error *error;
     size_t expected = 0;
-    if (!works("asking for the heads", llvs_store_heads(store, &heads, &error), error)) return;
+    if (!works("asking for the heads", llvs_store_heads(store, &heads, &error), &error)) return;
     for (size_t i = 0; i < history->count; i++) for (int p = 0; p < 2; p++) {
         const char *predecessor = history->versions[i].predecessors[p];
         struct found *found = *predecessor ? find(history, predecessor) : NULL;
@@ -151,7 +151,7 @@ static void check_verification(const struct check *check, llvs_store *store) {
     llvs_verify_report *report;
     llvs_error *error;
     const llvs_damage *damage;
-    if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), error)) return;
+    if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
     damage = llvs_verify_report_damage_at(report, 0);
     /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
     if (damage && check->cut < 0) {
@@ -178,7 +178,7 @@ static void go_on(const struct check *check) {
             struct asked copy = *asked;
             llvs_version_list *there = NULL;
             if (copy.predecessor[0]) {
-                if (!works("asking for a predecessor", llvs_store_version(client.store, llvs_str(copy.predecessor), &there, &error), error)) return;
+                if (!works("asking for a predecessor", llvs_store_version(client.store, llvs_str(copy.predecessor), &there, &error), &error)) return;
                 llvs_version_list_free(there);
                 if (!there) continue;
             }
@@ -188,7 +188,7 @@ static void go_on(const struct check *check) {
             client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
         }
     }
-    if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), error)) return;
+    if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), &error)) return;
     if (head) copy_id(newest, llvs_version_list_at(head, 0)->id);
     llvs_version_list_free(head);
     if (!newest[0] || book_find(llvs_str(newest))) client_make(&client, "went-on", newest[0] ? newest : NULL, put("w", 99, 10), no_change, no_change);
@@ -202,7 +202,7 @@ static llvs_store *opened(const struct check *check, const char *path) {
     llvs_store *store = NULL;
     llvs_error *error;
     options.storage = check->work->storage;
-    works("opening the store afterwards", llvs_store_open(llvs_str(path), &options, &store, &error), error);
+    works("opening the store afterwards", llvs_store_open(llvs_str(path), &options, &store, &error), &error);
     return store;
 }
 
@@ -210,6 +210,7 @@ static void check_contents(const struct check *check, const char *path) {
     llvs_store *store = opened(check, path);
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     struct history history;
+    llvs_error *error;
     if (!store) return;
     history = read_history(store);
     for (int i = 0; i < book->count && !book->failure[0]; i++) {
@@ -218,10 +219,10 @@ static void check_contents(const struct check *check, const char *path) {
     }
     if (!book->failure[0]) check_heads(store, &history);
     if (!book->failure[0]) check_verification(check, store);
-    works("asking for counts", llvs_store_statistics(store, &statistics, NULL), NULL);
+    works("asking for counts", llvs_store_statistics(store, &statistics, &error), &error);
     if (check->cut < 0 && statistics.damaged > 0) book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
     free(history.versions);
-    works("closing the store afterwards", llvs_store_close(store, NULL), NULL);
+    works("closing the store afterwards", llvs_store_close(store, &error), &error);
     llvs_store_free(store);
 }
 
@@ -239,13 +240,13 @@ static void check_folder(const struct check *check, const char *path) {
         llvs_exchange_result *result = NULL;
         llvs_statistics ours = LLVS_STATISTICS_INIT, theirs = LLVS_STATISTICS_INIT;
         if (round == 1) {
-            if (!works("opening the exchange again", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error), error)) break;
-            works("sending again", llvs_exchange_send(exchange, NULL, NULL, &error), error);
+            if (!works("opening the exchange again", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error), &error)) break;
+            works("sending again", llvs_exchange_send(exchange, NULL, NULL, &error), &error);
             llvs_exchange_free(exchange);
         }
-        if (!works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &other, &error), error)) break;
-        if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), error)) break;
-        works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), error);
+        if (!works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &other, &error), &error)) break;
+        if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), &error)) break;
+        works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), &error);
         free(read_history(other).versions);
         llvs_store_statistics(store, &ours, NULL);
         llvs_store_statistics(other, &theirs, NULL);
@@ -265,10 +266,10 @@ static void check_snapshot(const struct check *check) {
     llvs_error *error;
     llvs_status status;
     options.storage = LLVS_STORAGE_MEMORY;
-    if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), error)) {
+    if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), &error)) {
         status = llvs_store_restore_snapshot(store, llvs_str(folder), NULL, NULL, &error);
         if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
-        else if (works("restoring what is there", status, error)) free(read_history(store).versions);
+        else if (works("restoring what is there", status, &error)) free(read_history(store).versions);
         llvs_store_free(store);
     }
     free(folder);

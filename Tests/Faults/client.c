@@ -34,10 +34,10 @@ void client_met(const struct work *work, const char *doing, llvs_status status, 
 }
 
 /* A second failure, with the cause gone. */
-static int goes_on(const char *doing, llvs_status status, llvs_error *error) {
+static int goes_on(const char *doing, llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return 1;
-    book_fail("with the cause gone, %s fails still: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
-    llvs_error_free(error);
+    book_fail("with the cause gone, %s fails still: %s: %s", doing, llvs_status_name(status), llvs_error_message(*error));
+    llvs_error_free(*error);
     return 0;
 }
 
@@ -65,7 +65,7 @@ struct client client_open(const struct work *work, const char *name, llvs_durabi
     if (status != LLVS_OK) {
         client_met(work, "opening the store", status, error);
         status = llvs_store_open(llvs_str(client.path), &options, &client.store, &error);
-        goes_on("opening the store", status, error);
+        goes_on("opening the store", status, &error);
     }
     return client;
 }
@@ -90,13 +90,13 @@ void client_close(struct client *client) {
 static void expect_all(struct client *client) {
     llvs_error *error;
     llvs_status status;
-    if (!goes_on("a reload", status = llvs_store_reload(client->store, NULL, &error), error)) return;
+    if (!goes_on("a reload", status = llvs_store_reload(client->store, NULL, &error), &error)) return;
     for (int i = 0; i < book->count; i++) {
         struct asked *asked = &book->asked[i];
         llvs_version_list *version;
         uint64_t digest = 0;
         if (!asked->acknowledged) continue;
-        if (!goes_on("asking for a version", status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error), error)) return;
+        if (!goes_on("asking for a version", status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error), &error)) return;
         if (version && !is_sampled((size_t)i, (size_t)book->count)) {
             llvs_version_list_free(version);
             continue;
@@ -107,7 +107,7 @@ static void expect_all(struct client *client) {
         }
         status = version_digest(client->store, llvs_version_list_at(version, 0), &digest, &error);
         llvs_version_list_free(version);
-        if (!goes_on("reading a version", status, error)) return;
+        if (!goes_on("reading a version", status, &error)) return;
         if (digest != asked->digest) book_fail("the version %s was acknowledged, and the handle reads something else", asked->id);
     }
 }
@@ -157,7 +157,7 @@ static void expect_absent(struct client *client, const struct asked *asked) {
     llvs_version_list *version;
     llvs_error *error;
     llvs_status status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error);
-    if (!goes_on("asking for a version", status, error)) return;
+    if (!goes_on("asking for a version", status, &error)) return;
     if (version) book_fail("making the version %s failed, and yet it is there", asked->id);
     llvs_version_list_free(version);
 }
@@ -190,7 +190,7 @@ void client_make(struct client *client, const char *id, const char *predecessor,
         if (status != LLVS_ERROR_UNKNOWN_OUTCOME) expect_absent(client, asked);
         book->repeated++;
         status = make(client->store, asked, &error);
-        if (!goes_on("making the version again", status, error)) return;
+        if (!goes_on("making the version again", status, &error)) return;
     }
     acknowledge(client, asked);
 }
@@ -208,7 +208,7 @@ static int order(struct client *client, const char *a, const char *b, llvs_bytes
     llvs_status status = llvs_store_versions(client->store, ids, 2, &versions, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "asking for versions", status, error);
-        if (!goes_on("asking for versions", status = llvs_store_versions(client->store, ids, 2, &versions, &error), error)) return 0;
+        if (!goes_on("asking for versions", status = llvs_store_versions(client->store, ids, 2, &versions, &error), &error)) return 0;
     }
     x = llvs_version_list_at(versions, 0), y = llvs_version_list_at(versions, 1);
     is_first = x->timestamp != y->timestamp ? x->timestamp > y->timestamp : strcmp(a, b) > 0;
@@ -247,7 +247,7 @@ void client_merge(struct client *client, const char *ours, const char *theirs, c
     if (status != LLVS_OK) {
         client_met(client->work, "merging", status, error);
         book->repeated++;
-        if (!goes_on("merging again", status = llvs_store_merge(client->store, llvs_str(ours), llvs_str(theirs), NULL, NULL, &version, &error), error)) return;
+        if (!goes_on("merging again", status = llvs_store_merge(client->store, llvs_str(ours), llvs_str(theirs), NULL, NULL, &version, &error), &error)) return;
     }
     take_id(asked, version);
     snprintf(into, ID_SIZE, "%s", asked->id);
@@ -267,7 +267,7 @@ static llvs_exchange *open_exchange(struct client *client, const char *folder) {
     if (status != LLVS_OK) {
         client_met(client->work, "opening the exchange", status, error);
         status = llvs_exchange_open(client->store, llvs_str(url), NULL, &exchange, &error);
-        goes_on("opening the exchange", status, error);
+        goes_on("opening the exchange", status, &error);
     }
     return exchange;
 }
@@ -308,7 +308,7 @@ static int exchanged(struct client *client, const char *folder, exchange_fn call
         llvs_exchange_result_free(result);
         result = NULL;
         status = call(exchange, NULL, &result, &error);
-        if (goes_on(doing, status, error)) acknowledge_ids(client, result);
+        if (goes_on(doing, status, &error)) acknowledge_ids(client, result);
         const llvs_problem *problem = llvs_exchange_result_problem_at(result, 0);
         if (problem) book_fail("with the cause gone, %s meets a problem still: %.*s", doing, (int)problem->message.size, (const char *)problem->message.data);
     }
@@ -330,7 +330,7 @@ void client_write_snapshot(struct client *client, const char *folder) {
     llvs_status status = llvs_store_write_snapshot(client->store, llvs_str(path), NULL, NULL, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "writing a snapshot", status, error);
-        goes_on("writing a snapshot", status = llvs_store_write_snapshot(client->store, llvs_str(path), NULL, NULL, &error), error);
+        goes_on("writing a snapshot", status = llvs_store_write_snapshot(client->store, llvs_str(path), NULL, NULL, &error), &error);
     }
     free(path);
 }
@@ -346,7 +346,7 @@ void client_restore_snapshot(struct client *client, const char *folder) {
         client_met(client->work, "restoring a snapshot", status, error);
         llvs_store_statistics(client->store, &statistics, NULL);
         /* Some of it was added: an exchange brings the rest. */
-        if (statistics.versions <= 1) goes_on("restoring a snapshot", status = llvs_store_restore_snapshot(client->store, llvs_str(path), NULL, NULL, &error), error);
+        if (statistics.versions <= 1) goes_on("restoring a snapshot", status = llvs_store_restore_snapshot(client->store, llvs_str(path), NULL, NULL, &error), &error);
     }
     if (status == LLVS_OK) for (int i = 0; i < book->count; i++) acknowledge(client, &book->asked[i]);
     free(path);

@@ -20,14 +20,6 @@ int is_thorough;
 struct totals *totals;
 void count(int total, long by) { __atomic_add_fetch(&totals->count[total], by, __ATOMIC_RELAXED); }
 
-uint64_t random_next(uint64_t *state) {
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-uint64_t random_below(uint64_t *state, uint64_t limit) { return limit ? random_next(state) % limit : 0; }
-
 static void make_name(struct unit *unit) {
     snprintf(unit->name, sizeof unit->name, "%s, %s, %s", unit->workload->name, unit->storage == LLVS_STORAGE_SQLITE ? "SQLite" : "file",
              unit->durability == LLVS_DURABILITY_FULL ? "full" : "normal");

@@ -2,6 +2,7 @@
 #ifndef FAULTS_HARNESS_H
 #define FAULTS_HARNESS_H
 
+#include "random.h"
 #include "workloads.h"
 
 enum { TOTALS = 16 };
@@ -46,9 +47,5 @@ struct test {
     int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size);
 };
 int test_main(const struct test *test, int argc, char **argv);
-
-/* A seeded sequence. */
-uint64_t random_next(uint64_t *state);
-uint64_t random_below(uint64_t *state, uint64_t limit);
 
 #endif

@@ -51,7 +51,7 @@ extension FileStorage {
                     segment.complete = true
                 }
             } else {
-                guard try scan(segment, path, buffer, skipping: known, found) else { continue }
+                guard try scan(segment, path, buffer, skipping: known, found) == .complete else { continue }
             }
             state.withLock { retire(head, by: segment) }
         }

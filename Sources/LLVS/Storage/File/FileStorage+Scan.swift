@@ -9,9 +9,22 @@ import Darwin
 extension FileStorage {
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
-        var changed: [(segment: Segment, path: String, modified: Int64)] = []
-        let buffer = ScanBuffer(), listed = state.withLock { let listed = self.listed; self.listed = nil; return listed }
-        let all = try listed ?? segmentNames(), passedOver = state.withLock { self.passedOver }
+        let buffer = ScanBuffer()
+        var names = try state.withLock { let listed = self.listed; self.listed = nil; return listed } ?? segmentNames()
+        while true {
+            let vanished = try scan(names, buffer, found)
+            if vanished.isEmpty { break }
+            // Others folded and deleted them since they were listed: what they held is in a segment that was not there then.
+            names = try segmentNames()
+            if vanished.isSubset(of: names) { break }
+        }
+        try keepOwnSegment()
+    }
+
+    /// Reports what is new in the segments of these names. Returns those that are not there any more.
+    private func scan(_ all: [String], _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void) throws -> Set<String> {
+        var changed: [(segment: Segment, path: String, modified: Int64)] = [], vanished: Set<String> = []
+        let passedOver = state.withLock { self.passedOver }
         let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
         try scanFolded(names, buffer, found)
         for name in names {
@@ -25,15 +38,15 @@ extension FileStorage {
             let path = directory.segments + "/" + name
             let status: System.Status
             do throws(Errno) { status = try System.status(path) } catch {
-                if error.code == ENOENT { continue }
+                if error.code == ENOENT { vanished.insert(name); continue }
                 throw StoreError.posix(error, doing: "Looking at the segment", path: path)
             }
             if status != look || isDue, status.isRegularFile { changed.append((segment, path, status.modified)) }
         }
         // Those written earlier first: versions then mostly come after those that they build on.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
-        for (segment, path, _) in changed { _ = try scan(segment, path, buffer, skipping: [], found) }
-        try keepOwnSegment()
+        for (segment, path, _) in changed where try scan(segment, path, buffer, skipping: [], found) == .gone { vanished.insert(segment.name) }
+        return vanished
     }
 
     /// The files in `segments/`. A file that a syncing program set aside under a changed name ("x (conflict).seg")
@@ -59,9 +72,17 @@ extension FileStorage {
         return segment
     }
 
-    /// Reports what is new in a segment, but for records in the ranges `skipping` (in order). True when it was read to
-    /// its seal, and all of it is whole.
-    func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ found: (ScannedRecord) throws -> Void) throws -> Bool {
+    enum ScanOutcome {
+        /// Read to its seal, and all of it is whole.
+        case complete
+        /// More may come, or something is wrong with it.
+        case open
+        /// Its file is not there.
+        case gone
+    }
+
+    /// Reports what is new in a segment, but for records in the ranges `skipping` (in order).
+    func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ found: (ScannedRecord) throws -> Void) throws -> ScanOutcome {
         var callback: (any Error)?
         var skipped = 0
         let began = System.now
@@ -72,7 +93,7 @@ extension FileStorage {
             let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
             guard let (id, start, problem) = try begin(segment, file, path, status.size) else {
                 state.withLock { segment.look = status }
-                return false
+                return .open
             }
             var scanner = SegmentScanner(
                 file: file, path: path, id: id, from: start, size: status.size, sealed: try isSealed(file, path, id, status.size),
@@ -120,14 +141,14 @@ extension FileStorage {
                 segment.due = scanner.doubtful.map { _ in Segment.nextLook(began: began) }
                 install(file, for: segment)
             }
-            return scanner.finished && scanner.doubtful == nil && !segment.damaged
+            return scanner.finished && scanner.doubtful == nil && !segment.damaged ? .complete : .open
         } catch let error as StoreError where callback == nil {
             switch error.code {
-            case .notFound: return false
+            case .notFound: return .gone
             case .io, .permission:
                 // One file that cannot be read must not keep the others from being opened.
                 state.withLock { remember(StorageDamage(file: path, offset: segment.position, message: error.message)) }
-                return false
+                return .open
             default: throw error
             }
         }

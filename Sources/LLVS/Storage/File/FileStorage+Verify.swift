@@ -26,12 +26,27 @@ extension FileStorage {
             try damage(StorageDamage(file: directory.segments + "/" + segment.name, offset: 0, message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
         }
         let buffer = ScanBuffer()
-        for name in names {
-            try control.check(.verifying, done, of: total, doing: what)
-            let end = known.first { $0.name == name }?.end ?? 0
-            done = done &+ Int(clamping: try verify(name, knownTo: end, buffer, found, damage) { at in
-                try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
-            })
+        var left = names, read: Set<String> = []
+        while !left.isEmpty {
+            var vanished: [(name: String, damage: StorageDamage)] = []
+            for name in left where read.insert(name).inserted {
+                try control.check(.verifying, done, of: total, doing: what)
+                let end = known.first { $0.name == name }?.end ?? 0
+                done = done &+ Int(clamping: try verify(name, knownTo: end, buffer, found, damage, vanished: { vanished.append((name, $0)) }) { at in
+                    try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
+                })
+            }
+            left = []
+            guard !vanished.isEmpty else { break }
+            // Others folded them since they were listed: what they were folded into is read instead.
+            let folded = try segmentNames().filter { $0.hasPrefix(Origin.namePrefix) }.sorted()
+            let heads = folded.compactMap { readHead($0) }
+            for (name, missing) in vanished {
+                let end = known.first { $0.name == name }?.end ?? 0
+                let isFolded = heads.contains { $0.origins.contains { $0.id.hex + ".seg" == name && $0.length >= end } }
+                if !isFolded { try damage(missing) }
+            }
+            left = folded.filter { !read.contains($0) }
         }
         try blobs.verify(progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
         try control.check(.verifying, total, of: total, doing: what)
@@ -39,7 +54,7 @@ extension FileStorage {
 
     /// Returns the segment's size.
     private func verify(_ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
-                        _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void) throws -> UInt64 {
+                        _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void) throws -> UInt64 {
         let path = directory.segments + "/" + name
         let file: OpenFile
         let status: System.Status
@@ -47,7 +62,8 @@ extension FileStorage {
             file = try OpenFile(path, O_RDONLY)
             status = try System.status(file.descriptor)
         } catch {
-            try damage(StorageDamage(file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message))
+            let problem = StorageDamage(file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message)
+            if error.code == ENOENT { vanished(problem) } else { try damage(problem) }
             return 0
         }
         guard status.isRegularFile else { return 0 }

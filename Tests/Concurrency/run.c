@@ -1,0 +1,162 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "run.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../Faults/files.h"
+#include "../Faults/random.h"
+
+/* ---- Crews ---- */
+
+enum { PROCESSES_MAX = 16, THREADS_MAX = 64, PROCESS_SECONDS = 600 };
+
+int crew_size(const struct crew *crew) { return (crew->processes + crew->kills) * crew->handles * crew->threads; }
+
+static void *run_worker(void *payload) {
+    worker_run(payload);
+    return NULL;
+}
+
+/* A process: opens its handles, starts its threads, and closes. `number`: of its first worker. */
+static void run_process(const struct crew *crew, int number, long operations) {
+    struct worker workers[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+    int count = 0;
+    llvs_error *error;
+    alarm(PROCESS_SECONDS);
+    for (int h = 0; h < crew->handles; h++) {
+        llvs_store *store = worker_open(&crew->place, 0);
+        for (int t = 0; t < crew->threads; t++, count++) {
+            struct worker worker = {&crew->place, number + count, store, crew->threads == 1, crew->base, crew->seed * 1000003u + (uint64_t)(number + count), operations};
+            workers[count] = worker;
+        }
+    }
+    for (int i = 0; i < count; i++) if (pthread_create(&threads[i], NULL, run_worker, &workers[i]) != 0) broken("cannot start a thread");
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < count; i += crew->threads) {
+        llvs_store *store = workers[i].store;
+        if (!store) continue;
+        succeeded("closing the store", llvs_store_close(store, &error), &error);
+        llvs_store_free(store);
+    }
+    _exit(0);
+}
+
+static pid_t start(const struct crew *crew, int number, long operations) {
+    pid_t child = fork();
+    if (child < 0) broken("cannot fork");
+    if (child == 0) run_process(crew, number, operations);
+    return child;
+}
+
+static void pause_shortly(void) {
+    struct timespec pause = {0, 200000};
+    nanosleep(&pause, NULL);
+}
+
+void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *payload) {
+    pid_t processes[PROCESSES_MAX];
+    int step = crew->handles * crew->threads, running = crew->processes, next = crew->first_number + crew->processes * step, killed = 0;
+    long all = crew->operations * step * crew->processes, began = ledger->operations;
+    uint64_t random = crew->seed;
+    if (crew->processes > PROCESSES_MAX || step > THREADS_MAX || crew->first_number + crew_size(crew) > PRIVATE_KEYS) broken("too many workers");
+    for (int i = 0; i < crew->processes; i++) processes[i] = start(crew, crew->first_number + i * step, crew->operations);
+    while (running > 0) {
+        int status;
+        long done = __atomic_load_n(&ledger->operations, __ATOMIC_SEQ_CST) - began;
+        if (killed < crew->kills && done > all * (killed + 1) / (crew->kills + 2)) {
+            int victim = (int)random_below(&random, (uint64_t)crew->processes);
+            if (processes[victim] && kill(processes[victim], SIGKILL) == 0 && waitpid(processes[victim], &status, 0) == processes[victim]) {
+                if (WIFSIGNALED(status)) tally(KILLS, 1);
+                /* Another one comes for it, and does what is left. */
+                processes[victim] = start(crew, next, crew->operations * (crew->kills - killed) / (crew->kills + 1) + 1);
+                next += step;
+            }
+            killed++;
+        }
+        for (int i = 0; i < crew->processes; i++) {
+            if (!processes[i] || waitpid(processes[i], &status, WNOHANG) != processes[i]) continue;
+            if (status != 0) ledger_fail("a process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+            processes[i] = 0;
+            running--;
+        }
+        if (meanwhile) meanwhile(payload);
+        else pause_shortly();
+    }
+}
+
+/* ---- Trials ---- */
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Memory is the fastest of file systems; nothing here is about the medium. */
+static char *make_root(void) {
+    const char *base = getenv("LLVS_FAULTS_DIR");
+    char *root = malloc(512), *full;
+    if (!root) broken("out of memory");
+    snprintf(root, 512, "%s/llvs-concurrency-XXXXXX", base ? base : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".");
+    if (!mkdtemp(root) || !(full = realpath(root, NULL))) broken("cannot make %s", root);
+    free(root);
+    return full;
+}
+
+static const char *const tally_names[TALLIES] = {"commits", "reads", "merges", "reloads", "handles opened again", "compactions", "segments folded", "of these deleted",
+                                                 "verifications", "processes killed", "files copied", "versions looked at afterwards"};
+
+int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv) {
+    const char *only = NULL;
+    uint64_t seed = 1;
+    double end = 0;
+    long scale = 1, passed = 0, failed = 0, operations = 0, sums[TALLIES] = {0};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+        else if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--scale") == 0) scale = atol(argv[i + 1]);
+        else if (strcmp(argv[i], "--minutes") == 0) end = now() + atof(argv[i + 1]) * 60;
+        else broken("usage: %s [--only <part of a name>] [--seed <number>] [--scale <number>] [--minutes <number>]", argv[0]);
+    }
+    char *root = make_root();
+    ledger_make();
+    printf("%s: %d units, seed %llu\n", title, count, (unsigned long long)seed);
+    do {
+        for (int i = 0; i < count; i++) {
+            double began = now();
+            if (only && !strstr(trials[i].name, only)) continue;
+            if (end > 0 && began >= end && passed + failed > 0) break;
+            char *folder = path_of(root, "trial");
+            remove_tree(folder);
+            make_folder(folder);
+            ledger_clear();
+            run(&trials[i], folder, seed, scale);
+            free(folder);
+            if (ledger_has_failed()) failed++;
+            else passed++;
+            printf("%s %-44s %5.1f s  %ld operations\n", ledger_has_failed() ? "FAILED" : "ok    ", trials[i].name, now() - began, ledger->operations);
+            if (ledger_has_failed()) printf("        %s\n        again: --only '%s' --seed %llu --scale %ld\n", ledger->failure, trials[i].name, (unsigned long long)seed, scale);
+            fflush(stdout);
+            operations += ledger->operations;
+            for (int t = 0; t < TALLIES; t++) sums[t] += ledger->tallies[t];
+        }
+        seed++;
+    } while (end > 0 && now() < end);
+    remove_tree(root);
+    free(root);
+    printf("operations: %ld", operations);
+    for (int t = 0; t < TALLIES; t++) if (sums[t]) printf(", %s: %ld", tally_names[t], sums[t]);
+    printf("\n%ld passed, %ld failed\n", passed, failed);
+    return failed > 0 || passed == 0;
+}

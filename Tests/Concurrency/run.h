@@ -1,0 +1,30 @@
+/* Runs tests one after another, prints a line for each, what was done in all, and last "<number> passed, <number> failed". */
+#ifndef CONCURRENCY_RUN_H
+#define CONCURRENCY_RUN_H
+
+#include "judge.h"
+
+struct trial {
+    const char *name;
+    const void *what;         /* the test's own */
+};
+/* `folder`: of its own, empty. `scale`: 1 in the short version, more in a long one. Whatever is wrong goes into the ledger. */
+typedef void (*trial_fn)(const struct trial *trial, const char *folder, uint64_t seed, long scale);
+/* The main program of a test. Options: --only, --seed, --minutes, --scale. */
+int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv);
+
+struct crew {
+    struct place place;
+    int processes, handles, threads;   /* threads for each handle, handles in each process */
+    long operations;                   /* of each thread */
+    int kills;                         /* one process after another is killed, and another one comes for it */
+    uint32_t base;                     /* where all begin; 0: with a root each */
+    int first_number;                  /* of the workers */
+    uint64_t seed;
+};
+/* How many workers there will have been, killed ones included. */
+int crew_size(const struct crew *crew);
+/* Starts them, and returns when all have ended. `meanwhile` (may be NULL) is called again and again. */
+void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *payload);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * Many at once.
+ *
+ * 8 threads (or 64) on a handle, 8 handles in a process, 8 processes on one store: all commit, read, merge, compact, verify, and
+ * close and open again, for file and SQLite storage. Every read is of exactly the version asked for, at any time; what was
+ * acknowledged is known to all others after a reload; no call fails. Processes are killed in the middle, and the others
+ * never notice. In the end another process finds everything that was acknowledged.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../Faults/files.h"
+#include "run.h"
+
+struct shape {
+    llvs_storage_kind storage;
+    llvs_durability durability;
+    int compacts;
+    int processes, handles, threads;
+    long operations;
+    int kills;
+};
+
+static const struct shape shapes[] = {
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 8, 1500, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 1, 8, 1, 1000, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 12},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 3, 2, 2, 800, 3},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 1, 1, 64, 100, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 8, 800, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 1, 8, 1, 600, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 12},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 3, 2, 2, 400, 3},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 64, 50, 0},
+};
+static const struct trial trials[] = {
+    {"file: 8 threads on a handle", &shapes[0]},
+    {"file: 8 handles in a process", &shapes[1]},
+    {"file: 8 processes", &shapes[2]},
+    {"file: 8 processes, some killed", &shapes[3]},
+    {"file: processes with handles with threads", &shapes[4]},
+    {"file: 64 threads on a handle", &shapes[5]},
+    {"SQLite: 8 threads on a handle", &shapes[6]},
+    {"SQLite: 8 handles in a process", &shapes[7]},
+    {"SQLite: 8 processes", &shapes[8]},
+    {"SQLite: 8 processes, some killed", &shapes[9]},
+    {"SQLite: processes with handles with threads", &shapes[10]},
+    {"SQLite: 64 threads on a handle", &shapes[11]},
+};
+
+static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {
+    const struct shape *shape = trial->what;
+    char *path = path_of(folder, "store"), *cache = path_of(folder, "store/cache");
+    struct crew crew = {{path, shape->storage, shape->durability, shape->compacts}, shape->processes, shape->handles, shape->threads, shape->operations * scale, shape->kills, 0, 0, seed};
+    run_crew(&crew, NULL, NULL);
+    if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 600);
+    if (!ledger_has_failed() && shape->storage == LLVS_STORAGE_FILE) {
+        /* Nothing that is not derived is in the caches. */
+        remove_tree(cache);
+        judge_in_child(&crew.place, JUDGE_HISTORY, 600);
+    }
+    free(path);
+    free(cache);
+}
+
+int main(int argc, char **argv) { return run_trials("Many at once", trials, (int)(sizeof trials / sizeof trials[0]), run, argc, argv); }
