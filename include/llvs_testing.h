@@ -109,7 +109,8 @@ typedef struct llvs_fault {
     llvs_fault_kind kind;
     /** To which it happens; 0: all. */
     llvs_operations operations;
-    /** What failing operations give, below zero; 0: LLVS_ERROR_IO for storages, LLVS_ERROR_TRANSPORT for transports. */
+    /** What failing operations give, below zero; 0: LLVS_ERROR_TRANSPORT for transports, LLVS_ERROR_IO for storages, and
+        LLVS_ERROR_UNKNOWN_OUTCOME for an append whose acknowledgement is lost. */
     llvs_status code;
     /** The first one that it happens to, counted from 1 among `operations` since the plan was made or reset; 0: 1. */
     uint64_t first;
@@ -192,7 +193,7 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  * check has a number of its own, and asks again to open the place anew, or a second time. Since 0.1.
  *   thread     the one that called llvs_check_storage
  *   re-entry   may call the library
- *   result     LLVS_OK with a storage, which the suite releases; below zero: the check fails with that
+ *   result     LLVS_OK with a storage, which the suite closes, and then releases; below zero: the check fails with that
  */
 typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
 /** The same for a transport, called by llvs_check_transport. Since 0.1. */

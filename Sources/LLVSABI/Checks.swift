@@ -54,7 +54,8 @@ private final class Bench {
     func clear() {
         let left = leftOver
         leftOver = []
-        for close in left { close() }
+        // Last in, first out: what is open is closed before its handle goes.
+        for close in left.reversed() { close() }
     }
     func closeLater(_ close: @escaping () -> Void) { leftOver.append(close) }
 
@@ -78,10 +79,9 @@ private final class Bench {
         } catch { failure = error as? StoreError ?? StoreError(.internal, "\(error)") }
     }
 
-    /// A handle that the caller's `make` gave, of which this is the owner from then on.
+    /// A handle that the caller's `make` gave, of which this is the owner from then on: it is released when the check is over.
     func make<T: Handle>(_ type: T.Type, _ place: UInt64, _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> T {
         var made: OpaquePointer?
-        defer { LLVSABI.free(made, type, leadsToStore: false) }
         try callHost("Making what place \(place) is to be checked with") { fn(payload, place, &made, $0) }
         return try handle(made, type, "what was made")
     }
@@ -108,7 +108,9 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
                 isPersistent: !has(input.traits, LLVS_TRAIT_VOLATILE), isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE),
                 opensReadOnly: !has(input.traits, LLVS_TRAIT_VOLATILE), isOrderly: false, disturb: bench.disturb()
             ) { readOnly in
-                let storage = try bench.make(StorageHandle.self, place) { make($0, $1, $2, $3) }.claim(readOnly: readOnly)
+                let handle = try bench.make(StorageHandle.self, place) { make($0, $1, $2, $3) }
+                bench.closeLater { llvs_storage_free(handle.borrowed) }
+                let storage = try handle.claim(readOnly: readOnly)
                 bench.closeLater { try? storage.close(discarding: false) }
                 return storage
             }
@@ -135,7 +137,9 @@ public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject
                 isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), hasSnapshots: !has(input.traits, LLVS_TRAIT_NO_SNAPSHOTS),
                 tells: has(input.traits, LLVS_TRAIT_TELLS), disturb: bench.disturb()
             ) {
-                let transport = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }.claim()
+                let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
+                bench.closeLater { llvs_transport_free(handle.borrowed) }
+                let transport = try handle.claim()
                 bench.closeLater { transport.close() }
                 return transport
             }

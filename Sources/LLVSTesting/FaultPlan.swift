@@ -71,7 +71,8 @@ public struct Fault: Sendable {
     public var kind: FaultKind
     /// Empty: all.
     public var operations: FaultOperations
-    /// What failing operations throw; nil: `.io` for storages, `.transport` for transports.
+    /// What failing operations throw; nil: `.transport` for transports, `.io` for storages, save for an append that is done:
+    /// `.unknownOutcome`.
     public var code: StoreError.Code?
     /// The first one that it happens to, counted from 1 among `operations` since the plan was made or reset.
     public var first: UInt64
@@ -156,7 +157,7 @@ public final class FaultPlan: @unchecked Sendable {
                 injectedCount &+= 1
                 let name = FaultOperations.known.first { $0.0 == operation }?.1 ?? "operation"
                 last = "\(name) \(total(operation)) of \(what): \(fault.kind)"
-                let code = fault.code ?? (FaultOperations.transport.contains(operation) ? .transport : .io)
+                let code = fault.code ?? FaultPlan.usualCode(fault.kind, operation)
                 return (fault, Met(kind: fault.kind, error: StoreError(code, "An injected fault: \(last) (seed \(seed))."), bits: bits))
             }
             return nil
@@ -165,6 +166,12 @@ public final class FaultPlan: @unchecked Sendable {
         if fault.delayMilliseconds > 0 { usleep(min(fault.delayMilliseconds, 3_600_000) * 1000) }
         if met.kind == .fail { throw met.error }
         return met.kind == .delay ? nil : met
+    }
+
+    /// What a storage or transport would throw that does as it should.
+    private static func usualCode(_ kind: FaultKind, _ operation: FaultOperations) -> StoreError.Code {
+        if FaultOperations.transport.contains(operation) { return .transport }
+        return kind == .loseAcknowledgement && operation == .append ? .unknownOutcome : .io
     }
 
     /// Counts that something is opened.

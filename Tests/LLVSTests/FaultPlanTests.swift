@@ -43,7 +43,9 @@ import Testing
         let storage = try FaultyStorage(base, plan: plan)
         plan.add(Fault(.fail, on: .append, count: 1))
         plan.add(Fault(.loseAcknowledgement, on: .append, first: 2, count: 1))
-        for record in [[1], [2]] as [[UInt8]] { #expect(code { try StorageConformance.append(storage, [record]) } == .io) }
+        for (record, expected) in [([1], .io), ([2], .unknownOutcome)] as [([UInt8], StoreError.Code)] {
+            #expect(code { try StorageConformance.append(storage, [record]) } == expected)
+        }
         var found: [[UInt8]] = []
         try base.verify(OperationControl(), found: { found.append(Array($0.prefix)) }, damage: { _ in })
         #expect(found == [[2]])

@@ -203,8 +203,10 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }
+        var watch = ListingWatch()
         while true {
             let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
+            try watch.met(records, of: description)
             for record in records where !lock.withLock({ own.contains(record.place) }) {
                 try visit(record, thorough: false, found) { damage in
                     lock.withLock { if damageSet.insert(damage).inserted { damageList.append(damage) } }
@@ -222,8 +224,10 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         var from: UInt64 = 0, done = 0
+        var watch = ListingWatch()
         while true {
             let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
+            try watch.met(records, of: description)
             for record in records {
                 try control.check(.verifying, done, of: 0, doing: "Verifying \(description)")
                 try visit(record, thorough: true, found, damage)
@@ -233,6 +237,20 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             from = next
         }
         try control.check(.verifying, done, of: done, doing: "Verifying \(description)")
+    }
+
+    /// Notices a host that lists the same for ever.
+    private struct ListingWatch {
+        private var seen: Set<UInt64> = []
+        private var idle = 0
+        mutating func met(_ records: [Listed], of store: String) throws {
+            let before = seen.count
+            for record in records { seen.insert(record.place) }
+            idle = seen.count == before ? idle + 1 : 0
+            guard idle < 1000 else {
+                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same.")
+            }
+        }
     }
 
     private func visit(_ listed: Listed, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
