@@ -22,9 +22,11 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // The engine. Knows nothing of C.
         .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite"]),
-        // The engine behind include/llvs.h: unpack, call, translate.
-        .target(name: "LLVSABI", dependencies: ["LLVS", "CLLVS", "CLLVSShims"]),
-        .target(name: "LLVSTestSupport", dependencies: ["LLVS"]),
+        // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
+        .target(name: "LLVSTesting", dependencies: ["LLVS"]),
+        // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
+        .target(name: "LLVSABI", dependencies: ["LLVS", "LLVSTesting", "CLLVS", "CLLVSShims"]),
+        .target(name: "LLVSTestSupport", dependencies: ["LLVS", "LLVSTesting"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
         .executableTarget(name: "simulate", dependencies: ["LLVS", "LLVSTestSupport"], path: "Tests/Simulator"),
         .testTarget(name: "LLVSTests", dependencies: ["LLVS", "LLVSTestSupport"]),

@@ -1,7 +1,8 @@
 /*
  * llvs.h - a versioned key-value store, "git for app data": the C interface of libllvs.
  *
- * This header is the contract and its comments are the reference: what is not here is not published.
+ * This header is the contract and its comments are the reference: what is not here is not published. (llvs_testing.h
+ * belongs to it: faults, and suites for storages and transports of your own.)
  * It is C99 and C++, includes nothing but standard headers, and serves 64-bit platforms.
  *
  *     llvs_store *store;
@@ -1656,7 +1657,9 @@ LLVS_API bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply);
  *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
  *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
- *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND keep their code
+ *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY keep their
+ *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
+ * A record is handed over with checksums in it, and what is read is checked: bytes that changed are damage, never wrong values.
  * All callbacks are needed, save where a comment says otherwise.
  */
 typedef struct llvs_storage_callbacks {

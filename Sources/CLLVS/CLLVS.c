@@ -1,2 +1,3 @@
-/* Compiles the public header once as C, so that a mistake in it stops the build. */
+/* Compiles the public headers once as C, so that a mistake in them stops the build. */
 #include "llvs.h"
+#include "llvs_testing.h"

@@ -214,7 +214,7 @@ public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ url: llvs_b
 public func llvs_coordinator_attach_transport(_ coordinator: OpaquePointer!, _ name: llvs_bytes, _ transport: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
     entry(error) {
         let coordinator = try openCoordinator(coordinator)
-        let claimed = try handle(transport, HostTransportHandle.self, "transport").claim()
+        let claimed = try handle(transport, TransportHandle.self, "transport").claim()
         try coordinator.attach(Exchange(store: coordinator.store, transport: claimed), name: text(name, "name"))
     }
 }

@@ -2,20 +2,35 @@ import LLVS
 
 /// The transports that are named by URL. A new one is one case here.
 enum ExchangeURL {
+    private enum Place {
+        case folder(String)
+        case memory(String)
+    }
+
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
     static func transport(_ url: String, _ durability: Durability) throws -> any ExchangeTransport {
+        switch try place(url) {
+        case .folder(let path):
+            var options = FolderTransport.Options()
+            options.durability = durability
+            return try FolderTransport(path: path, options: options)
+        case .memory(let name): return MemoryTransport(name: name)
+        }
+    }
+
+    /// Throws what `transport` would, as far as the URL itself is to blame.
+    static func check(_ url: String) throws { _ = try place(url) }
+
+    private static func place(_ url: String) throws -> Place {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
         }
         let rest = String(url[url.index(after: colon)...])
         switch url[..<colon].lowercased() {
-        case "file":
-            var options = FolderTransport.Options()
-            options.durability = durability
-            return try FolderTransport(path: path(rest, of: url), options: options)
+        case "file": return .folder(try path(rest, of: url))
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
-            return MemoryTransport(name: rest)
+            return .memory(rest)
         default:
             throw StoreError(.unsupported, "The scheme of \"\(url)\" is not built in; file: and memory: are. Others go through a transport of the host.")
         }

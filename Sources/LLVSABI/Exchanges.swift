@@ -54,7 +54,7 @@ public func llvs_exchange_open_transport(_ store: OpaquePointer!, _ transport: O
     exchange?.pointee = nil
     return entry(error) {
         let out = try required(exchange, "exchange")
-        let host = try handle(transport, HostTransportHandle.self, "transport")
+        let host = try handle(transport, TransportHandle.self, "transport")
         out.pointee = try opened(store, options) { _ in try host.claim() }
     }
 }

@@ -1,193 +1,156 @@
 import CLLVS
 import Glibc
 import LLVS
+import LLVSTesting
 
 // MARK: A storage of the host
 
-/// Behind `llvs_storage`: the callbacks, which one store at a time may use.
-final class HostStorageHandle: Handle, @unchecked Sendable {
+/// Behind `llvs_storage`: what a store can be opened on, one at a time.
+class StorageHandle: Handle, @unchecked Sendable {
     let name: String
-    let callbacks: llvs_storage_callbacks
-    let payload: Payload
     private let lock = Lock()
     private var isClaimed = false
-    init(_ name: String, _ callbacks: llvs_storage_callbacks, _ payload: Payload) {
-        self.name = name; self.callbacks = callbacks; self.payload = payload
-    }
+    init(_ name: String) { self.name = name }
 
-    func claim(readOnly: Bool) throws -> HostStorage {
+    /// Opens the storage, failing as the plans say, the first of them next to it.
+    final func claim(readOnly: Bool, failing plans: [FaultPlan] = []) throws -> any Storage {
         try lock.withLock {
             guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open store; close that first.") }
             isClaimed = true
         }
-        return HostStorage(self, readOnly: readOnly)
+        let claim = StorageClaim(self)
+        do { return try open(readOnly: readOnly, plans, claim) } catch {
+            claim.end()
+            throw error
+        }
     }
-    func release() { lock.withLock { isClaimed = false } }
+    fileprivate func release() { lock.withLock { isClaimed = false } }
+
+    func open(readOnly: Bool, _ plans: [FaultPlan], _ claim: StorageClaim) throws -> any Storage {
+        throw StoreError(.internal, "\(name) cannot be opened.")
+    }
 }
 
-/// The engine's side of it: calls back one at a time.
-final class HostStorage: Storage, @unchecked Sendable {
-    private let host: HostStorageHandle
-    let isReadOnly: Bool
+/// The right of one store to a storage, which ends once.
+final class StorageClaim: @unchecked Sendable {
     private let lock = Lock()
-    private var mark: UInt64 = 0
-    private var isClosed = false
-    /// What is kept here when the host keeps no blobs.
-    private var blobs: [String: [UInt8]] = [:]
-    private var counts = StorageStatistics()
-    /// The thread that is in a callback. A lock of its own, since the other is held then.
+    private var handle: StorageHandle?
+    init(_ handle: StorageHandle) { self.handle = handle }
+    deinit { end() }
+    func end() {
+        let handle = lock.withLock { () -> StorageHandle? in
+            defer { self.handle = nil }
+            return self.handle
+        }
+        handle?.release()
+    }
+}
+
+/// One that the host provides by callbacks.
+final class HostStorageHandle: StorageHandle, @unchecked Sendable {
+    let callbacks: llvs_storage_callbacks
+    let payload: Payload
+    init(_ name: String, _ callbacks: llvs_storage_callbacks, _ payload: Payload) {
+        self.callbacks = callbacks; self.payload = payload
+        super.init(name)
+    }
+
+    override func open(readOnly: Bool, _ plans: [FaultPlan], _ claim: StorageClaim) throws -> any Storage {
+        var functions = HostFunctions(self).functions(claim)
+        for plan in plans { functions = functions.failing(plan, name: name) }
+        for plan in plans { try plan.opening(name) }
+        return CallbackStorage(name: name, readOnly: readOnly, inspector: Store.versionNamed, functions: functions)
+    }
+}
+
+/// The callbacks as the engine calls them, one at a time.
+private final class HostFunctions: @unchecked Sendable {
+    private let host: HostStorageHandle
+    /// The thread that is in a callback.
     private var caller: pthread_t?
     private let callerLock = Lock()
     private static let codes: [StoreError.Code] = [.noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy]
 
-    init(_ host: HostStorageHandle, readOnly: Bool) { self.host = host; isReadOnly = readOnly }
-    deinit { if !isClosed { host.release() } }
+    init(_ host: HostStorageHandle) { self.host = host }
 
-    var description: String { host.name }
-    var damages: [StorageDamage] { [] }
-    var statistics: StorageStatistics { lock.withLock { counts } }
-    let blobThreshold: Int? = nil
-    let blockShape = BlockShape.records(64 << 10)
+    private var callbacks: llvs_storage_callbacks { host.callbacks }
+    private var payload: UnsafeMutableRawPointer? { host.payload.pointer }
 
-    var isCallingBack: Bool {
-        callerLock.withLock { caller.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
-    }
-
-    /// One callback, with nothing else running.
-    private func call<R>(_ body: (llvs_storage_callbacks, UnsafeMutableRawPointer?) throws -> R) throws -> R {
-        try lock.withLock {
-            guard !isClosed else { throw StoreError(.closed, "\(host.name) is closed. Open the store again to go on.") }
-            return try body(host.callbacks, host.payload.pointer)
-        }
-    }
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
         callerLock.withLock { caller = pthread_self() }
         defer { callerLock.withLock { caller = nil } }
-        try callHost("\(what) of \(host.name)", keeping: HostStorage.codes, call)
+        try callHost("\(what) of \(host.name)", keeping: HostFunctions.codes, call)
     }
+    private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
 
-    func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
-        guard !records.isEmpty else { return [] }
-        return try call { callbacks, payload in
-            guard let append = callbacks.append else { throw StoreError(.internal, "\(host.name) cannot append.") }
-            // The host gets each record in one piece.
-            let arena = Arena()
-            let inputs = try arena.array(llvs_bytes.self, records.count)
-            for (i, record) in records.enumerated() {
-                let whole = try arena.array(UInt8.self, record.length)
-                try record.copy(to: UnsafeMutableRawBufferPointer(start: whole, count: record.length))
-                (inputs + i).initialize(to: llvs_bytes(data: whole, size: record.length))
-            }
-            let places = try arena.array(UInt64.self, records.count)
-            places.initialize(repeating: 0, count: records.count)
-            try check("Appending \(records.count) records") { append(payload, inputs, records.count, places, $0) }
-            counts.bytesWritten = counts.bytesWritten.addingReportingOverflow(UInt64(records.reduce(0) { $0 + $1.length })).partialValue
-            return withExtendedLifetime(arena) {
-                records.indices.map { RecordPlace(segment: 0, offset: places[$0], length: UInt64(records[$0].length)) }
-            }
+    func functions(_ claim: StorageClaim) -> CallbackStorage.Functions {
+        var functions = CallbackStorage.Functions(append: append, list: list, read: read, sync: sync) { [self] in
+            defer { claim.end() }
+            guard let close = callbacks.close else { return }
+            try check("Closing") { close(payload, $0) }
         }
-    }
-
-    func sync() throws {
-        try call { callbacks, payload in
-            guard let sync = callbacks.sync else { return }
-            do {
-                try check("Syncing") { sync(payload, $0) }
-            } catch let error as StoreError where error.code != .user {
-                // Appended already: nobody knows whether a power cut takes it.
-                throw StoreError(.unknownOutcome, error.message)
-            }
-            counts.syncs &+= 1
+        functions.isCallingBack = { [self] in callerLock.withLock { caller.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+        functions.isForked = { [host] in host.isForked }
+        functions.release = { claim.end() }
+        if callbacks.cache_get != nil {
+            functions.cacheGet = cacheGet
+            functions.cachePut = cachePut
+            functions.cacheDelete = cacheDelete
         }
+        return functions
     }
 
-    /// Asks for what came after the mark until there is no more. The records are handed on with no callback running,
-    /// so that the store may read while it takes them in.
-    private func scan(from mark: inout UInt64, _ found: (ScannedRecord) throws -> Void) throws {
-        while true {
-            let before = mark
-            let reply = Reply()
-            var next = mark
-            try call { callbacks, payload in
-                guard let scan = callbacks.scan else { throw StoreError(.internal, "\(host.name) cannot list its records.") }
-                try check("Listing the records") { scan(payload, &next, reply.borrowed, $0) }
-            }
-            for record in reply.records {
-                try record.prefix.withUnsafeBytes { prefix in
-                    try found(ScannedRecord(place: RecordPlace(segment: 0, offset: record.place, length: record.size), prefix: prefix))
-                }
-            }
-            mark = next
-            if reply.records.isEmpty || next == before { return }
-        }
-    }
-
-    func scan(_ found: (ScannedRecord) throws -> Void) throws {
-        // `scan` is called by one thread at a time; the mark moves only when all went well.
-        var next = lock.withLock { mark }
-        try scan(from: &next, found)
-        lock.withLock { mark = next }
-    }
-
-    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
-        guard let start = buffer.baseAddress, buffer.count > 0 else { return }
-        guard offset <= place.length, UInt64(buffer.count) <= place.length - offset else {
-            throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(offset) of a record of \(place.length) bytes in \(host.name) failed: it does not reach that far.")
-        }
-        try call { callbacks, payload in
-            guard let read = callbacks.read else { throw StoreError(.internal, "\(host.name) cannot read.") }
-            try check("Reading a record") { read(payload, place.offset, offset, start.assumingMemoryBound(to: UInt8.self), buffer.count, $0) }
-        }
-    }
-
-    func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        var all: UInt64 = 0
-        var count = 0
-        try scan(from: &all) { record in
-            try control.check(.verifying, count, of: 0, doing: "Verifying \(host.name)")
-            count += 1
-            try found(record)
-        }
-    }
-
-    func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw noBlobs }
-    func hasBlob(_ id: BlobID) -> Bool { false }
-    func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw noBlobs }
-    private var noBlobs: StoreError { StoreError(.unsupported, "\(host.name) keeps all values within its records.") }
-
-    func cacheGet(_ name: String) throws -> [UInt8]? {
-        try call { callbacks, payload in
-            guard let get = callbacks.cache_get else { return blobs[name] }
-            let reply = Reply(questions: 1)
-            try withBorrowed(Array(name.utf8)) { name in try check("Reading a cache") { get(payload, name, reply.borrowed, $0) } }
-            return reply.answers[0]
-        }
-    }
-    func cachePut(_ name: String, _ data: [UInt8]) throws {
-        try call { callbacks, payload in
-            guard let put = callbacks.cache_put else { blobs[name] = data; return }
-            try withBorrowed(Array(name.utf8)) { name in
-                try withBorrowed(data) { data in try check("Writing a cache") { put(payload, name, data, $0) } }
+    private func append(_ records: [UnsafeRawBufferPointer]) throws -> [UInt64] {
+        guard let append = callbacks.append else { throw missing("append") }
+        let inputs = records.map { llvs_bytes(data: $0.baseAddress?.assumingMemoryBound(to: UInt8.self), size: $0.count) }
+        var places = [UInt64](repeating: 0, count: records.count)
+        try inputs.withUnsafeBufferPointer { inputs in
+            try places.withUnsafeMutableBufferPointer { places in
+                try check("Appending \(records.count) records") { append(payload, inputs.baseAddress, records.count, places.baseAddress, $0) }
             }
         }
+        return places
     }
-    func cacheDelete(_ name: String) throws {
-        try call { callbacks, payload in
-            guard let delete = callbacks.cache_delete else { blobs[name] = nil; return }
-            try withBorrowed(Array(name.utf8)) { name in try check("Deleting a cache") { delete(payload, name, $0) } }
+
+    private func list(_ mark: UInt64) throws -> (records: [CallbackStorage.Listed], mark: UInt64) {
+        guard let scan = callbacks.scan else { throw missing("scan") }
+        let reply = Reply()
+        var next = mark
+        try check("Listing the records") { scan(payload, &next, reply.borrowed, $0) }
+        return (reply.records.map { CallbackStorage.Listed(place: $0.place, size: $0.size, first: $0.prefix) }, next)
+    }
+
+    private func read(_ place: UInt64, _ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard let read = callbacks.read else { throw missing("read") }
+        guard let start = buffer.baseAddress, buffer.count > 0 else { return 0 }
+        try check("Reading a record") { read(payload, place, offset, start.assumingMemoryBound(to: UInt8.self), buffer.count, $0) }
+        return buffer.count
+    }
+
+    private func sync() throws {
+        guard let sync = callbacks.sync else { return }
+        do {
+            try check("Syncing") { sync(payload, $0) }
+        } catch let error as StoreError where error.code != .user {
+            // Appended already: nobody knows whether a power cut takes it.
+            throw StoreError(.unknownOutcome, error.message)
         }
     }
 
-    func close(discarding: Bool) throws {
-        // In a forked child nothing of the host's is touched.
-        if discarding && host.isForked { return }
-        try lock.withLock {
-            guard !isClosed else { return }
-            isClosed = true
-            defer { host.release() }
-            guard let close = host.callbacks.close else { return }
-            try check("Closing") { close(host.payload.pointer, $0) }
-        }
+    private func cacheGet(_ name: String) throws -> [UInt8]? {
+        guard let get = callbacks.cache_get else { throw missing("cache_get") }
+        let reply = Reply(questions: 1)
+        try withBorrowed(Array(name.utf8)) { name in try check("Reading a cache") { get(payload, name, reply.borrowed, $0) } }
+        return reply.answers[0]
+    }
+    private func cachePut(_ name: String, _ data: UnsafeRawBufferPointer) throws {
+        guard let put = callbacks.cache_put else { throw missing("cache_put") }
+        var bytes = llvs_bytes(data: data.baseAddress?.assumingMemoryBound(to: UInt8.self), size: data.count)
+        try withBorrowed(Array(name.utf8)) { name in try check("Writing a cache") { put(payload, name, &bytes, $0) } }
+    }
+    private func cacheDelete(_ name: String) throws {
+        guard let delete = callbacks.cache_delete else { throw missing("cache_delete") }
+        try withBorrowed(Array(name.utf8)) { name in try check("Deleting a cache") { delete(payload, name, $0) } }
     }
 }
 
@@ -213,4 +176,4 @@ public func llvs_storage_create(_ name: llvs_bytes, _ callbacks: UnsafePointer<l
 }
 
 @_cdecl("llvs_storage_free") @implementation
-public func llvs_storage_free(_ storage: OpaquePointer!) { free(storage, HostStorageHandle.self, leadsToStore: false) }
+public func llvs_storage_free(_ storage: OpaquePointer!) { free(storage, StorageHandle.self, leadsToStore: false) }

@@ -3,35 +3,55 @@ import LLVS
 
 // MARK: A transport of the host
 
-/// Behind `llvs_transport`: the callbacks, which one exchange at a time may use.
-final class HostTransportHandle: Handle, @unchecked Sendable {
+/// Behind `llvs_transport`: what an exchange can be opened on, one at a time.
+class TransportHandle: Handle, @unchecked Sendable {
     let name: String
+    private let lock = Lock()
+    private var isClaimed = false
+    init(_ name: String) { self.name = name }
+
+    final func claim() throws -> any ExchangeTransport {
+        try lock.withLock {
+            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open exchange; close that first.") }
+            isClaimed = true
+        }
+        do { return try open() } catch {
+            release()
+            throw error
+        }
+    }
+    final func release() { lock.withLock { isClaimed = false } }
+
+    /// Must see to it that `release` is called once it is closed.
+    func open() throws -> any ExchangeTransport { throw StoreError(.internal, "\(name) cannot be opened.") }
+    /// What the transport wants to find again.
+    func state() throws -> [UInt8] { [] }
+    func setState(_ state: [UInt8]) throws {
+        throw StoreError(.unsupported, "\(name) keeps no state of the host's.")
+    }
+    /// Tells those who observe it.
+    func notify() {}
+}
+
+/// One that the host provides by callbacks.
+final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     let callbacks: llvs_transport_callbacks
     let payload: Payload
     private let lock = Lock()
-    private var isClaimed = false
     private var stateBytes: [UInt8] = []
     /// Those who want to hear of news; each goes when its observation does.
     private var observations: [WeakObservation] = []
     private struct WeakObservation { weak var observation: ObservationThread? }
 
     init(_ name: String, _ callbacks: llvs_transport_callbacks, _ payload: Payload) {
-        self.name = name; self.callbacks = callbacks; self.payload = payload
+        self.callbacks = callbacks; self.payload = payload
+        super.init(name)
     }
 
-    func claim() throws -> HostTransport {
-        try lock.withLock {
-            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open exchange; close that first.") }
-            isClaimed = true
-        }
-        return HostTransport(self)
-    }
-    func release() { lock.withLock { isClaimed = false } }
+    override func open() -> any ExchangeTransport { HostTransport(self) }
+    override func state() -> [UInt8] { lock.withLock { stateBytes } }
+    override func setState(_ state: [UInt8]) { lock.withLock { stateBytes = state } }
 
-    var state: [UInt8] {
-        get { lock.withLock { stateBytes } }
-        set { lock.withLock { stateBytes = newValue } }
-    }
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> ObservationThread {
         let observation = try ObservationThread(changed)
         lock.withLock {
@@ -40,7 +60,7 @@ final class HostTransportHandle: Handle, @unchecked Sendable {
         }
         return observation
     }
-    func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
+    override func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
 }
 
 /// The exchange's side of it: calls back one at a time, as the exchange does.
@@ -134,8 +154,8 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: State, news and the end
 
     var restorationState: [UInt8] {
-        get { host.state }
-        set { host.state = newValue }
+        get { host.state() }
+        set { host.setState(newValue) }
     }
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try host.observe(changed) }
 
@@ -173,7 +193,7 @@ public func llvs_transport_create(_ name: llvs_bytes, _ callbacks: UnsafePointer
 
 @_cdecl("llvs_transport_notify") @implementation
 public func llvs_transport_notify(_ transport: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try handle(transport, HostTransportHandle.self, "transport").notify() }
+    entry(error) { try handle(transport, TransportHandle.self, "transport").notify() }
 }
 
 @_cdecl("llvs_transport_state") @implementation
@@ -181,14 +201,14 @@ public func llvs_transport_state(_ transport: OpaquePointer!, _ state: UnsafeMut
     state?.pointee = noBuffer
     return entry(error) {
         let out = try required(state, "state")
-        out.pointee = try handle(transport, HostTransportHandle.self, "transport").state.withUnsafeBytes(ownedBuffer)
+        out.pointee = try handle(transport, TransportHandle.self, "transport").state().withUnsafeBytes(ownedBuffer)
     }
 }
 
 @_cdecl("llvs_transport_set_state") @implementation
 public func llvs_transport_set_state(_ transport: OpaquePointer!, _ state: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try handle(transport, HostTransportHandle.self, "transport").state = array(state, "state") }
+    entry(error) { try handle(transport, TransportHandle.self, "transport").setState(array(state, "state")) }
 }
 
 @_cdecl("llvs_transport_free") @implementation
-public func llvs_transport_free(_ transport: OpaquePointer!) { free(transport, HostTransportHandle.self, leadsToStore: false) }
+public func llvs_transport_free(_ transport: OpaquePointer!) { free(transport, TransportHandle.self, leadsToStore: false) }

@@ -58,7 +58,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     case LLVS_STORAGE_SQLITE: options.storage = .sqlite
     case LLVS_STORAGE_MEMORY: options.storage = .memory
     case LLVS_STORAGE_HOST:
-        let host = try handle(input.host_storage, HostStorageHandle.self, "host_storage")
+        let host = try handle(input.host_storage, StorageHandle.self, "host_storage")
         options.storage = .custom(try host.claim(readOnly: options.readOnly))
     default: throw InputError.constant("storage", input.storage)
     }

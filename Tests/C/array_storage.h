@@ -8,7 +8,7 @@
 #include "llvs.h"
 
 typedef struct array_storage {
-    struct { uint8_t *data; size_t size; } records[4096];
+    struct { uint8_t *data; size_t size; } records[16384];
     size_t count;
     /* How many a scan reports at a time; 0: all. */
     size_t scan_page;

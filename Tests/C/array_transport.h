@@ -10,7 +10,7 @@
 
 /* Files under "versions/<id>", "changes/<id>" and "snapshots/<name>". */
 typedef struct array_area {
-    struct { char name[256]; uint8_t *data; size_t size; } files[2048];
+    struct { char name[256]; uint8_t *data; size_t size; } files[8192];
     size_t count;
     /* The callback that fails: "list", "fetch_versions", ...; NULL: none. */
     const char *failing;

@@ -24,7 +24,7 @@ import Testing
                 },
                 list: { [self] mark in
                     let from = Int(mark), to = min(records.count, from.addingReportingOverflow(page).overflow ? Int.max : from + page)
-                    return ((from..<to).map { (UInt64($0) * 3 + 7, UInt64(records[$0].count)) }, UInt64(to))
+                    return ((from..<to).map { CallbackStorage.Listed(place: UInt64($0) * 3 + 7, size: UInt64(records[$0].count)) }, UInt64(to))
                 },
                 read: { [self] place, offset, buffer in
                     guard place >= 7, (place - 7) % 3 == 0, Int((place - 7) / 3) < records.count else { return 0 }

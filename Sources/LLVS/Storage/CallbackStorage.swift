@@ -24,14 +24,19 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         /// Stores the records as one batch: all of them or none. Returns a number for each, by which it is
         /// found again, now and later. Throws when none was stored.
         public var append: (_ records: [UnsafeRawBufferPointer]) throws -> [UInt64]
-        /// The records that were stored after `mark` was returned, by whomever, in the order in which they
-        /// were stored, with their sizes; and the mark to give next time. 0 is the mark before all. It may
-        /// return a part of them: it is called again with the new mark until it returns none.
-        public var list: (_ mark: UInt64) throws -> (records: [(place: UInt64, size: UInt64)], mark: UInt64)
+        /// The records that were stored after `mark` was returned, by whomever, and the mark to give next time. 0 is
+        /// the mark before all. It may return a part of them: it is called again with the new mark until it returns
+        /// none, or the same mark.
+        public var list: (_ mark: UInt64) throws -> (records: [Listed], mark: UInt64)
         /// Fills the buffer with bytes of one record from `offset` on, and returns how many it could.
         public var read: (_ place: UInt64, _ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
         /// Makes durable what was appended.
         public var sync: () throws -> Void
+        /// Whether the calling thread is within one of these functions; nil: nobody can tell.
+        public var isCallingBack: (() -> Bool)?
+        /// Whether this is a forked child of the process that opened the store: then nothing is called any more. Nil: a
+        /// store that is discarded is taken for that.
+        public var isForked: (() -> Bool)?
         /// Called once, when the store is closed. Nothing is called after it but `release`.
         public var close: () throws -> Void
         /// Small named blobs beside the records; kept in memory unless all three are given.
@@ -43,13 +48,24 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
         public init(
             append: @escaping (_ records: [UnsafeRawBufferPointer]) throws -> [UInt64],
-            list: @escaping (_ mark: UInt64) throws -> (records: [(place: UInt64, size: UInt64)], mark: UInt64),
+            list: @escaping (_ mark: UInt64) throws -> (records: [Listed], mark: UInt64),
             read: @escaping (_ place: UInt64, _ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int,
             sync: @escaping () throws -> Void = {},
             close: @escaping () throws -> Void = {}
         ) {
             self.append = append; self.list = list; self.read = read; self.sync = sync; self.close = close
         }
+    }
+
+    /// A record that the host has.
+    public struct Listed: Sendable {
+        /// Its number.
+        public var place: UInt64
+        /// Bytes in it.
+        public var size: UInt64
+        /// Its first bytes, where the host had them at hand: they need not be read then.
+        public var first: [UInt8]
+        public init(place: UInt64, size: UInt64, first: [UInt8] = []) { self.place = place; self.size = size; self.first = first }
     }
 
     public let description: String
@@ -86,6 +102,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     deinit { if !abandoned { functions.release?() } }
 
+    public var isCallingBack: Bool { functions.isCallingBack?() ?? false }
     public var damages: [StorageDamage] { lock.withLock { damageList } }
     public var statistics: StorageStatistics { lock.withLock { counters } }
 
@@ -186,17 +203,19 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }
+        var watch = ListingWatch()
         while true {
             let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
-            for (place, size) in records where !lock.withLock({ own.contains(place) }) {
-                try visit(place, size, thorough: false, found) { damage in
+            try watch.met(records, of: description)
+            for record in records where !lock.withLock({ own.contains(record.place) }) {
+                try visit(record, thorough: false, found) { damage in
                     lock.withLock { if damageSet.insert(damage).inserted { damageList.append(damage) } }
                     Log.write(.warning, "\(damage.file): \(damage.message)")
                 }
             }
             lock.withLock {
                 mark = next
-                for (place, _) in records { own.remove(place) }
+                for record in records { own.remove(record.place) }
             }
             if records.isEmpty || next == from { return }
             from = next
@@ -205,11 +224,13 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         var from: UInt64 = 0, done = 0
+        var watch = ListingWatch()
         while true {
             let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
-            for (place, size) in records {
+            try watch.met(records, of: description)
+            for record in records {
                 try control.check(.verifying, done, of: 0, doing: "Verifying \(description)")
-                try visit(place, size, thorough: true, found, damage)
+                try visit(record, thorough: true, found, damage)
                 done += 1
             }
             if records.isEmpty || next == from { break }
@@ -218,14 +239,34 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         try control.check(.verifying, done, of: done, doing: "Verifying \(description)")
     }
 
-    private func visit(_ place: UInt64, _ size: UInt64, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
+    /// Notices a host that lists the same for ever.
+    private struct ListingWatch {
+        private var seen: Set<UInt64> = []
+        private var idle = 0
+        mutating func met(_ records: [Listed], of store: String) throws {
+            let before = seen.count
+            for record in records { seen.insert(record.place) }
+            idle = seen.count == before ? idle + 1 : 0
+            guard idle < 1000 else {
+                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same.")
+            }
+        }
+    }
+
+    private func visit(_ listed: Listed, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
         var first: [UInt8] = []
         var length: UInt64 = 0
+        let place = listed.place, size = listed.size
         do {
             // Far more than any record has: keeps the arithmetic below from overflowing.
             guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else { throw damaged(place, "the host lists \(size) bytes, which cannot be") }
-            first = [UInt8](repeating: 0, count: Int(min(size, UInt64(CallbackStorage.headerSize + 4 + CallbackStorage.blockSize))))
-            try fetch(place, 0, &first)
+            let wanted = Int(min(size, UInt64(CallbackStorage.headerSize + 4 + CallbackStorage.blockSize)))
+            if !thorough, listed.first.count >= wanted {
+                first = Array(listed.first.prefix(wanted))
+            } else {
+                first = [UInt8](repeating: 0, count: wanted)
+                try fetch(place, 0, &first)
+            }
             guard let told = first.withUnsafeBytes({ CallbackStorage.length($0) }), told <= size, CallbackStorage.envelopeSize(told) == size else {
                 throw damaged(place, "the envelope does not match its checksum or its size")
             }
@@ -340,7 +381,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     }
 
     public func close(discarding: Bool) throws {
-        if discarding {
+        if discarding, functions.isForked?() ?? true {
             // After a fork nothing of the host's is called: what it holds is its parent's.
             abandoned = true
             return

@@ -216,9 +216,11 @@ extension Store {
                     large[i]?.pieces(drafts[i].draft.changes) ?? RecordPieces(UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]]))
                 }
                 do {
-                    return try withCommitLock {
-                        try checkOpen()
-                        return (try storage.append(records), checksums, mapped)
+                    return try noting(drafts.map(\.draft)) {
+                        try withCommitLock {
+                            try checkOpen()
+                            return (try storage.append(records), checksums, mapped)
+                        }
                     }
                 } catch {
                     removeBlobs(blobs, after: error)

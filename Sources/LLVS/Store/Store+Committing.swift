@@ -189,7 +189,7 @@ extension Store {
                 let place: RecordPlace?
                 do {
                     try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
-                    place = try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first }
+                    place = try noting([draft]) { try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first } }
                 } catch {
                     removeBlobs(encoder.blobs, after: error)
                     throw error
@@ -262,13 +262,24 @@ extension Store {
             try Log.holding { try gate.wait(for: ticket) { try storage.sync() } }
         } catch var error as StoreError {
             guard let version = drafts.last?.version else { throw error }
-            let lost = drafts.map { ($0.version.id, (timestamp: $0.version.timestamp, digest: identityDigest($0.version, $0.changes))) }
-            lock.withWrite { for (id, what) in lost { unpublished.lose(id, what) } }
             if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
             error.code = .unknownOutcome
-            error.versionID = version.id.description
-            throw error
+            throw lost(drafts, error)
         }
+    }
+
+    /// Appends; when nobody knows whether the versions are stored now, each can be made again as the same only.
+    func noting<R>(_ drafts: [Draft], _ append: () throws -> R) throws -> R {
+        do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw lost(drafts, error) }
+    }
+
+    /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
+    private func lost(_ drafts: [Draft], _ error: StoreError) -> StoreError {
+        let lost = drafts.map { ($0.version.id, (timestamp: $0.version.timestamp, digest: identityDigest($0.version, $0.changes))) }
+        lock.withWrite { for (id, what) in lost { unpublished.lose(id, what) } }
+        var error = error
+        error.versionID = drafts.last?.version.id.description
+        return error
     }
 
     /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.

@@ -1,6 +1,8 @@
 /// From records to history: opening, and picking up what others added.
 extension Store {
-    static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
+    /// The storage that the options name, open.
+    /// - Throws: as `init(path:options:)`.
+    public static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
         switch options.storage {
         case .memory: return MemoryStorage()
         case .custom(let storage): return storage
@@ -25,7 +27,7 @@ extension Store {
     }
 
     /// The version that a record names, as far as its first bytes tell: for damage reports.
-    @Sendable private static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
+    @Sendable public static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
         if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
         return nil
     }

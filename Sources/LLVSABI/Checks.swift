@@ -1,0 +1,161 @@
+import CLLVS
+import Glibc
+import LLVS
+import LLVSTesting
+
+// MARK: Conformance (llvs_testing.h)
+
+private func write(_ result: CheckResult, _ arena: Arena) throws -> llvs_check {
+    llvs_check(struct_size: UInt32(MemoryLayout<llvs_check>.size), outcome: result.outcome.rawValue, name: try arena.copy(result.name), message: try arena.copy(result.message))
+}
+
+final class CheckReportHandle: ListHandle<llvs_check>, @unchecked Sendable {
+    let failures: Int
+    init(_ results: [CheckResult]) throws {
+        failures = results.count { $0.outcome == .failed }
+        try super.init(results, write)
+    }
+}
+
+@_cdecl("llvs_check_report_failures") @implementation
+public func llvs_check_report_failures(_ report: OpaquePointer!) -> Int { peek(report, CheckReportHandle.self)?.failures ?? 0 }
+
+@_cdecl("llvs_check_report_count") @implementation
+public func llvs_check_report_count(_ report: OpaquePointer!) -> Int { peek(report, CheckReportHandle.self)?.count ?? 0 }
+
+@_cdecl("llvs_check_report_at") @implementation
+public func llvs_check_report_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_check>! { peek(report, CheckReportHandle.self)?.at(index) }
+
+@_cdecl("llvs_check_report_free") @implementation
+public func llvs_check_report_free(_ report: OpaquePointer!) { free(report, CheckReportHandle.self, leadsToStore: false) }
+
+/// What runs during one suite: the caller's callbacks, and what was opened for the check at hand.
+private final class Bench {
+    private let payload: UnsafeMutableRawPointer?
+    private let disturbFn: llvs_disturb_fn?
+    private let finishedFn: llvs_check_fn?
+    /// What ended the suite.
+    private(set) var failure: StoreError?
+    private(set) var place: UInt64 = 0
+    private var leftOver: [() -> Void] = []
+
+    init(_ payload: UnsafeMutableRawPointer?, _ disturb: llvs_disturb_fn?, _ finished: llvs_check_fn?) {
+        self.payload = payload; disturbFn = disturb; finishedFn = finished
+    }
+
+    /// A new place, for the next check.
+    func next() throws -> UInt64 {
+        clear()
+        if let failure { throw failure }
+        place += 1
+        return place
+    }
+    /// Closes what a check that failed left open.
+    func clear() {
+        let left = leftOver
+        leftOver = []
+        // Last in, first out: what is open is closed before its handle goes.
+        for close in left.reversed() { close() }
+    }
+    func closeLater(_ close: @escaping () -> Void) { leftOver.append(close) }
+
+    func disturb() -> ((Disturbance) throws -> Void)? {
+        guard let disturbFn else { return nil }
+        let place = place
+        return { [payload] what in
+            try callHost("Disturbing place \(place)", keeping: [.unsupported]) { disturbFn(payload, place, what.rawValue, $0) }
+        }
+    }
+
+    func finished(_ result: CheckResult) {
+        clear()
+        guard let finishedFn, failure == nil else { return }
+        do {
+            let arena = Arena()
+            var check = try write(result, arena)
+            try withExtendedLifetime(arena) {
+                try callHost("The callback for finished checks", keeping: [.cancelled]) { finishedFn(payload, &check, $0) }
+            }
+        } catch { failure = error as? StoreError ?? StoreError(.internal, "\(error)") }
+    }
+
+    /// A handle that the caller's `make` gave, of which this is the owner from then on: it is released when the check is over.
+    func make<T: Handle>(_ type: T.Type, _ place: UInt64, _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> T {
+        var made: OpaquePointer?
+        try callHost("Making what place \(place) is to be checked with") { fn(payload, place, &made, $0) }
+        return try handle(made, type, "what was made")
+    }
+}
+
+private let knownTraits = UInt32(LLVS_TRAIT_VOLATILE | LLVS_TRAIT_EXCLUSIVE | LLVS_TRAIT_TELLS | LLVS_TRAIT_NO_SNAPSHOTS)
+
+private func has(_ traits: UInt32, _ trait: Int) -> Bool { traits & UInt32(trait) != 0 }
+
+@_cdecl("llvs_storage_subject_init") @implementation
+public func llvs_storage_subject_init(_ subject: UnsafeMutablePointer<llvs_storage_subject>!, _ struct_size: Int) -> llvs_status { initialise(subject, struct_size) }
+
+@_cdecl("llvs_check_storage") @implementation
+public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    report?.pointee = nil
+    return entry(error) {
+        let input = try requiredStruct(subject, "llvs_storage_subject")
+        guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_storage_subject.traits", input.traits) }
+        guard let make = input.make else { throw InputError.null("llvs_storage_subject.make") }
+        let bench = Bench(input.payload, input.disturb, input.finished)
+        let results = StorageConformance.check(only: try text(input.only, "only"), make: {
+            let place = try bench.next()
+            return StorageConformance.Subject(
+                isPersistent: !has(input.traits, LLVS_TRAIT_VOLATILE), isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE),
+                opensReadOnly: !has(input.traits, LLVS_TRAIT_VOLATILE), isOrderly: false, disturb: bench.disturb()
+            ) { readOnly in
+                let handle = try bench.make(StorageHandle.self, place) { make($0, $1, $2, $3) }
+                bench.closeLater { llvs_storage_free(handle.borrowed) }
+                let storage = try handle.claim(readOnly: readOnly)
+                bench.closeLater { try? storage.close(discarding: false) }
+                return storage
+            }
+        }, finished: bench.finished)
+        if let failure = bench.failure { throw failure }
+        if let report { report.pointee = try CheckReportHandle(results).owned }
+    }
+}
+
+@_cdecl("llvs_transport_subject_init") @implementation
+public func llvs_transport_subject_init(_ subject: UnsafeMutablePointer<llvs_transport_subject>!, _ struct_size: Int) -> llvs_status { initialise(subject, struct_size) }
+
+@_cdecl("llvs_check_transport") @implementation
+public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    report?.pointee = nil
+    return entry(error) {
+        let input = try requiredStruct(subject, "llvs_transport_subject")
+        guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_transport_subject.traits", input.traits) }
+        guard let make = input.make else { throw InputError.null("llvs_transport_subject.make") }
+        let bench = Bench(input.payload, input.disturb, input.finished)
+        let results = TransportConformance.check(only: try text(input.only, "only"), make: {
+            let place = try bench.next()
+            return TransportConformance.Subject(
+                isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), hasSnapshots: !has(input.traits, LLVS_TRAIT_NO_SNAPSHOTS),
+                tells: has(input.traits, LLVS_TRAIT_TELLS), disturb: bench.disturb()
+            ) {
+                let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
+                bench.closeLater { llvs_transport_free(handle.borrowed) }
+                let transport = try handle.claim()
+                bench.closeLater { transport.close() }
+                return transport
+            }
+        }, finished: bench.finished)
+        if let failure = bench.failure { throw failure }
+        if let report { report.pointee = try CheckReportHandle(results).owned }
+    }
+}
+
+// MARK: Names
+
+private nonisolated(unsafe) let storageNames = StorageConformance.names.map { UnsafePointer(strdup($0)) }
+private nonisolated(unsafe) let transportNames = TransportConformance.names.map { UnsafePointer(strdup($0)) }
+
+@_cdecl("llvs_check_storage_name") @implementation
+public func llvs_check_storage_name(_ index: Int) -> UnsafePointer<CChar>! { storageNames.indices.contains(index) ? storageNames[index] : nil }
+
+@_cdecl("llvs_check_transport_name") @implementation
+public func llvs_check_transport_name(_ index: Int) -> UnsafePointer<CChar>! { transportNames.indices.contains(index) ? transportNames[index] : nil }

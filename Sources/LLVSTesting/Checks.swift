@@ -1,0 +1,93 @@
+import LLVS
+
+/// What became of one check of a conformance suite.
+public struct CheckResult: Hashable, Sendable, CustomStringConvertible {
+    public enum Outcome: UInt32, Sendable {
+        case passed = 1
+        case failed = 2
+        /// The subject cannot be put to it: it does not promise what is checked.
+        case skipped = 3
+    }
+    /// What is checked, as a sentence that is true where it passed.
+    public var name: String
+    public var outcome: Outcome
+    /// What was wrong, or why it was skipped; empty where it passed.
+    public var message: String
+    public var description: String { "\(name): \(outcome)\(message.isEmpty ? "" : ": \(message)")" }
+}
+
+/// A check that a backend failed.
+public struct ConformanceFailure: Error, CustomStringConvertible {
+    public let result: CheckResult
+    init(_ result: CheckResult) { self.result = result }
+    public var description: String { "conformance, \(result.description)" }
+}
+
+/// What may happen to the place that a backend keeps its things in.
+public enum Disturbance: UInt32, Sendable {
+    /// From now on nothing more can be written to it, or asked of it: calls must fail.
+    case fail = 1
+    /// It works again.
+    case mend = 2
+    /// What was not synced is gone, and so is whoever had it open.
+    case powerCut = 3
+}
+
+/// One check, by name.
+struct Check<Subject>: Sendable {
+    let name: String
+    let body: @Sendable (Subject) throws -> Void
+    init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }
+}
+
+/// Running checks, and what they say of their subject.
+enum Checks {
+    struct Problem: Error { let message: String }
+    struct Skip: Error { let reason: String }
+
+    static func run<Subject>(_ checks: [Check<Subject>], only text: String, make: () throws -> Subject, finished: (CheckResult) -> Void) -> [CheckResult] {
+        let wanted = Array(text.utf8)
+        return checks.filter { contains(Array($0.name.utf8), wanted) }.map { check in
+            let result = verdict(check, make)
+            finished(result)
+            return result
+        }
+    }
+
+    private static func verdict<Subject>(_ check: Check<Subject>, _ make: () throws -> Subject) -> CheckResult {
+        do {
+            try check.body(try make())
+            return CheckResult(name: check.name, outcome: .passed, message: "")
+        } catch let problem as Problem {
+            return CheckResult(name: check.name, outcome: .failed, message: problem.message)
+        } catch let skip as Skip {
+            return CheckResult(name: check.name, outcome: .skipped, message: skip.reason)
+        } catch {
+            return CheckResult(name: check.name, outcome: .failed, message: "an unexpected error: \(error)")
+        }
+    }
+
+    private static func contains(_ text: [UInt8], _ part: [UInt8]) -> Bool {
+        guard part.count <= text.count else { return false }
+        return part.isEmpty || (0...text.count - part.count).contains { text[$0..<$0 + part.count].elementsEqual(part) }
+    }
+}
+
+func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () -> String) throws {
+    if try !holds() { throw Checks.Problem(message: message()) }
+}
+
+func skip(unless holds: Bool, _ reason: String) throws {
+    if !holds { throw Checks.Skip(reason: reason) }
+}
+
+/// The body must throw one of the codes; empty: any.
+func expectError(_ codes: [StoreError.Code], _ what: String, _ body: () throws -> Void) throws {
+    do { try body() } catch let error as StoreError {
+        guard codes.isEmpty || codes.contains(error.code) else {
+            throw Checks.Problem(message: "\(what) threw the code \(error.code.rawValue), not one of \(codes.map(\.rawValue)): \(error)")
+        }
+        return
+    }
+    throw Checks.Problem(message: "\(what) was not refused")
+}

@@ -1,0 +1,192 @@
+import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What storages and transports are asked to do: what a fault can happen to, and what is counted.
+public struct FaultOperations: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    public static let append = FaultOperations(rawValue: 1)
+    public static let sync = FaultOperations(rawValue: 2)
+    public static let scan = FaultOperations(rawValue: 4)
+    public static let read = FaultOperations(rawValue: 8)
+    public static let cacheGet = FaultOperations(rawValue: 16)
+    public static let cachePut = FaultOperations(rawValue: 32)
+    public static let cacheDelete = FaultOperations(rawValue: 64)
+    /// Large values that a storage keeps outside its records.
+    public static let blobWrite = FaultOperations(rawValue: 128)
+    public static let blobRead = FaultOperations(rawValue: 256)
+    public static let openStorage = FaultOperations(rawValue: 512)
+    public static let closeStorage = FaultOperations(rawValue: 1024)
+    /// All that storages do.
+    public static let storage = FaultOperations(rawValue: 0xFFFF)
+
+    public static let list = FaultOperations(rawValue: 65_536)
+    public static let fetchVersions = FaultOperations(rawValue: 131_072)
+    public static let fetchChanges = FaultOperations(rawValue: 262_144)
+    public static let send = FaultOperations(rawValue: 524_288)
+    public static let snapshotList = FaultOperations(rawValue: 1_048_576)
+    public static let snapshotRead = FaultOperations(rawValue: 2_097_152)
+    public static let snapshotWrite = FaultOperations(rawValue: 4_194_304)
+    public static let snapshotDelete = FaultOperations(rawValue: 8_388_608)
+    /// All that transports do.
+    public static let transport = FaultOperations(rawValue: 0x7FFF_0000)
+
+    static let all = FaultOperations(rawValue: UInt32.max)
+    /// Every single one that is counted.
+    static let known: [(FaultOperations, String)] = [
+        (.append, "append"), (.sync, "sync"), (.scan, "scan"), (.read, "read"), (.cacheGet, "cache_get"), (.cachePut, "cache_put"),
+        (.cacheDelete, "cache_delete"), (.blobWrite, "blob_write"), (.blobRead, "blob_read"), (.openStorage, "open"), (.closeStorage, "close"),
+        (.list, "list"), (.fetchVersions, "fetch_versions"), (.fetchChanges, "fetch_changes"), (.send, "send"), (.snapshotList, "snapshot_list"),
+        (.snapshotRead, "snapshot_read"), (.snapshotWrite, "snapshot_write"), (.snapshotDelete, "snapshot_delete"),
+    ]
+}
+
+/// What happens to an operation. Where a kind means nothing for it, the operation fails.
+public enum FaultKind: UInt32, Sendable {
+    /// Nothing is done, and the operation fails.
+    case fail = 0
+    /// It is done, and fails all the same.
+    case loseAcknowledgement = 1
+    /// A part is done, then it fails; fetching, which may answer a part, answers one and succeeds.
+    case partial = 2
+    /// A byte of what is read or written is changed, or a listing tells of what is not there.
+    case corrupt = 3
+    /// What is read or written ends too early.
+    case cut = 4
+    /// What is asked for is not there; what is written vanishes, and is said to be done.
+    case absent = 5
+    /// Nothing else than the delay.
+    case delay = 6
+}
+
+/// A rule of a plan: what happens, to which operations.
+public struct Fault: Sendable {
+    public var kind: FaultKind
+    /// Empty: all.
+    public var operations: FaultOperations
+    /// What failing operations throw; nil: `.transport` for transports, `.io` for storages, save for an append that is done:
+    /// `.unknownOutcome`.
+    public var code: StoreError.Code?
+    /// The first one that it happens to, counted from 1 among `operations` since the plan was made or reset.
+    public var first: UInt64
+    /// To how many it can happen from there on; nil: to all.
+    public var count: UInt64?
+    /// How likely it is for each of them, by the seed.
+    public var probability: Double
+    /// Before the operation.
+    public var delayMilliseconds: UInt32
+
+    public init(_ kind: FaultKind = .fail, on operations: FaultOperations = [], code: StoreError.Code? = nil, first: UInt64 = 1, count: UInt64? = nil,
+                probability: Double = 1, delayMilliseconds: UInt32 = 0) {
+        self.kind = kind; self.operations = operations; self.code = code; self.first = first; self.count = count
+        self.probability = probability; self.delayMilliseconds = delayMilliseconds
+    }
+}
+
+/// Which operations of the storages and transports that were given it fail, and how: the same each time, by the seed.
+///
+/// Whatever is wrapped counts here, so one plan may stand behind a storage and a transport, and "the n-th" counts both.
+/// Safe from all threads; where several threads work, which of them meets the n-th is theirs to decide.
+public final class FaultPlan: @unchecked Sendable {
+    public let seed: UInt64
+    private let lock = Lock()
+    private var faults: [Fault] = []
+    private var counts: [FaultOperations: UInt64] = [:]
+    private var injectedCount: UInt64 = 0
+    private var last = ""
+
+    public init(seed: UInt64 = 0) { self.seed = seed }
+
+    /// Adds a rule. Of several that fit an operation the one that was added first happens.
+    public func add(_ fault: Fault) { lock.withLock { faults.append(fault) } }
+    /// Forgets the rules; counting goes on.
+    public func clear() { lock.withLock { faults = [] } }
+    /// Counts from 0 again; the rules stay.
+    public func reset() { lock.withLock { counts = [:]; injectedCount = 0; last = "" } }
+
+    /// How many of these operations there were; of all when empty.
+    public func count(of operations: FaultOperations = []) -> UInt64 { lock.withLock { total(operations.isEmpty ? .all : operations) } }
+    /// How many faults have happened.
+    public var injected: UInt64 { lock.withLock { injectedCount } }
+    /// The last one that happened, for messages: "append 7 of the store at /x: fail"; empty when there was none.
+    public var lastInjected: String { lock.withLock { last } }
+
+    private func total(_ operations: FaultOperations) -> UInt64 {
+        counts.reduce(0) { operations.contains($1.key) ? $0 &+ $1.value : $0 }
+    }
+
+    /// What happens to one operation.
+    struct Met {
+        let kind: FaultKind
+        let error: StoreError
+        /// Random, by the seed.
+        let bits: UInt64
+
+        /// A place among so many; 0 when there is none.
+        func index(_ count: Int) -> Int { count > 0 ? Int(bits % UInt64(count)) : 0 }
+
+        /// The bytes with one of them changed, or cut short.
+        func spoil(_ bytes: [UInt8]) -> [UInt8] {
+            var spoiled = bytes
+            guard !spoiled.isEmpty else { return kind == .cut ? [] : [0x5A] }
+            if kind == .cut { spoiled.removeLast(spoiled.count - index(spoiled.count)) } else { spoiled[index(spoiled.count)] ^= UInt8(1) << UInt8(bits >> 60 & 7) }
+            return spoiled
+        }
+    }
+
+    /// Counts the operation, waits, and throws when it is to fail; else what else is to happen to it.
+    func begin(_ operation: FaultOperations, _ what: String) throws -> Met? {
+        let found = lock.withLock { () -> (fault: Fault, met: Met)? in
+            counts[operation, default: 0] &+= 1
+            for (i, fault) in faults.enumerated() {
+                let operations = fault.operations.isEmpty ? FaultOperations.all : fault.operations
+                guard operations.contains(operation) else { continue }
+                let number = total(operations)
+                guard number >= fault.first, fault.count.map({ number - fault.first < $0 }) ?? true else { continue }
+                var random = SeededRandom(seed: seed ^ (UInt64(i) &+ 1) &* 0xD6E8_FEB8_6659_FD93 ^ number &* 0xA076_1D64_78BD_642F)
+                let bits = random.next()
+                // Never for 0, always for 1.
+                guard fault.probability >= 1 || Double(random.next() >> 11) * 0x1p-53 < fault.probability else { continue }
+                injectedCount &+= 1
+                let name = FaultOperations.known.first { $0.0 == operation }?.1 ?? "operation"
+                last = "\(name) \(total(operation)) of \(what): \(fault.kind)"
+                let code = fault.code ?? FaultPlan.usualCode(fault.kind, operation)
+                return (fault, Met(kind: fault.kind, error: StoreError(code, "An injected fault: \(last) (seed \(seed))."), bits: bits))
+            }
+            return nil
+        }
+        guard let (fault, met) = found else { return nil }
+        if fault.delayMilliseconds > 0 { usleep(min(fault.delayMilliseconds, 3_600_000) * 1000) }
+        if met.kind == .fail { throw met.error }
+        return met.kind == .delay ? nil : met
+    }
+
+    /// What a storage or transport would throw that does as it should.
+    private static func usualCode(_ kind: FaultKind, _ operation: FaultOperations) -> StoreError.Code {
+        if FaultOperations.transport.contains(operation) { return .transport }
+        return kind == .loseAcknowledgement && operation == .append ? .unknownOutcome : .io
+    }
+
+    /// Counts that something is opened.
+    /// - Throws: what the plan has for it.
+    public func opening(_ what: String) throws { try around(.openStorage, what) {} }
+
+    /// An operation that can but fail or be done unheard; `absent` leaves it out and says that it was done.
+    func around(_ operation: FaultOperations, _ what: String, _ body: () throws -> Void) throws {
+        guard let met = try begin(operation, what) else { return try body() }
+        switch met.kind {
+        case .absent: return
+        case .loseAcknowledgement:
+            try body()
+            throw met.error
+        default: throw met.error
+        }
+    }
+}

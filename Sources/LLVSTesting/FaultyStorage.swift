@@ -1,0 +1,144 @@
+import LLVS
+
+/// A storage that passes everything on to another, failing as planned: for those of the engine, which check what they read.
+///
+/// Bytes that would come back changed or cut short are therefore told as they would tell them: as `.damaged`, and
+/// a cache as one that is not there. (`CallbackStorage.Functions.failing` lies below the checks.)
+public final class FaultyStorage: Storage, @unchecked Sendable {
+    private let base: any Storage
+    private let plan: FaultPlan
+    private let closed: () -> Void
+
+    /// - Parameter closed: called when this one is closed.
+    /// - Throws: what the plan has for opening; `base` is closed then.
+    public init(_ base: any Storage, plan: FaultPlan, closed: @escaping () -> Void = {}) throws {
+        self.base = base
+        self.plan = plan
+        self.closed = closed
+        do { try plan.opening(base.description) } catch {
+            try? base.close(discarding: false)
+            throw error
+        }
+    }
+
+    public var description: String { base.description }
+    public var isReadOnly: Bool { base.isReadOnly }
+    public var isCallingBack: Bool { base.isCallingBack }
+    public var blockShape: BlockShape { base.blockShape }
+    public var blobThreshold: Int? { base.blobThreshold }
+    public var damages: [StorageDamage] { base.damages }
+    public var statistics: StorageStatistics { base.statistics }
+
+    private func damaged(_ met: FaultPlan.Met) -> StoreError {
+        var error = met.error
+        if [.corrupt, .cut, .absent].contains(met.kind) { error.code = .damaged }
+        return error
+    }
+
+    // MARK: Records
+
+    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+        guard let met = try plan.begin(.append, description) else { return try base.append(records) }
+        switch met.kind {
+        case .loseAcknowledgement: _ = try base.append(records)
+        case .partial: if records.count > 1 { _ = try base.append(Array(records.prefix(records.count / 2))) }
+        case .fail, .corrupt, .cut, .absent, .delay: break
+        }
+        throw met.error
+    }
+    public func sync() throws { try plan.around(.sync, description) { try base.sync() } }
+
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+        guard let met = try plan.begin(.scan, description) else { return try base.scan(found) }
+        switch met.kind {
+        case .absent:
+            // The first that is met is left out, for this handle for good.
+            var isFirst = true
+            try base.scan { record in
+                if isFirst { isFirst = false } else { try found(record) }
+            }
+        case .partial:
+            var isFirst = true
+            try base.scan { record in
+                guard isFirst else { throw met.error }
+                isFirst = false
+                try found(record)
+            }
+            throw met.error
+        case .loseAcknowledgement:
+            try base.scan(found)
+            throw met.error
+        case .fail, .corrupt, .cut, .delay: throw damaged(met)
+        }
+    }
+    public func scanMark() -> [UInt8]? { base.scanMark() }
+    public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
+    public func forgetResumed() { base.forgetResumed() }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
+    public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
+
+    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if let met = try plan.begin(.read, description) { throw damaged(met) }
+        try base.read(place, at: offset, into: buffer)
+    }
+    /// What comes this way is checked by whoever asks: here bytes are really changed.
+    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard let met = try plan.begin(.read, description) else { return try base.readSegment(segment, at: position, into: buffer) }
+        let count = min(buffer.count, try base.readSegment(segment, at: position, into: buffer))
+        switch met.kind {
+        case .corrupt: if count > 0 { buffer[met.index(count)] ^= 0x40 }; return count
+        case .cut: return count / 2
+        case .absent: return 0
+        case .fail, .loseAcknowledgement, .partial, .delay: throw met.error
+        }
+    }
+    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        if let met = try plan.begin(.scan, description) { throw damaged(met) }
+        try base.verify(control, found: found, damage: damage)
+    }
+
+    // MARK: Blobs
+
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
+        guard let met = try plan.begin(.blobWrite, description) else { return try base.storeBlob(data) }
+        if met.kind == .loseAcknowledgement { _ = try base.storeBlob(data) }
+        throw met.error
+    }
+    public func blobWriter(size: Int?) throws -> any BlobWriter {
+        if let met = try plan.begin(.blobWrite, description) { throw met.error }
+        return try base.blobWriter(size: size)
+    }
+    public func removeBlob(_ id: BlobID) { base.removeBlob(id) }
+    public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if let met = try plan.begin(.blobRead, description) { throw damaged(met) }
+        try base.readBlob(id, at: offset, into: buffer)
+    }
+
+    // MARK: Caches
+
+    /// Whether to look for the cache at all.
+    private func looks() throws -> Bool {
+        guard let met = try plan.begin(.cacheGet, description) else { return true }
+        if [.corrupt, .cut, .absent].contains(met.kind) { return false }
+        throw met.error
+    }
+    public func cacheGet(_ name: String) throws -> [UInt8]? { try looks() ? base.cacheGet(name) : nil }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? { try looks() ? base.cacheOpen(name) : nil }
+    public func cachePut(_ name: String, _ data: [UInt8]) throws { try plan.around(.cachePut, description) { try base.cachePut(name, data) } }
+    public func cacheDelete(_ name: String) throws { try plan.around(.cacheDelete, description) { try base.cacheDelete(name) } }
+    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+        // Maps that are too large for memory are made by way of such a writer, too: nobody asks for those by name.
+        if name != nil, let met = try plan.begin(.cachePut, description) { throw met.error }
+        return try base.cacheWriter(name)
+    }
+
+    public func close(discarding: Bool) throws {
+        defer { closed() }
+        if discarding { return try base.close(discarding: true) }
+        // What is closed with an error is closed all the same.
+        let met = Result { try plan.begin(.closeStorage, description) }
+        try base.close(discarding: false)
+        if let met = try met.get() { throw met.error }
+    }
+}

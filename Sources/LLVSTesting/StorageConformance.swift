@@ -1,0 +1,73 @@
+import LLVS
+
+/// What every storage must do, whatever it keeps its records in: that on which the store relies, and nothing else.
+///
+/// Runs without a test framework, so that a storage written elsewhere can be put through it: each check has a place of its
+/// own and comes out with a verdict; whatever the storage does, none traps.
+public enum StorageConformance {
+    /// One place for a storage to be kept in, empty at first.
+    public struct Subject {
+        /// Opens a handle on it.
+        public var open: (_ readOnly: Bool) throws -> any Storage
+        /// What one handle stored, a handle opened after it was closed sees.
+        public var isPersistent: Bool
+        /// Several handles may be open at once, and see each other's records.
+        public var isShared: Bool
+        /// Can be opened read-only.
+        public var opensReadOnly: Bool
+        /// Reports in the order of appending, and no record twice: more than is needed.
+        public var isOrderly: Bool
+        /// Makes what the place rests on fail, work again, or lose its power; nil when nobody can.
+        public var disturb: ((Disturbance) throws -> Void)?
+        public init(isPersistent: Bool = true, isShared: Bool = true, opensReadOnly: Bool = true, isOrderly: Bool = true,
+                    disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping (_ readOnly: Bool) throws -> any Storage) {
+            self.open = open; self.isPersistent = isPersistent; self.isShared = isShared; self.opensReadOnly = opensReadOnly
+            self.isOrderly = isOrderly; self.disturb = disturb
+        }
+    }
+
+    /// Runs all checks, each on a subject of its own.
+    /// - Throws: `ConformanceFailure` for the first that fails.
+    public static func run(make: () throws -> Subject) throws {
+        for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
+    }
+
+    /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
+    /// - Parameter finished: hears of each as it comes to an end.
+    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
+        Checks.run(all, only: text, make: make, finished: finished)
+    }
+
+    /// The names of all checks, in their order.
+    public static var names: [String] { all.map(\.name) }
+
+    static let all: [Check<Subject>] = [
+        Check("a new storage is empty", emptiness),
+        Check("records are read back", roundTrip),
+        Check("each record of a batch has a place of its own", places),
+        Check("what was appended need not be scanned", ownRecordsAreNotScanned),
+        Check("ranges of a record are read", ranges),
+        Check("ranges that do not exist are refused", rangeErrors),
+        Check("empty and odd records are kept", oddRecords),
+        Check("a record of many pieces is kept", manyPieces),
+        Check("a batch of many records is kept", largeBatch),
+        Check("a record of several MiB is kept", largeRecord),
+        Check("10,000 small records are kept", manyRecords),
+        Check("records are found again after closing", reopening),
+        Check("two handles see each other's records", sharing),
+        Check("two handles that append at once lose nothing", appendingAtOnce),
+        Check("large values are kept as blobs", blobs),
+        Check("caches are kept, replaced and deleted", caches),
+        Check("names of caches are checked", cacheNames),
+        Check("a read-only handle changes nothing", readOnly),
+        Check("verify reports every record and no damage", verifying),
+        Check("reading goes on while others append", concurrency),
+        Check("a closed storage refuses everything", closing),
+        Check("a store on it keeps its versions", storeKeepsVersions),
+        Check("two stores on it share their versions", storesShare),
+        Check("an append that fails leaves nothing", failedAppend),
+        Check("a sync that fails says so", failedSync),
+        Check("a storage goes on after a failure", goingOn),
+        Check("what was synced survives a power cut", powerCut),
+    ]
+}

@@ -1,0 +1,237 @@
+import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+// What transports on one place have to do with each other, and what is beside the files of versions.
+extension TransportConformance {
+    static func sharing(_ subject: Subject) throws {
+        try skip(unless: subject.isShared, "one transport at a time")
+        let a = try subject.open(), b = try subject.open()
+        for round in 0..<5 {
+            let ours = files("A\(round)", seed: UInt64(round)), theirs = files("B\(round)", seed: UInt64(100 + round))
+            try send(a, [ours])
+            try hold(try list(b).contains(ours.name), "what the first sent is not listed by the second")
+            try expect([ours], in: b, "sent by another transport")
+            try send(b, [theirs])
+            try hold(try list(a).contains(theirs.name), "what the second sent is not listed by the first")
+            try expect([theirs], in: a, "sent by another transport")
+        }
+        a.close()
+        try hold(try list(b).count == 10, "closing one transport takes versions from the other")
+        b.close()
+        let c = try subject.open()
+        try hold(try list(c).count == 10, "\(try list(c).count) of 10 versions are there after all transports were closed")
+        c.close()
+    }
+
+    static func publishing(_ subject: Subject) throws {
+        try skip(unless: subject.isShared, "one transport at a time")
+        let sender = try subject.open(), reader = try subject.open()
+        let all = (0..<120).map { files("P\($0)", seed: UInt64($0), size: $0 % 10 == 0 ? 300_000 : 500) }
+        let failures = Parallel.run(threads: 2, times: 1) { thread, _ in
+            if thread == 0 {
+                for start in stride(from: 0, to: all.count, by: 6) { try send(sender, Array(all[start..<start + 6])) }
+            } else {
+                var seen = 0
+                for _ in 0..<2000 where seen < all.count {
+                    let listed = try list(reader)
+                    let there = all.filter { listed.contains($0.name) }
+                    seen = there.count
+                    // The newest are those that may not be whole.
+                    try expect(Array(there.suffix(8)), in: reader, "listed while it was being sent")
+                }
+            }
+        }
+        if let failure = failures.first { throw failure }
+        try expect(all, in: reader, "in the end")
+        sender.close()
+        reader.close()
+    }
+
+    static func sendingAtOnce(_ subject: Subject) throws {
+        try skip(unless: subject.isShared, "one transport at a time")
+        let both = [try subject.open(), try subject.open()]
+        let file = { (thread: Int, turn: Int) in files("T\(thread)-\(turn)", seed: UInt64(thread * 1000 + turn)) }
+        // Both send one of the same, as two devices that made the same merge do.
+        let failures = Parallel.run(threads: 2, times: 50) { thread, turn in try send(both[thread], [file(thread, turn), files("SAME\(turn)", seed: 9)]) }
+        if let failure = failures.first { throw failure }
+        let all = (0..<100).map { file($0 / 50, $0 % 50) } + (0..<50).map { files("SAME\($0)", seed: 9) }
+        for transport in both {
+            let listed = try list(transport)
+            try hold(listed.count == 150, "\(listed.count) of 150 versions are listed that two sent at once")
+            try expect(all, in: transport, "sent by two at once")
+            transport.close()
+        }
+    }
+
+    static func marks(_ subject: Subject) throws {
+        let transport = try subject.open()
+        var seen: [UInt64: Set<String>] = [:]
+        for round in 0..<12 {
+            if round % 3 != 2 { try send(transport, [files("K\(round)", seed: UInt64(round))]) }
+            let listing = try transport.list(OperationControl())
+            let names = Set(listing.versions.map(\.description))
+            guard let mark = listing.mark else { continue }
+            if let before = seen[mark] { try hold(before == names, "a mark that stood for \(before.count) versions stands for \(names.count)") }
+            seen[mark] = names
+        }
+        transport.close()
+    }
+
+    static func cancelling(_ subject: Subject) throws {
+        let transport = try subject.open()
+        let kept = files("KEPT", seed: 1)
+        try send(transport, [kept])
+        let token = CancelToken()
+        token.cancel()
+        let control = OperationControl(token: token)
+        let all = (0..<50).map { files("X\($0)", seed: UInt64($0), size: 20_000) }
+        // Noticing it is allowed, and finishing is.
+        func tolerating(_ what: String, _ body: () throws -> Void) throws {
+            do { try body() } catch let error as StoreError {
+                try hold(error.code == .cancelled, "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
+            }
+        }
+        try tolerating("sending") { try transport.send(all, control) }
+        try tolerating("listing") { _ = try transport.list(control) }
+        try tolerating("fetching") { _ = try transport.fetchVersions(["KEPT"], control) }
+        let listed = try list(transport)
+        try hold(listed.contains("KEPT"), "what was there before is gone after sending was cancelled")
+        try expect([kept] + all.filter { listed.contains($0.name) }, in: transport, "listed after sending was cancelled")
+        try send(transport, all)
+        try expect(all, in: transport, "sent again after it was cancelled")
+        transport.close()
+    }
+
+    static func unreachable(_ subject: Subject) throws {
+        guard let disturb = subject.disturb else { throw Checks.Skip(reason: "nobody can make its place unreachable") }
+        let transport = try subject.open()
+        let kept = files("KEPT", seed: 1)
+        try send(transport, [kept])
+        do { try disturb(.fail) } catch let error as StoreError where error.code == .unsupported { throw Checks.Skip(reason: error.message) }
+        defer { try? disturb(.mend) }
+        try expectError([], "listing a place that cannot be reached") { _ = try transport.list(OperationControl()) }
+        try expectError([], "fetching a version file from a place that cannot be reached") { _ = try transport.fetchVersions(["KEPT"], OperationControl()) }
+        try expectError([], "fetching a changes file from a place that cannot be reached") { _ = try transport.fetchChanges(["KEPT"], OperationControl()) }
+        try expectError([], "sending to a place that cannot be reached") { try send(transport, [files("LOST", seed: 2)]) }
+        try disturb(.mend)
+        try expect([kept], in: transport, "when it can be reached again")
+        try send(transport, [files("LATER", seed: 3)])
+        try hold(try list(transport).isSuperset(of: ["KEPT", "LATER"]), "when it can be reached again, not all is listed")
+        transport.close()
+    }
+
+    // MARK: Snapshots, state and news
+
+    static func snapshots(_ subject: Subject) throws {
+        try skip(unless: subject.hasSnapshots, "it carries no snapshots")
+        let transport = try subject.open()
+        try hold(try transport.snapshotFileNames().isEmpty, "a new place has snapshot files")
+        try hold(try transport.readSnapshotFile("manifest.json") == nil, "a snapshot file is there that nobody wrote")
+        try transport.deleteSnapshotFile("manifest.json")
+        let large = StorageConformance.bytes(seed: 4, count: 3 << 20)
+        try transport.writeSnapshotFile("manifest.json", text(1, 300))
+        try transport.writeSnapshotFile("chunk-000", large)
+        try transport.writeSnapshotFile("llvs-1/manifest.json", text(2, 50))
+        try hold(try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000", "llvs-1/manifest.json"], "3 snapshot files are listed as \(try transport.snapshotFileNames().sorted())")
+        try hold(try transport.readSnapshotFile("chunk-000") == large, "a snapshot file of 3 MiB is not read back")
+        try hold(try transport.readSnapshotFile("llvs-1/manifest.json") == text(2, 50), "a snapshot file in a folder is not read back")
+        try transport.writeSnapshotFile("manifest.json", text(3, 20))
+        try hold(try transport.readSnapshotFile("manifest.json") == text(3, 20), "a snapshot file is not replaced as a whole")
+        try transport.deleteSnapshotFile("chunk-000")
+        try transport.deleteSnapshotFile("chunk-000")
+        try hold(try transport.readSnapshotFile("chunk-000") == nil && Set(transport.snapshotFileNames()).count == 2, "a snapshot file is there after it was deleted")
+        transport.close()
+    }
+
+    static func snapshotsApart(_ subject: Subject) throws {
+        try skip(unless: subject.hasSnapshots, "it carries no snapshots")
+        let transport = try subject.open()
+        try transport.writeSnapshotFile("chunk-000", text(1, 100))
+        try hold(try list(transport).isEmpty, "a snapshot file is listed as a version")
+        try send(transport, [files("chunk-000", seed: 2)])
+        try hold(try transport.readSnapshotFile("chunk-000") == text(1, 100), "a version replaces the snapshot file of its name")
+        try transport.deleteSnapshotFile("chunk-000")
+        try expect([files("chunk-000", seed: 2)], in: transport, "after a snapshot file of its name was deleted")
+        transport.close()
+    }
+
+    static func state(_ subject: Subject) throws {
+        let transport = try subject.open()
+        let state = StorageConformance.bytes(seed: 8, count: 1000)
+        transport.restorationState = state
+        // One that has no use for any keeps none.
+        let kept = transport.restorationState
+        try hold(kept == state || kept.isEmpty, "the state that is read is not the one that was set")
+        try send(transport, [files("A")])
+        try hold(try list(transport) == ["A"], "it cannot be used with a state that it did not make")
+        transport.close()
+    }
+
+    static func news(_ subject: Subject) throws {
+        try skip(unless: subject.tells && subject.isShared, "it does not tell of news")
+        let ours = try subject.open(), theirs = try subject.open()
+        let lock = Lock()
+        nonisolated(unsafe) var told = 0
+        guard let observation = try ours.observe({ lock.withLock { told += 1 } }) else { throw Checks.Problem(message: "it cannot be observed, though it is said to tell of news") }
+        try send(theirs, [files("NEWS")])
+        for _ in 0..<1000 where lock.withLock({ told }) == 0 { usleep(10_000) }
+        try hold(lock.withLock { told } > 0, "what another transport sent is not told of within 10 s")
+        observation.cancel()
+        let before = lock.withLock { told }
+        try send(theirs, [files("MORE")])
+        usleep(50_000)
+        try hold(lock.withLock { told } == before, "an observation that was cancelled is told of news")
+        ours.close()
+        theirs.close()
+    }
+
+    // MARK: Stores
+
+    private static func store() throws -> Store {
+        var options = Store.Options()
+        options.storage = .memory
+        return try Store(path: "", options: options)
+    }
+
+    static func storesExchange(_ subject: Subject) throws {
+        let stores = [try store(), try store()]
+        // One after the other where the place takes one at a time.
+        func exchange(_ i: Int) throws {
+            let exchange = Exchange(store: stores[i], transport: try subject.open())
+            defer { exchange.close() }
+            for problem in try exchange.retrieve().problems + exchange.send().problems { throw Checks.Problem(message: "exchanging, there is a problem with \"\(problem.name)\": \(problem.error)") }
+        }
+        for round in 0..<4 {
+            for (i, store) in stores.enumerated() {
+                let base = try store.mostRecentHead()?.id
+                let changes: [Value.Change] = [.insert(try ValueID("\(i)/\(round)"), data: StorageConformance.bytes(seed: UInt64(round), count: round == 2 ? 2_000_000 : 300))]
+                try store.makeVersion(basedOn: base, changes: changes)
+                try exchange(i)
+            }
+        }
+        try exchange(0)
+        let ids = try stores.map { try Set($0.allVersionIDs()) }
+        try hold(ids[0] == ids[1], "after exchanging, one store has \(ids[0].count) versions and the other \(ids[1].count)")
+        for id in ids[0] {
+            try hold(try stores[0].changes(madeIn: id) == stores[1].changes(madeIn: id), "a version changed on its way from one store to the other")
+        }
+    }
+
+    static func storeSnapshot(_ subject: Subject) throws {
+        try skip(unless: subject.hasSnapshots, "it carries no snapshots")
+        let first = try store(), second = try store()
+        var last = try first.makeVersion(basedOn: nil, changes: [.insert(try ValueID("a"), data: StorageConformance.bytes(seed: 1, count: 2_000_000))]).id
+        for turn in 0..<20 { last = try first.makeVersion(basedOn: last, changes: [.insert(try ValueID("n\(turn)"), data: [UInt8(turn)])]).id }
+        let transport = try subject.open()
+        _ = try Snapshots(store: first, transport: transport).put()
+        _ = try Snapshots(store: second, transport: transport).restore()
+        try hold(try second.heads().map(\.id) == [last], "a store that was restored from a snapshot has other heads")
+        transport.close()
+    }
+}

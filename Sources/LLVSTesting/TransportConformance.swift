@@ -1,0 +1,129 @@
+import LLVS
+
+/// What every transport must do, wherever it carries files: that on which exchanges rely, and nothing else.
+///
+/// Runs without a test framework. Each check has a place of its own and comes out with a verdict; whatever the
+/// transport does, none traps.
+public enum TransportConformance {
+    /// One place on the other side, empty at first.
+    public struct Subject {
+        /// A transport that reaches the place.
+        public var open: () throws -> any ExchangeTransport
+        /// Several transports may reach it at once.
+        public var isShared: Bool
+        /// It carries snapshots.
+        public var hasSnapshots: Bool
+        /// It tells its observers of what another transport sent to the place.
+        public var tells: Bool
+        /// Makes the place unreachable, or reachable again; nil when nobody can.
+        public var disturb: ((Disturbance) throws -> Void)?
+        public init(isShared: Bool = true, hasSnapshots: Bool = true, tells: Bool = false, disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping () throws -> any ExchangeTransport) {
+            self.open = open; self.isShared = isShared; self.hasSnapshots = hasSnapshots; self.tells = tells; self.disturb = disturb
+        }
+    }
+
+    /// Runs all checks, each on a subject of its own.
+    /// - Throws: `ConformanceFailure` for the first that fails.
+    public static func run(make: () throws -> Subject) throws {
+        for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
+    }
+
+    /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
+    /// - Parameter finished: hears of each as it comes to an end.
+    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
+        Checks.run(all, only: text, make: make, finished: finished)
+    }
+
+    /// The names of all checks, in their order.
+    public static var names: [String] { all.map(\.name) }
+
+    static let all: [Check<Subject>] = [
+        Check("a new place is empty", emptiness),
+        Check("what was sent is listed, and nothing else", listing),
+        Check("files come back byte for byte", roundTrip),
+        Check("each name gets its own files", ownFiles),
+        Check("files that are absent are answered as absent", absence),
+        Check("files that are sent again are replaced", replacing),
+        Check("all version ids can be names", names(_:)),
+        Check("odd bytes are carried as they are", oddBytes),
+        Check("large files are carried whole", largeFiles),
+        Check("many files are listed and fetched", manyFiles),
+        Check("another transport on the place sees what was sent", sharing),
+        Check("whoever lists a version can fetch both its files", publishing),
+        Check("two that send at once lose nothing", sendingAtOnce),
+        Check("equal marks stand for equal listings", marks),
+        Check("cancelling leaves whole files only", cancelling),
+        Check("a place that cannot be reached is an error", unreachable),
+        Check("snapshot files are kept, replaced and deleted", snapshots),
+        Check("snapshot files are no versions", snapshotsApart),
+        Check("state is kept", state),
+        Check("news are told", news),
+        Check("two stores exchange through it", storesExchange),
+        Check("a snapshot is restored through it", storeSnapshot),
+    ]
+}
+
+// Reading and writing for the checks.
+extension TransportConformance {
+    /// The two files of a version, as bytes that depend on a seed.
+    static func files(_ name: String, seed: UInt64 = 1, size: Int = 200) -> ExchangeFiles {
+        ExchangeFiles(name: name, version: text(seed &* 2, 100 + size / 10), changes: text(seed &* 2 &+ 1, size))
+    }
+
+    /// What is all of one line: transports carry bytes, but some look whether a file has its end.
+    static func text(_ seed: UInt64, _ size: Int) -> [UInt8] {
+        var bytes = StorageConformance.bytes(seed: seed, count: max(2, size))
+        bytes.withUnsafeMutableBytes { raw in
+            // Eight at a time: printable, and never a line's end.
+            for at in stride(from: 0, to: raw.count & ~7, by: 8) {
+                let word = raw.load(fromByteOffset: at, as: UInt64.self)
+                raw.storeBytes(of: word & 0x0F0F_0F0F_0F0F_0F0F | 0x6060_6060_6060_6060, toByteOffset: at, as: UInt64.self)
+            }
+            for at in raw.count & ~7..<raw.count { raw[at] = raw[at] & 0x0F | 0x60 }
+            raw[0] = UInt8(ascii: "[")
+            raw[raw.count - 1] = UInt8(ascii: "]")
+        }
+        return bytes
+    }
+
+    static func list(_ transport: any ExchangeTransport) throws -> Set<String> {
+        Set(try transport.list(OperationControl()).versions.map(\.description))
+    }
+
+    static func send(_ transport: any ExchangeTransport, _ files: [ExchangeFiles]) throws { try transport.send(files, OperationControl()) }
+
+    /// One file of each name; asks until all are answered.
+    static func fetch(_ names: [String], _ kind: String, _ body: ([String], OperationControl) throws -> [FetchedFile]) throws -> [[UInt8]?] {
+        var answers: [[UInt8]?] = []
+        while answers.count < names.count {
+            let asked = Array(names[answers.count...])
+            let files = try body(asked, OperationControl())
+            try hold(!files.isEmpty, "asked for \(asked.count) \(kind), it answers none")
+            try hold(files.count <= asked.count, "asked for \(asked.count) \(kind), it answers \(files.count)")
+            for file in files {
+                if case .unreadable(let error) = file { throw Checks.Problem(message: "one of the \(kind) cannot be read: \(error)") }
+                answers.append(try FaultyTransport.bytes(file))
+            }
+        }
+        return answers
+    }
+    static func versions(_ transport: any ExchangeTransport, _ names: [String]) throws -> [[UInt8]?] {
+        try fetch(names, "version files", transport.fetchVersions)
+    }
+    static func changes(_ transport: any ExchangeTransport, _ names: [String]) throws -> [[UInt8]?] {
+        try fetch(names, "changes files", transport.fetchChanges)
+    }
+
+    /// Each of the files is there as it was sent.
+    static func expect(_ files: [ExchangeFiles], in transport: any ExchangeTransport, _ when: String) throws {
+        let names = files.map(\.name)
+        for (kind, found, sent) in [("version", try versions(transport, names), files.map(\.version)), ("changes", try changes(transport, names), try files.map { try $0.changes.bytes() })] {
+            for (name, (found, sent)) in zip(names, zip(found, sent)) {
+                guard let found else { throw Checks.Problem(message: "\(when), the \(kind) file of \"\(name)\" is missing") }
+                guard found != sent else { continue }
+                let how = found.count == sent.count ? "is not what was sent" : "has \(found.count) bytes of \(sent.count)"
+                throw Checks.Problem(message: "\(when), the \(kind) file of \"\(name)\" \(how)")
+            }
+        }
+    }
+}

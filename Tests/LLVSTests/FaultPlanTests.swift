@@ -1,0 +1,53 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+@Suite struct FaultPlanTests {
+    private func store(_ plan: FaultPlan) throws -> Store {
+        var options = Store.Options()
+        options.storage = .custom(try FaultyStorage(MemoryStorage(), plan: plan))
+        return try Store(path: "", options: options)
+    }
+    private func commit(_ store: Store, _ turn: Int) throws {
+        try store.makeVersion(basedOn: nil, changes: [.insert(try ValueID("\(turn)"), data: [UInt8(turn & 255)])])
+    }
+
+    @Test func failsTheOneThatWasNamed() throws {
+        let plan = FaultPlan()
+        let store = try store(plan)
+        plan.reset()
+        plan.add(Fault(.fail, on: .append, code: .noSpace, first: 3, count: 2))
+        let failed = (1...6).filter { turn in code { try commit(store, turn) } == .noSpace }
+        #expect(failed == [3, 4] && plan.injected == 2 && plan.count(of: .append) == 6)
+        #expect(plan.lastInjected == "append 4 of the store in memory: fail")
+        plan.clear()
+        try commit(store, 7)
+        #expect(try store.heads().count == 5)
+    }
+
+    @Test func isTheSameByTheSeed() throws {
+        func failures(_ seed: UInt64) throws -> [Int] {
+            let plan = FaultPlan(seed: seed)
+            let store = try store(plan)
+            plan.add(Fault(.fail, on: .append, probability: 0.3))
+            return (0..<200).filter { turn in code { try commit(store, turn) } != nil }
+        }
+        let first = try failures(1)
+        #expect(try failures(1) == first && failures(2) != first)
+        #expect((30...90).contains(first.count))
+    }
+
+    @Test func whatFailedIsNotThereUnlessOnlyTheAcknowledgementIsLost() throws {
+        let plan = FaultPlan()
+        let base = MemoryStorage()
+        let storage = try FaultyStorage(base, plan: plan)
+        plan.add(Fault(.fail, on: .append, count: 1))
+        plan.add(Fault(.loseAcknowledgement, on: .append, first: 2, count: 1))
+        for (record, expected) in [([1], .io), ([2], .unknownOutcome)] as [([UInt8], StoreError.Code)] {
+            #expect(code { try StorageConformance.append(storage, [record]) } == expected)
+        }
+        var found: [[UInt8]] = []
+        try base.verify(OperationControl(), found: { found.append(Array($0.prefix)) }, damage: { _ in })
+        #expect(found == [[2]])
+    }
+}
