@@ -90,7 +90,7 @@ import Testing
 
     /// A large value lies in the record of a step while the fold goes on, and in a file of its own afterwards.
     @Test func foldsLargeValuesThatArbitersStore() throws {
-        let folder = try TemporaryDirectory()
+        let folder = TemporaryDirectory()
         let store = try Store(path: folder.path)
         let base = try store.set(["x": "0", "y": "0"], nil)
         for i in 1...4 { _ = try store.set(i < 3 ? ["y\(i)": "1"] : ["x": "\(i)"], base) }
