@@ -16,7 +16,7 @@ enum RecordTable {
     static let changesPerPage = 64
     static let pageHeaderSize = 8
     static let bodyHeaderSize = 8
-    /// Values larger than this are deflated when that makes them smaller.
+    /// Values larger than this are deflated when they look as if that made them smaller, and it does.
     static let deflateThreshold = 256
     /// Values larger than this carry their SHA-256, so that equal ones are found without reading them.
     static let digestThreshold = 64 << 10
