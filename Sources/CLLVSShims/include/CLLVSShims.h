@@ -23,6 +23,11 @@ void llvs_shim_sha256_init(llvs_shim_sha256 *context);
 void llvs_shim_sha256_update(llvs_shim_sha256 *context, const void *data, size_t size);
 void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
 
+/* Whether deflate may make the bytes smaller, told by looking at parts of them: no when in those hardly anything is
+   repeated and all bytes come about equally often, as in what is compressed or encrypted already. The same bytes get the
+   same answer everywhere. Takes a small part of the time that trying takes. */
+int llvs_shim_may_deflate(const void *data, size_t size);
+
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
    the result would not fit or memory is short. Keeps one deflate state per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);

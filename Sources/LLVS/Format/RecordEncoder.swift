@@ -301,7 +301,7 @@ final class RecordEncoder {
 
     /// False when the value is not smaller deflated.
     private func prepareDeflated(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> Bool {
-        guard let source = data.baseAddress else { return false }
+        guard let source = data.baseAddress, llvs_shim_may_deflate(source, data.count) == 1 else { return false }
         let room = data.count - 1
         if deflatedEnd == .max, deflated.count + room <= sizes.deflated {
             let start = deflated.count

@@ -16,7 +16,7 @@ enum RecordTable {
     static let changesPerPage = 64
     static let pageHeaderSize = 8
     static let bodyHeaderSize = 8
-    /// Values larger than this are deflated when that makes them smaller.
+    /// Values larger than this are deflated when they look as if that made them smaller, and it does.
     static let deflateThreshold = 256
     /// Bytes that one deflated byte stands for at most: a quarter of it is a match of 258 bytes. Who claims more would have
     /// memory reserved for what never comes.

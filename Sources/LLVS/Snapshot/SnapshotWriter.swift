@@ -71,7 +71,7 @@ struct SnapshotWriter {
         }
         let deflated = [UInt8](unsafeUninitializedCapacity: payload.count) { buffer, count in
             count = payload.withUnsafeBytes { source in
-                guard let from = source.baseAddress, let to = buffer.baseAddress, source.count > 1 else { return 0 }
+                guard let from = source.baseAddress, let to = buffer.baseAddress, llvs_shim_may_deflate(from, source.count) == 1 else { return 0 }
                 return llvs_shim_deflate(from, source.count, to, source.count - 1)
             }
         }
