@@ -5,6 +5,13 @@ extension History {
     func isAncestor(_ a: UInt32, of b: UInt32) -> Bool {
         if a == b { return false }
         let floor = rows[Int(a)].generation
+        // A line of one predecessor each, which is walked without remembering it.
+        var b = b
+        while rows[Int(b)].second == History.none {
+            b = rows[Int(b)].first
+            if b == a { return true }
+            if b == History.none || rows[Int(b)].generation <= floor { return false }
+        }
         var seen: Set<UInt32> = []
         var stack = [b]
         while let ordinal = stack.popLast() {

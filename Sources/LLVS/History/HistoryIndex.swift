@@ -1,6 +1,6 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX3" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///     index   = magic "LLVSHIX4" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
 ///             · rows varint · row ... · checkpoint
 ///     row     = 255 u8, where a version was given up; else version id · timestamp f64 · checksum u32 · value data size varint
 ///             · changes × 4 + traits varint (1: labels are true, 2: preserves)
@@ -14,7 +14,7 @@
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3358_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3458_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
