@@ -61,7 +61,7 @@ import Testing
         let map = FlatMapTests.map(3_000, &random, alphabet: 3), bytes = try #require(try FlatMapTests.bytes(of: map))
         let glance = CheckpointGlance(try #require(FlatMapFile(bytes)), nil, versionLimit: 2_000)
         var asked = 0
-        while [0x61].withUnsafeBytes({ glance.find($0, patched: false) }) != nil, asked < 1_000 { asked += 1 }
+        while ([0x61] as [UInt8]).withUnsafeBytes({ glance.find($0, patched: false) }) != nil, asked < 1_000 { asked += 1 }
         #expect(asked == (map?.count ?? 0) / 256 && asked > 0)
     }
 

@@ -54,6 +54,21 @@ import Testing
                     one.withUnsafeBytes { #expect(root.lookup($0)?.version == node?.lookup($0)?.version, "\(one)") }
                 }
             }
+            // Many at once, there and not, in a checkpoint, in one that was changed, and in memory.
+            let asked: [[UInt8]] = keys.prefix(100).flatMap { key -> [[UInt8]] in [key, key + [0]] } + [[UInt8]()]
+            let change = ([0x62] as [UInt8]).withUnsafeBytes { MapNode.applying([MapChange(key: $0, entry: MapEntry(version: 5, size: 0, bodyOffset: 0))][...], to: root) }
+            for map in [root, change, node] {
+                guard let map else { continue }
+                var found: [UInt32?] = []
+                let all: [UInt8] = asked.flatMap { $0 }, ends: [Int] = asked.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
+                all.withUnsafeBytes { bytes in
+                    map.lookup(asked.count, key: { UnsafeRawBufferPointer(rebasing: bytes[ends[$0]..<ends[$0 + 1]]) }) { i, entry in
+                        #expect(i == found.count)
+                        found.append(entry?.version)
+                    }
+                }
+                #expect(found == asked.map { key in key.withUnsafeBytes { map.lookup($0)?.version } })
+            }
             var number = 0
             root.forEach { key, _ in
                 flat.withKey(number) { #expect(Bytes.equal($0, key)) }

@@ -96,6 +96,14 @@ import Testing
         }
     }
 
+    /// By what the words say.
+    static func bestCommonAncestors(_ a: UInt32, _ b: UInt32, _ store: Store) -> [UInt32] {
+        store.lock.withRead {
+            let dag = store.dag, common = Set(dag.topologicalOrder(from: [a])).intersection(dag.topologicalOrder(from: [b]))
+            return common.filter { one in !common.contains { dag.isAncestor(one, of: $0) } }.sorted(by: dag.isNewer)
+        }
+    }
+
     @Test func builtInArbitersDecideByTheSecondSideAsByAllForks() throws {
         var short = 0, settled = 0
         for seed in UInt64(1_000)..<1_080 {
@@ -118,6 +126,7 @@ import Testing
                 }
                 #expect(try prepared(arbiter) == prepared(Wrapped(arbiter: arbiter)), "seed \(seed)")
                 let bases = store.lock.withRead { store.dag.bestCommonAncestors([pair[0]], [pair[1]]) }
+                #expect(bases == Self.bestCommonAncestors(pair[0], pair[1], store), "seed \(seed)")
                 if bases.count == 1, !pair.contains(bases[0]) {
                     let first = store.lock.withRead { store.dag.isNewer(pair[0], pair[1]) } ? 0 : 1
                     if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, PreservedAges()) != nil { short += 1 }
@@ -152,6 +161,23 @@ import Testing
         let merged = try store.merge(left[19].id, with: right[19].id, arbiter: BuiltInArbiter.mostRecentChange)
         #expect(storage.reads == made)
         #expect(try store.text("k15", merged) == "wrong" && store.text("k5", merged) == "left" && store.text("k25", merged) == "wrong")
+        // Where the bytes are that were brought over is known: no table is searched for them.
+        let ordinal = try store.requireOrdinal(merged.id)
+        for key in ["k15", "k25"] {
+            let entry = try bytes(key).withUnsafeBytes { try store.map(ordinal)?.lookup($0) }
+            #expect(entry.map { $0.bodyOffset > 0 && $0.size == 5 } == true)
+        }
+    }
+
+    @Test func aMergeOfLinesMakesNoMap() throws {
+        let store = try memoryStore()
+        let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<5_000).map { ("k\($0)", "old") }), nil)
+        let left = try Self.line(store, all, (0..<100).map { "k\($0)" }, "left"), right = try Self.line(store, all, (50..<250).map { "k\($0)" }, "right")
+        store.maps.removeAll()
+        let merged = try store.merge(left[99].id, with: right[199].id, arbiter: BuiltInArbiter.mostRecentChange)
+        let next = try store.set(["k3": "next"], merged)
+        #expect(store.maps.count == 0)
+        #expect(try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right" && store.text("k300", next) == "old")
     }
 
     @Test func sameBytesAreNoConflict() throws {

@@ -5,6 +5,13 @@ extension History {
     func isAncestor(_ a: UInt32, of b: UInt32) -> Bool {
         if a == b { return false }
         let floor = rows[Int(a)].generation
+        // A line of one predecessor each, which is walked without remembering it.
+        var b = b
+        while rows[Int(b)].second == History.none {
+            b = rows[Int(b)].first
+            if b == a { return true }
+            if b == History.none || rows[Int(b)].generation <= floor { return false }
+        }
         var seen: Set<UInt32> = []
         var stack = [b]
         while let ordinal = stack.popLast() {
@@ -28,6 +35,19 @@ extension History {
     /// Source: git's paint-down-to-common (commit-reach.c), walked by generation: when a version is taken all
     /// its descendants in the walk have been, so the first common ones met are the best.
     func bestCommonAncestors(_ left: [UInt32], _ right: [UInt32]) -> [UInt32] {
+        guard left.count == 1, right.count == 1 else { return bestCommonAncestorsInGeneral(left, right) }
+        // Lines of one predecessor each, back to where they meet or part: the higher goes back, so none is passed that is
+        // an ancestor of the other, or the other itself.
+        var x = left[0], y = right[0]
+        while x != y {
+            let xIsHigher = rows[Int(x)].generation >= rows[Int(y)].generation, row = rows[Int(xIsHigher ? x : y)]
+            guard row.first != History.none, row.second == History.none else { return bestCommonAncestorsInGeneral([x], [y]) }
+            if xIsHigher { x = row.first } else { y = row.first }
+        }
+        return [x]
+    }
+
+    private func bestCommonAncestorsInGeneral(_ left: [UInt32], _ right: [UInt32]) -> [UInt32] {
         var marks: [UInt32: Side] = [:]
         var queue = GenerationQueue()
         var open = 0  // entries of the queue that are not stale
@@ -52,7 +72,8 @@ extension History {
                 open -= 1
                 if side.contains([.left, .right]) { found.append(ordinal); side.insert(.stale) }
             }
-            for predecessor in predecessors(ordinal) { paint(predecessor, side) }
+            let row = rows[Int(ordinal)]
+            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side) }
         }
         return found.sorted(by: isNewer)
     }

@@ -179,18 +179,28 @@ final class FlatMap: @unchecked Sendable {
 
     /// The number of the key's entry beneath a node; nil when it is not there.
     func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
+        guard let leaf = leaf(of: key, beneath: offset) else { return nil }
+        askFor(leaf)
+        return leaf.index(of: key).map { leaf.first + $0 }
+    }
+
+    /// The leaf that a key is in if it is there. What is in it is not looked at.
+    @inline(__always)
+    func leaf(of key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Node? {
         var node = node(offset)
         while !node.isLeaf {
             let depth = node.prefixCount
-            guard key.count >= depth else { return nil }
-            guard let i = node.childIndex(MapNode.symbol(of: key, at: depth)) else { return nil }
+            guard key.count >= depth, let i = node.childIndex(MapNode.symbol(of: key, at: depth)) else { return nil }
             node = self.node(node.child(i))
         }
-        // All that is looked at of a leaf is asked for at once: one line of memory after the other takes most of the time.
-        let first = node.first
-        for i in 1..<6 { llvs_shim_prefetch(node.at + i * 64) }
-        for i in 0..<min(4, (node.count + 3) / 4) { llvs_shim_prefetch(slots + first + i * 4) }
-        return node.index(of: key).map { first + $0 }
+        return node
+    }
+
+    /// Has the processor fetch all that will be looked at of a leaf: one line of memory after the other takes most of the time.
+    @inline(__always)
+    func askFor(_ leaf: Node) {
+        for i in 1..<6 { llvs_shim_prefetch(leaf.at + i * 64) }
+        for i in 0..<min(4, (leaf.count + 3) / 4) { llvs_shim_prefetch(slots + leaf.first + i * 4) }
     }
 
     /// Calls with each number and key beneath a node in order, until `body` answers false. Keys are good during the call.

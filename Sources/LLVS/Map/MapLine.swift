@@ -115,7 +115,7 @@ final class MapLine {
 /// The lines that versions were added to last. Safe from all threads.
 final class MapLines: @unchecked Sendable {
     /// A version of more changes has a map made of it at once, or when it is asked for.
-    static let fewChanges = 64
+    static let fewChanges = 256
     /// After so many changes the next line is begun, with a map: making one of the more changes the less each of them costs,
     /// since they share more of the paths to them, but the longer it takes whoever asks for it.
     private static let longest = 4_096

@@ -259,6 +259,32 @@ final class MapNode: @unchecked Sendable {
         }
     }
 
+    /// Calls with what prevails for each of some keys, in order; `key` gives them by their numbers. As `lookup`, but memory that
+    /// several need is fetched for all of them at the same time.
+    func lookup(_ count: Int, key: (Int) -> UnsafeRawBufferPointer, _ body: (Int, MapEntry?) -> Void) {
+        guard let flat = flatReference else {
+            for i in 0..<count { body(i, lookup(key(i))) }
+            return
+        }
+        let window = 16
+        flat._withUnsafeGuaranteedRef { flat in
+            withUnsafeTemporaryAllocation(of: FlatMap.Node?.self, capacity: window) { leaves in
+                for start in stride(from: 0, to: count, by: window) {
+                    let end = min(start + window, count)
+                    for i in start..<end {
+                        let leaf = flat.leaf(of: key(i), beneath: offset)
+                        if let leaf { flat.askFor(leaf) }
+                        leaves.initializeElement(at: i - start, to: leaf)
+                    }
+                    for i in start..<end {
+                        let leaf = leaves[i - start]
+                        body(i, leaf.flatMap { leaf in leaf.index(of: key(i)).map { flat.slots[leaf.first + $0] } })
+                    }
+                }
+            }
+        }
+    }
+
     /// Checks every rule of the shape; for tests and debug builds. Returns what is wrong.
     func checkInvariants(isRoot: Bool = true) -> String? {
         if flat != nil { return opened.checkInvariants(isRoot: isRoot) }

@@ -2,7 +2,8 @@
 ///
 ///     patch   = entries varint · (number: distance from the one before varint · entry) ...
 ///             · keys varint · (size varint · key · 0 u8 when it is not there, else 1 u8 · entry) ...
-///     entry   = storing version varint · size + 1 (0: not told) varint · offset of the body varint
+///     entry   = storing version varint · size + 1 (0: not told) varint
+///             · offset of the body: distance from the entry's before, zigzag varint (it is the same in records of a kind)
 ///
 /// The numbers are those of the checkpoint's entries, and ascend; so do the keys, which are those that were removed and
 /// added. Versions are the numbers of the history index that holds the patch.
@@ -16,11 +17,13 @@ struct MapPatch {
     static func encode(_ flat: FlatMap, to map: MapNode?, limit: Int) -> [UInt8]? {
         struct TooMuch: Error {}
         var updates = ByteWriter(), keys = ByteWriter()
-        var updateCount = 0, keyCount = 0, last = 0
-        func put(_ entry: MapEntry, in out: inout ByteWriter) {
+        var updateCount = 0, keyCount = 0, last = 0, updateOffset: UInt64 = 0, keyOffset: UInt64 = 0
+        func put(_ entry: MapEntry, behind offset: inout UInt64, in out: inout ByteWriter) {
             out.varint(UInt64(entry.version))
             out.varint(entry.size == MapEntry.unknownSize ? 0 : UInt64(entry.size) + 1)
-            out.varint(entry.bodyOffset)
+            let distance = Int64(bitPattern: entry.bodyOffset &- offset)
+            out.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
+            offset = entry.bodyOffset
         }
         do {
             try MapNode.forEachDifference(MapNode(flat), map) { key, old, new in
@@ -28,13 +31,13 @@ struct MapPatch {
                 if old != nil, let new, let number = flat.find(key, beneath: flat.root) {
                     updates.varint(UInt64(number - last))
                     last = number
-                    put(new, in: &updates)
+                    put(new, behind: &updateOffset, in: &updates)
                     updateCount += 1
                 } else {
                     keys.varint(UInt64(key.count))
                     keys.raw(key)
                     keys.bytes.append(new == nil ? 0 : 1)
-                    if let new { put(new, in: &keys) }
+                    if let new { put(new, behind: &keyOffset, in: &keys) }
                     keyCount += 1
                 }
             }
@@ -54,8 +57,10 @@ struct MapPatch {
 
     private mutating func read(_ bytes: UnsafeRawBufferPointer, count: Int, versionLimit: Int) -> Bool {
         var reader = ByteReader(bytes)
+        var offset: UInt64 = 0
         func entry() -> MapEntry? {
-            guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let offset = reader.varint() else { return nil }
+            guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let zigzag = reader.varint() else { return nil }
+            offset = offset &+ (zigzag >> 1 ^ (0 &- (zigzag & 1)))
             return MapEntry(version: UInt32(version), size: size == 0 ? MapEntry.unknownSize : UInt32(size - 1), bodyOffset: offset)
         }
         guard let updateCount = reader.count(atMost: min(count, reader.remaining)) else { return false }
@@ -66,6 +71,7 @@ struct MapPatch {
             last += distance
             updates.append((last, entry))
         }
+        offset = 0
         guard let keyCount = reader.count(atMost: reader.remaining) else { return false }
         var before: UnsafeRawBufferPointer?
         for _ in 0..<keyCount {

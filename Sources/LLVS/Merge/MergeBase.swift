@@ -37,7 +37,7 @@ struct MergeBase {
     let bases: [UInt32]
     private var basesOf: [[UInt32]: [UInt32]] = [:]
     /// Of the one base.
-    private var onlyMap: MapCache.Slot?
+    private var onOnly: Store.Prevailing?
 
     init(store: Store, bases: [UInt32]) { self.store = store; self.bases = bases }
 
@@ -51,9 +51,9 @@ struct MergeBase {
     mutating func state(_ key: UnsafeRawBufferPointer) throws -> BaseState {
         guard let first = bases.first else { return .absent }
         if bases.count == 1 {
-            let map = try onlyMap ?? store.mapSlot(first)
-            onlyMap = map
-            return BaseState(map.root?.lookup(key))
+            let found = try onOnly ?? store.prevailing(at: first)
+            onOnly = found
+            return BaseState(found.lookup(key))
         }
         var memo: [[UInt32]: BaseState] = [:]
         var stack = [try frame(bases, key)]

@@ -1,6 +1,8 @@
 /// The changes of a merge version, in byte order of the ids, with all that they borrow from.
 struct MergeChanges {
     private(set) var changes: [RecordChange] = []
+    /// For each, where the bytes are that it preserves, as far as that is known.
+    private(set) var located: [MapEntry?] = []
     /// Holds keys and bytes.
     private var owners: [Any] = []
 
@@ -9,11 +11,20 @@ struct MergeChanges {
     /// Keeps what the changes borrow from.
     mutating func keep(_ owner: Any) { owners.append(owner) }
 
-    mutating func append(_ change: RecordChange) { changes.append(change) }
+    mutating func append(_ change: RecordChange) {
+        changes.append(change)
+        located.append(nil)
+    }
 
     /// Brings over what prevails on the second side: bytes, or their absence.
     mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: VersionID?) {
-        changes.append(RecordChange(kind: stored == nil ? .preserveRemoval : .preserve, id: key, storedVersion: stored))
+        append(RecordChange(kind: stored == nil ? .preserveRemoval : .preserve, id: key, storedVersion: stored))
+    }
+
+    /// The same, with where it is. Only for records that are stored: those of a fold's steps may move.
+    mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: (version: VersionID, entry: MapEntry)?) {
+        append(key, preserving: stored?.version)
+        if let stored { located[located.count - 1] = stored.entry }
     }
 }
 

@@ -73,14 +73,14 @@ struct MergeForks {
         var i = 0
         func bring(before key: UnsafeRawBufferPointer?) {
             while i < brought.count, key.map({ Bytes.compare(brought[i].key, $0) < 0 }) ?? true {
-                out.append(brought[i].key, preserving: store.versionID(brought[i].second.version))
+                out.append(brought[i].key, preserving: (store.versionID(brought[i].second.version), brought[i].second))
                 i += 1
             }
         }
         for fork in forks {
             bring(before: fork.key)
             let side = fork.isConflicting ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
-            if side == .second { out.append(fork.key, preserving: fork.second.map { store.versionID($0.version) }) }
+            if side == .second { out.append(fork.key, preserving: fork.second.map { (store.versionID($0.version), $0) }) }
         }
         bring(before: nil)
         return out

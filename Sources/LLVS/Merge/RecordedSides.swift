@@ -18,7 +18,7 @@ final class RecordedSides {
     /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
     private let leftMap: MapCache.Slot?
     private let rightMap: MapCache.Slot?
-    private var metMap: MapCache.Slot?
+    private var met: Store.Prevailing?
 
     /// With more versions and changes than this on a side the maps are compared instead.
     static let mostChanges = 4_096
@@ -33,7 +33,7 @@ final class RecordedSides {
         right = try ChainChanges(meeting.right, in: store)
         leftMap = store.maps.slot(a)
         rightMap = store.maps.slot(b)
-        metMap = store.maps.slot(meeting.at)
+        met = store.maps.slot(meeting.at).map { .map($0.root) }
     }
 
     /// Calls with the items of both sides in byte order: two of the same key, or one.
@@ -65,7 +65,7 @@ final class RecordedSides {
             guard let key = x?.key ?? y?.key else { return }
             var wasThere: Bool
             var after = y?.entry
-            if x == nil, let y, leftMap == nil, metMap == nil, let told = y.toldBefore {
+            if x == nil, let y, leftMap == nil, met == nil, let told = y.toldBefore {
                 // The bytes of a version behind the meeting are not those that were there.
                 wasThere = told
             } else {
@@ -81,8 +81,9 @@ final class RecordedSides {
     /// What prevails where the two meet, for a key that one of them, whose map this is, holds unchanged.
     private func whereTheyMet(_ key: UnsafeRawBufferPointer, unchangedIn map: MapCache.Slot?) throws -> MapEntry? {
         if let map { return map.root?.lookup(key) }
-        if metMap == nil { metMap = try store.mapSlot(meeting.at) }
-        return metMap?.root?.lookup(key)
+        let found = try met ?? store.prevailing(at: meeting.at)
+        met = found
+        return found.lookup(key)
     }
 }
 

@@ -37,18 +37,18 @@ extension Store {
             if !lock.withRead({ dag.isNewer(oldest, base) }) { return nil }
         }
         let changed = try ChainChanges(meeting.right, in: self)
-        let onFirst = try map(first)
-        var baseMap: MapCache.Slot?
+        let onFirst = try prevailing(at: first)
+        var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
-            let slot = try baseMap ?? maps.slot(base) ?? mapSlot(base)
-            baseMap = slot
-            return slot.root?.lookup(key)
+            let found = try onBase ?? prevailing(at: base)
+            onBase = found
+            return found.lookup(key)
         }
         var out = MergeChanges()
         out.keep(changed)
         var differs = false
         for item in changed.items {
-            let key = item.key, p = onFirst?.lookup(key), q = item.entry
+            let key = item.key, p = onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }
@@ -63,7 +63,7 @@ extension Store {
             } else {
                 takesSecond = !isNewOnFirst || arbiter.winner(p, q, oursSide: oursSide, isStoredLater: isStoredLater) == .second
             }
-            if takesSecond { out.append(key, preserving: q.map { versionID($0.version) }) }
+            if takesSecond { out.append(key, preserving: q.map { (versionID($0.version), $0) }) }
         }
         return differs ? out : nil
     }

@@ -22,7 +22,9 @@ extension Store {
             return try withExtendedLifetime(changes) {
                 if let existing = try existingVersion(version, changes.changes, comparingTimestamp: true) { return existing }
                 try checkUnconfirmed(version, changes.changes)
-                try commit(Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits))
+                var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+                draft.located = changes.located
+                try commit(draft)
                 return version
             }
         }

@@ -70,12 +70,15 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
         return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { buffer in
-            func put(_ word: UInt64, _ offset: Int) { buffer.storeBytes(of: UInt32(truncatingIfNeeded: word).littleEndian, toByteOffset: offset, as: UInt32.self) }
+            // Whole words, as they will be read: a word read from several that were just stored waits for all of them.
+            func put(_ word: UInt64, _ offset: Int) { buffer.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self) }
             let (a, b) = (Hex.digits(of: UInt32(truncatingIfNeeded: high >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: high)))
             let (c, d) = (Hex.digits(of: UInt32(truncatingIfNeeded: low >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: low)))
-            put(a, 0); put(a >> 32, 4); put(b, 9); put(b >> 32, 14)
-            put(c, 19); put(c >> 32, 24); put(d, 28); put(d >> 32, 32)
-            (buffer[8], buffer[13], buffer[18], buffer[23]) = (0x2D, 0x2D, 0x2D, 0x2D)
+            put(a, 0)
+            put(0x2D | (b & 0xFFFF_FFFF) << 8 | 0x2D << 40 | (b >> 32) << 48, 8)
+            put(b >> 48 | 0x2D << 16 | (c & 0xFFFF_FFFF) << 24 | 0x2D << 56, 16)
+            put(c >> 32 | d << 32, 24)
+            buffer.storeBytes(of: UInt32(truncatingIfNeeded: d >> 32).littleEndian, toByteOffset: 32, as: UInt32.self)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

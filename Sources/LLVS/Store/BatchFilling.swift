@@ -16,7 +16,7 @@ struct BatchFilling {
     /// Bytes that are read together at most, and unneeded ones between two values that are read with them.
     private static let runSize = 256 << 10, gapSize = 4 << 10
     /// Values served in one section of the store's lock.
-    private static let sectionRows = 64
+    private static let sectionRows = 32
 
     private let store: Store
     private let batch: ValueBatch
@@ -43,6 +43,23 @@ struct BatchFilling {
         try batch.append(id: id)
         entries.append(entry)
         if let entry, batch.hasData, entry.size != MapEntry.unknownSize { bytes += Int(entry.size) }
+    }
+
+    /// A row that waits, of which `lookUp` will find out what prevails.
+    @inline(__always)
+    mutating func append(_ id: UnsafeRawBufferPointer) throws {
+        try batch.append(id: id)
+        entries.append(nil)
+    }
+
+    /// Finds out what prevails in a map under the ids that wait.
+    mutating func lookUp(in root: MapNode?) {
+        guard let root else { return }
+        let batch = batch, first = first
+        root.lookup(entries.count, key: { batch.id(first + $0) }) { i, entry in
+            entries[i] = entry
+            if let entry, entry.size != MapEntry.unknownSize { bytes += Int(entry.size) }
+        }
     }
 
     /// Fills the rows that wait. Answers whether the limit has not been reached; rows behind the one that reaches it go.
@@ -111,6 +128,8 @@ struct BatchFilling {
         while i < wanted.count {
             let end = min(i + BatchFilling.sectionRows, wanted.count)
             store.lock.withRead {
+                // All are found before the first is looked at: their memory is fetched at the same time.
+                for j in i..<end where wanted[j].entry.bodyOffset != 0 { store.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset) }
                 for j in i..<end where !takeFromMemory(wanted[j]) { missing.append(j) }
             }
             i = end

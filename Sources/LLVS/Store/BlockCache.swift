@@ -73,7 +73,7 @@ final class BlockCache: @unchecked Sendable {
         table = .allocate(capacity: slots)
         table.initialize(repeating: 0, count: slots)
         var misses = 64
-        while misses < budget / max(512, blockSize) / 8 { misses *= 2 }
+        while misses < budget / max(512, blockSize) / 32 { misses *= 2 }
         missedMask = misses - 1
         missed = .allocate(capacity: misses + 1)
         missed.initialize(repeating: 0, count: misses + 1)
@@ -109,6 +109,18 @@ final class BlockCache: @unchecked Sendable {
         guard let header = find(key, from: offset) else { return nil }
         if llvs_shim_load_relaxed(header.used) == 0 { llvs_shim_store_relaxed(header.used, 1) }
         return UnsafeRawBufferPointer(start: header.bytes, count: Int(llvs_shim_load_acquire(header.count)))
+    }
+
+    /// Has the processor fetch what is needed to read from there on.
+    @inline(__always)
+    func askFor(_ key: BlockKey, from offset: Int) {
+        guard let memory else { return }
+        let hash = hash(key), word = llvs_shim_load_word(table + Int(truncatingIfNeeded: hash) & mask)
+        // Most are where they are looked for first.
+        guard word != 0, word >> BlockCache.placeBits == hash >> BlockCache.placeBits else { return }
+        let header = BlockCache.header(word, in: memory)
+        llvs_shim_prefetch(header.start)
+        for line in 0..<3 { llvs_shim_prefetch(header.bytes + offset + line * 64) }
     }
 
     @inline(__always)

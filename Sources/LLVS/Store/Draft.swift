@@ -6,6 +6,8 @@ struct Draft {
     var changes: RecordChanges
     /// What is known of the version beyond what it records.
     var traits: History.Traits
+    /// For each change that preserves bytes, where they are; empty when that is not known of any.
+    var located: [MapEntry?] = []
 
     init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges, traits: History.Traits = []) {
         self.version = version; self.first = first; self.second = second; self.changes = changes; self.traits = traits
@@ -30,6 +32,10 @@ struct Draft {
                 bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal
+                if i < located.count, let known = located[i], known.version == version {
+                    out.append(MapChange(key: change.id, entry: known))
+                    continue
+                }
                 out.append(MapChange(key: change.id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)))
             case .remove, .preserveRemoval:
                 out.append(MapChange(key: change.id, entry: nil))

@@ -45,12 +45,16 @@ extension Store {
         let batch = ValueBatch(isSeparated: isSeparated)
         let root = try map(requireOrdinal(version))
         var filling = BatchFilling(self, batch)
+        func fill() throws {
+            filling.lookUp(in: root)
+            _ = try filling.fill()
+        }
         try ids { id in
             try ValueID.check(id)
-            try filling.append(id, root?.lookup(id))
-            if batch.count % Store.batchRows == 0 { _ = try filling.fill() }
+            try filling.append(id)
+            if batch.count % Store.batchRows == 0 { try fill() }
         }
-        _ = try filling.fill()
+        try fill()
         try batch.finish()
         return batch
     }

@@ -57,6 +57,26 @@ extension Store {
         return slot
     }
 
+    /// What prevails for single ids at a version. No map is made of one that the changes since another tell.
+    func prevailing(at ordinal: UInt32) throws -> Prevailing {
+        if let slot = maps.slot(ordinal) { return .map(slot.root) }
+        if let view = lines.view(ordinal) { return .line(view) }
+        return .map(try map(ordinal))
+    }
+
+    enum Prevailing {
+        case map(MapNode?)
+        case line(MapLines.View)
+
+        /// What prevails for a key; nil when nothing does.
+        func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
+            switch self {
+            case .map(let root): root?.lookup(key)
+            case .line(let view): view.lookup(key)
+            }
+        }
+    }
+
     /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
     func view(at ordinal: UInt32) throws -> MapLines.View {
         if let view = lines.openView(ordinal) { return view }

@@ -57,6 +57,13 @@ final class StoreBlocks: @unchecked Sendable {
         return UnsafeRawBufferPointer(rebasing: block[start...])
     }
 
+    /// Has the processor fetch what `bytes` would answer, for one who holds the store's lock for reading.
+    @inline(__always)
+    func askFor(_ place: RecordPlace, from offset: UInt64) {
+        guard isOn, let (key, start) = spot(place, offset) else { return }
+        cache.askFor(key, from: start)
+    }
+
     /// Fills the buffer with bytes of a record if all of them are here, for one who holds the store's lock for reading.
     func copy(_ place: RecordPlace, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         var done = 0
