@@ -382,18 +382,19 @@ static void measure_history_and_large_values(void) {
 }
 
 /* A store that was opened for each of its versions, and one in which all were made at once: what the next opening costs. */
-static void measure_openings(void) {
+static void measure_openings(llvs_storage_kind kind, const char *group) {
     enum { OPENINGS = 300 };
     int opens_for_each;
     for (opens_for_each = 0; opens_for_each < 2; opens_for_each++) {
         char *directory = new_directory(), *path = join(directory, "store");
         dataset data = make_data(100);
         llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
-        llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+        llvs_store *store = open_kind(path, kind, LLVS_DURABILITY_NORMAL);
         llvs_version_id head = load(store, &data);
         int i;
         /* What was put together is deleted by the next that closes. */
         options.compaction_grace = 1e-9;
+        options.storage = kind;
         options.durability = LLVS_DURABILITY_NORMAL;
         for (i = 0; i < OPENINGS; i++) {
             if (opens_for_each) {
@@ -404,9 +405,9 @@ static void measure_openings(void) {
         }
         close_store(store);
         begin();
-        store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+        store = open_kind(path, kind, LLVS_DURABILITY_NORMAL);
         fetch(store, &data, head, 0, 1);
-        end(opens_for_each ? "open-after-300-openings" : "open-after-one-opening", "openings", 1);
+        end(opens_for_each ? "open-after-300-openings" : "open-after-one-opening", group, 1);
         close_store(store);
         free_data(&data);
         free(path);
@@ -474,7 +475,8 @@ static void measure_all(void) {
     measured_count = 0;
     for (i = 0; i < sizeof subjects / sizeof *subjects; i++) measure_saving_and_reading(&subjects[i]);
     measure_history_and_large_values();
-    measure_openings();
+    measure_openings(LLVS_STORAGE_FILE, "openings");
+    measure_openings(LLVS_STORAGE_SQLITE, "openings-sqlite");
     measure_exchanges();
 }
 

@@ -159,6 +159,27 @@ import Darwin
         }
     }
 
+    /// Some come while others are waited for, some while a sync runs; nobody is forgotten, and nobody is let go too early.
+    @Test func allWhoWaitForASyncAreLetGo() throws {
+        let gate = SyncGate(), lock = Lock()
+        nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0, syncs = 0
+        expectEnd(within: 120) {
+            let errors = Parallel.run(threads: 8, times: 300) { thread, turn in
+                let ticket = lock.withLock { appended = gate.ticket(); return appended }
+                if (thread + turn) % 7 == 0 { usleep(50) }
+                try gate.wait(for: ticket) {
+                    let covered = lock.withLock { appended }
+                    usleep(turn % 3 == 0 ? 20 : 150)
+                    lock.withLock { synced = max(synced, covered); syncs += 1 }
+                }
+                guard lock.withLock({ synced >= ticket }) else { throw StoreError(.internal, "Ticket \(ticket) was not synced.") }
+                if (thread + turn) % 11 == 0 { usleep(300) }
+            }
+            #expect(errors.isEmpty, "\(errors.first.map { "\($0)" } ?? "")")
+        }
+        #expect(syncs < 1_600, "2,400 waits took \(syncs) syncs")
+    }
+
     @Test func readersDoNotKeepWritersWaiting() throws {
         let (store, _) = try hookedStore()
         let base = try store.set(["k": "0"], nil)

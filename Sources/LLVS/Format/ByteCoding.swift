@@ -34,6 +34,9 @@ struct ByteReader {
         return nil
     }
 
+    /// What `ByteWriter.zigzag` wrote.
+    mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
+
     /// A varint that is at most `limit`.
     @inline(__always)
     mutating func count(atMost limit: Int) -> Int? {
@@ -81,6 +84,13 @@ struct ByteWriter {
         var v = value
         while v >= 0x80 { bytes.append(UInt8(truncatingIfNeeded: v) | 0x80); v >>= 7 }
         bytes.append(UInt8(truncatingIfNeeded: v))
+    }
+
+    /// A difference, as a varint that is small for small ones of either sign.
+    @inline(__always)
+    mutating func zigzag(_ difference: UInt64) {
+        let signed = Int64(bitPattern: difference)
+        varint(UInt64(bitPattern: signed << 1 ^ signed >> 63))
     }
 
     @inline(__always)

@@ -1,11 +1,13 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX3" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///     index   = magic "LLVSHIX4" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
 ///             · rows varint · row ... · checkpoint
-///     row     = 255 u8, where a version was given up; else version id · timestamp f64 · checksum u32 · value data size varint
+///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
 ///             · changes × 4 + traits varint (1: labels are true, 2: preserves)
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
+///
+///     timestamp = bits of the f64, as the difference from those of the row before: zigzag varint, so small for versions that were made one after another
 ///
 ///     checkpoint = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
@@ -14,7 +16,7 @@
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3358_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3458_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
@@ -31,21 +33,21 @@ enum HistoryIndex {
             out.raw(Array(name.utf8))
         }
         out.varint(UInt64(history.rows.count))
-        var end: UInt64 = 0
+        var end: UInt64 = 0, time: UInt64 = 0
         for i in history.rows.indices {
             let row = history.rows[i]
             guard row.state == .live else { out.bytes.append(hole); continue }
             let at = place(row.place)
             out.versionID(history.id(UInt32(truncatingIfNeeded: i)))
-            out.integer(row.timestamp.bitPattern)
+            out.zigzag(row.timestamp.bitPattern &- time)
+            time = row.timestamp.bitPattern
             out.integer(row.checksum)
             out.varint(row.valueDataSize)
             out.varint(UInt64(row.changeCount) << 2 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0))
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
             out.varint(UInt64(at.segment))
-            let distance = Int64(bitPattern: at.offset &- end)
-            out.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
+            out.zigzag(at.offset &- end)
             out.varint(at.length)
             end = at.offset &+ at.length
         }
@@ -79,25 +81,26 @@ enum HistoryIndex {
             // Read all of it before the storage is told to go on behind it.
             let history = History()
             history.reserve(count)
-            var end: UInt64 = 0
+            var end: UInt64 = 0, time: UInt64 = 0
             for number in 0..<count {
                 if reader.peek() == hole {
                     _ = reader.integer(UInt8.self)
                     history.appendHole()
                     continue
                 }
-                guard let id = reader.versionID(), let timestamp = reader.integer(UInt64.self), Double(bitPattern: timestamp).isFinite,
+                guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
                       let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
                       let changes = reader.count(atMost: Limits.changesPerVersion << 2 | 3), let first = reader.count(atMost: number),
                       let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
-                      let segment = reader.count(atMost: Int(UInt32.max - 1)), let zigzag = reader.varint(), let length = reader.varint(),
+                      let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
                       length < UInt64(Int64.max)
                 else { return nil }
-                let offset = end &+ (zigzag >> 1 ^ (0 &- (zigzag & 1)))
+                time &+= later
+                let offset = end &+ distance
                 guard offset < UInt64(Int64.max) else { return nil }
                 end = offset + length
                 guard history.appendLive(
-                    id: id, timestamp: Double(bitPattern: timestamp), valueDataSize: valueDataSize,
+                    id: id, timestamp: Double(bitPattern: time), valueDataSize: valueDataSize,
                     first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
                     branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
                     checksum: checksum, changeCount: changes >> 2,

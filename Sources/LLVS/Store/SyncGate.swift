@@ -6,10 +6,11 @@
 final class SyncGate: @unchecked Sendable {
     private let lock = Lock()
     private let done = Condition()
-    private let arrived = Condition()
     private var appended: UInt64 = 0
     private var synced: UInt64 = 0
     private var syncing = false
+    /// The ticket of who waits for others to come before the next sync; 0: nobody does.
+    private var waiting: UInt64 = 0
     /// What syncs failed for, as long as anybody has a ticket: behind the first number, up to the second. A later sync that
     /// succeeds says nothing of bytes that an earlier one failed to write.
     private var failures: [(after: UInt64, upTo: UInt64, error: any Error)] = []
@@ -36,13 +37,13 @@ final class SyncGate: @unchecked Sendable {
             if outstanding == 0 { failures = [] }
             lock.unlock()
         }
-        arrived.broadcast()
         while true {
             if let failure = failures.first(where: { ticket > $0.after && ticket <= $0.upTo }) { throw failure.error }
             if synced >= ticket { return }
-            if syncing { done.wait(lock); continue }
+            if syncing || (waiting > 0 && appended < target) { done.wait(lock); continue }
+            guard isComplete(or: ticket) else { continue }
+            waiting = 0
             syncing = true
-            awaitOthers()
             let upTo = appended, before = synced
             lock.unlock()
             let start = Clock.steady()
@@ -60,14 +61,22 @@ final class SyncGate: @unchecked Sendable {
         }
     }
 
-    /// The lock is held, but for the waiting.
-    private func awaitOthers() {
-        let target = synced + UInt64(clamping: expected)
-        guard appended < target else { return }
-        if turnsToSkip > 0 { turnsToSkip -= 1; return }
+    /// So many may be there for the next sync.
+    private var target: UInt64 { synced + UInt64(clamping: expected) }
+
+    /// Whether the next sync need not wait for anybody any more, while none runs. The first who comes waits for some time, or
+    /// until somebody else syncs; who comes last goes ahead at once, so that nobody has to be woken for it. The lock is
+    /// held, but for the waiting. False: look again.
+    private func isComplete(or ticket: UInt64) -> Bool {
+        if appended >= target { disappointments = 0; return true }
+        if turnsToSkip > 0 { turnsToSkip -= 1; return true }
         let end = Clock.steady() + min(seconds / 2, SyncGate.longestWait)
-        while appended < target, arrived.wait(lock, until: end) {}
+        waiting = ticket
+        while waiting == ticket, appended < target, done.wait(lock, until: end) {}
+        // Who came last has gone ahead.
+        if waiting != ticket { return false }
         disappointments = appended < target ? min(64, 2 * disappointments + 1) : 0
         turnsToSkip = disappointments
+        return true
     }
 }

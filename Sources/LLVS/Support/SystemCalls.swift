@@ -64,6 +64,12 @@ enum System {
         }
     }
 
+    /// Sets the size of a file; what is added reads as zeros.
+    static func truncate(_ fd: Int32, to size: UInt64) throws(Errno) {
+        guard let size = off_t(exactly: size) else { throw Errno(EFBIG) }
+        try retrying { ftruncate(fd, size) }
+    }
+
     static func fsync(_ fd: Int32) throws(Errno) { try retrying { cFsync(fd) } }
 
     /// Makes the file system that holds `fd` durable; false where the platform has no such call.

@@ -55,11 +55,11 @@ extension FileStorage {
 
     private func makeWriter() throws -> SegmentWriter {
         do {
-            return try SegmentWriter(directory: directory.segments, system: options.system)
+            return try SegmentWriter(directory: directory.segments, makesRoom: options.durability == .full, system: options.system)
         } catch let error as StoreError where error.code == .notFound {
             // Syncing programs and version control drop empty directories.
             try directory.makeDirectories(directory.segments, options.system)
-            return try SegmentWriter(directory: directory.segments, system: options.system)
+            return try SegmentWriter(directory: directory.segments, makesRoom: options.durability == .full, system: options.system)
         }
     }
 

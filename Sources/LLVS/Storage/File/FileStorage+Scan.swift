@@ -116,7 +116,7 @@ extension FileStorage {
                 Log.write(.warning, "\(damage.file) at \(damage.offset): \(damage.message)")
             })
             state.withLock {
-                segment.look = status
+                segment.look = Segment.isTelling(status, readTo: scanner.position) ? status : nil
                 segment.due = scanner.doubtful.map { _ in Segment.nextLook(began: began) }
                 install(file, for: segment)
             }

@@ -254,8 +254,14 @@ final class Segment {
         let now = System.now, taken = min(max(0, now &- began), longestWait / 10)
         return taken < 20_000_000 ? now : now &+ taken * 10
     }
-    /// What `stat` said when it was last read to its end.
+    /// What `stat` said when it was last read to its end; nil: it is to be read again.
     var look: System.Status?
+    /// Whether `stat` will say something else once there is more. Into the room behind its frames a writer can write without
+    /// changing the size, and file systems count time in steps, of at most two seconds.
+    static func isTelling(_ status: System.Status, readTo position: UInt64) -> Bool {
+        let (age, overflow) = System.now.subtractingReportingOverflow(status.modified)
+        return status.size <= position || (!overflow && age > 2_000_000_000)
+    }
     var file: OpenFile?
     /// Our own file, when another took its name: the only way to what it holds.
     var pinned: OpenFile?

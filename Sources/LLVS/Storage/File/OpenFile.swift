@@ -12,6 +12,7 @@ struct FileSystem: Sendable {
         try System.pwrite(fd, bytes, at: offset)
     }
     var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
+    var truncate: @Sendable (Int32, UInt64) throws(Errno) -> Void = { (fd, size) throws(Errno) in try System.truncate(fd, to: size) }
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
     var rename: @Sendable (String, String) throws(Errno) -> Void = { (from, to) throws(Errno) in try System.rename(from, to) }
     var unlink: @Sendable (String) throws(Errno) -> Void = { (path) throws(Errno) in try System.unlink(path) }

@@ -57,7 +57,8 @@ struct SegmentFold {
         var scanner = SegmentScanner(file: file, path: path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true, inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
-        guard isWhole, scanner.finished == glance.sealed, end > from else { return nil }
+        // Room behind a seal is what a power cut can leave: it was taken away just before.
+        guard isWhole, scanner.finished || !glance.sealed, end > from else { return nil }
         return FoldInput(
             id: glance.id, path: path, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
             from: from, size: end - from, records: scanner.records, origins: folded?.origins ?? [])

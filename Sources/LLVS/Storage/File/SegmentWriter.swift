@@ -10,19 +10,27 @@ import Darwin
 ///
 /// Used under the storage's append lock. Bytes once written are never overwritten or truncated: after
 /// a failure the segment is abandoned where it stands.
+///
+/// A file system makes the size of a file durable by its journal, which costs about as much again as the bytes. So where
+/// every frame is synced the file ends where a block of the file system does, and most frames go into room that it has
+/// already, which reads as zeros and was never written. Sealing takes it away.
 final class SegmentWriter {
     let id: RandomName
     let path: String
     let file: OpenFile
     /// Where the next frame goes; everything before was written whole.
     private(set) var end: UInt64 = 0
+    /// The size of the file, where it is more than `end`.
+    private var room: UInt64 = 0
+    private let makesRoom: Bool
     private var frames: UInt64 = 0
     /// Nil once a frame was copied without counting what is in it.
     private var records: UInt64? = 0
     private let system: FileSystem
 
     /// Makes the segment's file and locks it; its header is written with the first frame.
-    init(directory: String, system: FileSystem) throws {
+    /// - Parameter makesRoom: each frame will be synced.
+    init(directory: String, makesRoom: Bool = false, system: FileSystem) throws {
         let id = try posix("Naming a new segment in", directory) { () throws(Errno) in try RandomName.random() }
         let path = directory + "/" + id.hex + ".seg"
         let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(path, O_RDWR | O_CREAT | O_EXCL) }
@@ -34,7 +42,7 @@ final class SegmentWriter {
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
         }
-        self.id = id; self.path = path; self.file = file; self.system = system
+        self.id = id; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
     /// Bytes of a frame that holds the records.
@@ -74,13 +82,26 @@ final class SegmentWriter {
                 try writeLarge(batch, places, preamble, frameSize, start, scratch)
             }
         } catch {
-            throw outcome(of: error, wholeAt: start &+ UInt64(frameSize))
+            throw outcome(of: error, start, frameSize, scratch)
         }
         end = start &+ UInt64(frameSize)
+        makeRoom()
         frames &+= 1
         records = records.map { $0 &+ UInt64(batch.count) }
         return places
     }
+
+    /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames.
+    private func makeRoom() {
+        guard makesRoom, frames > 0, end > room else { return }
+        let size = (end &+ (SegmentWriter.blockSize - 1)) / SegmentWriter.blockSize * SegmentWriter.blockSize
+        do throws(Errno) {
+            if size > end { try system.truncate(file.descriptor, size) }
+            room = size
+        } catch {}
+    }
+    /// Of most file systems.
+    private static let blockSize: UInt64 = 4096
 
     /// The whole frame, and the segment's header before the first, in one buffer and one write.
     private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
@@ -126,6 +147,9 @@ final class SegmentWriter {
     /// Says that no frame follows. The data must be durable before.
     func seal() throws(Errno) {
         guard end > 0 else { return }
+        // A seal counts where the file ends.
+        if room > end { try system.truncate(file.descriptor, end) }
+        room = 0
         var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
         bytes.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: records ?? 0) }
         try bytes.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
@@ -159,11 +183,18 @@ final class SegmentWriter {
 
     /// A write failed. Nothing follows in this segment, so a frame that does not reach its end never
     /// counts. One that does might, whatever the system said.
-    private func outcome(of error: any Error, wholeAt frameEnd: UInt64) -> StoreError {
+    private func outcome(of error: any Error, _ start: UInt64, _ frameSize: Int, _ scratch: UnsafeMutableRawBufferPointer) -> StoreError {
         let failure = (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
             ?? (error as? StoreError) ?? StoreError(.internal, "Writing to the segment \(path) failed: \(error).")
-        do {
-            if try System.status(file.descriptor).size < frameEnd { return failure }
+        do throws(Errno) {
+            if start &+ UInt64(frameSize) <= room {
+                // There was room for all of it, so it is small: one that is whole is what is in the buffer.
+                var there = [UInt8](repeating: 0, count: frameSize)
+                let count = try there.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }
+                if count < frameSize || !there.withUnsafeBytes({ Bytes.equal($0, UnsafeRawBufferPointer(rebasing: scratch[0..<frameSize])) }) { return failure }
+            } else if try System.status(file.descriptor).size < start &+ UInt64(frameSize) {
+                return failure
+            }
         } catch {}
         return StoreError(.unknownOutcome, failure.message + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version id.", path: path)
     }

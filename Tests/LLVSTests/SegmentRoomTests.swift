@@ -1,0 +1,114 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The room that a segment has behind its frames while each of them is synced.
+@Suite struct SegmentRoomTests {
+    let files = StorageFileTests()
+    func record(_ name: String, _ count: Int = 30) -> [UInt8] { files.record(name, count) }
+    func size() throws -> Int { try files.contents(files.segmentPaths[0]).count }
+
+    @Test func framesGoIntoRoomThatSealingTakesAway() throws {
+        let storage = try files.open()
+        try StorageConformance.append(storage, [record("A")])
+        let first = try size()
+        #expect(first < 300)
+        var places: [RecordPlace] = []
+        for i in 0..<40 {
+            places += try StorageConformance.append(storage, [record("V\(i)", 100)])
+            let size = try size()
+            #expect(size % 4096 == 0 && size - Int(places[i].offset + places[i].length) < 4096)
+        }
+        try StorageConformance.append(storage, [record("LARGE", 400_000)])
+        // Whoever looks, or has a copy of the file as it is, finds all of it and nothing wrong.
+        let reader = try files.open(), all = [record("A")] + (0..<40).map { record("V\($0)", 100) } + [record("LARGE", 400_000)]
+        #expect(try StorageConformance.scan(reader) == all && reader.damages.isEmpty)
+        var damages: [StorageDamage] = []
+        try reader.verify(OperationControl(), found: { _ in }, damage: { damages.append($0) })
+        #expect(damages.isEmpty)
+        let copy = try files.contents(files.segmentPaths[0])
+        #expect(copy.suffix(100) == [UInt8](repeating: 0, count: 100)[...])
+        try storage.close(discarding: false)
+        let sealed = try files.contents(files.segmentPaths[0])
+        #expect(sealed.count % 4096 != 0 && sealed.count < copy.count && sealed.dropLast(FrameFormat.sealSize).elementsEqual(copy.prefix(sealed.count - FrameFormat.sealSize)))
+        #expect(try StorageConformance.scan(files.open()) == all)
+        try files.write(copy, to: files.segmentPaths[0])
+        #expect(try StorageConformance.scan(files.open()) == all)
+    }
+
+    /// Nothing tells of a frame that goes into the room but the time at which the file was changed, which moves in steps.
+    @Test func othersAreSeenThoughTheSizeStays() throws {
+        let storage = try files.open(), reader = try files.open()
+        for i in 0..<20 {
+            let before = i > 2 ? try size() : 0
+            try StorageConformance.append(storage, [record("V\(i)")])
+            if i > 2 { #expect(try size() == before) }
+            #expect(try StorageConformance.scan(reader) == [record("V\(i)")])
+        }
+        let now = try System.status(files.segmentPaths[0])
+        var old = now
+        old.modified &-= 3_000_000_000
+        #expect(!Segment.isTelling(now, readTo: now.size - 1) && Segment.isTelling(now, readTo: now.size) && Segment.isTelling(old, readTo: now.size - 1))
+        old.modified = now.modified &+ 3_600_000_000_000
+        #expect(!Segment.isTelling(old, readTo: now.size - 1))
+    }
+
+    @Test func atNormalThereIsNone() throws {
+        let storage = try files.open { $0.durability = .normal }
+        for i in 0..<3 { try StorageConformance.append(storage, [record("V\(i)")]) }
+        #expect(try size() < 600)
+    }
+
+    /// Not every file system can; then a file ends with its frames.
+    @Test func aFileSystemThatMakesNoRoomWillDo() throws {
+        let storage = try files.open { $0.system.truncate = { _, _ throws(Errno) in throw Errno(EPERM) } }
+        for i in 0..<3 { try StorageConformance.append(storage, [record("V\(i)")]) }
+        #expect(try size() < 600)
+        try storage.close(discarding: false)
+        #expect(try StorageConformance.scan(files.open()).count == 3)
+    }
+
+    /// The size does not tell whether a frame that failed is there: its bytes do.
+    @Test(arguments: [0, 10, 90, Int.max]) func aFailedWriteIsToldByItsBytes(written: Int) throws {
+        nonisolated(unsafe) var fails = false
+        let storage = try files.open {
+            $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in
+                guard fails else { return try System.pwrite(fd, bytes, at: offset) }
+                if written > 0 { _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(written)), at: offset) }
+                throw Errno(EIO)
+            }
+        }
+        for name in ["A", "B"] { try StorageConformance.append(storage, [record(name)]) }
+        fails = true
+        #expect(files.code { try StorageConformance.append(storage, [record("C")]) } == (written == .max ? .unknownOutcome : .io))
+        fails = false
+        try StorageConformance.append(storage, [record("D")])
+        #expect(files.segmentPaths.count == 2)
+        try storage.close(discarding: false)
+        let reader = try files.open()
+        #expect(Set(try StorageConformance.scan(reader)) == Set(["A", "B", "D"].map { record($0) } + (written == .max ? [record("C")] : [])))
+        #expect(reader.damages.isEmpty)
+    }
+
+    /// What a power cut can leave of a close: the seal, and the room that was to go before it.
+    @Test func aSealWithRoomBehindItIsFoldedAsOneThatWasNotSealed() throws {
+        for name in ["A", "B"] {
+            let storage = try files.open()
+            try StorageConformance.append(storage, [record(name)])
+            try storage.close(discarding: false)
+        }
+        try files.write(files.contents(files.segmentPaths[0]) + [UInt8](repeating: 0, count: 500), to: files.segmentPaths[0])
+        let storage = try files.open()
+        #expect(try StorageConformance.scan(storage).count == 2)
+        #expect(try storage.compact(.request, OperationControl()).folded == 2)
+        let reader = try files.open()
+        #expect(Set(try StorageConformance.scan(reader)) == [record("A"), record("B")] && reader.damages.isEmpty)
+    }
+}
