@@ -119,6 +119,46 @@ import Testing
         #expect(try temporary.names("tmp") == ["new"])
     }
 
+    /// Whoever can put links into an exchange folder must not have files elsewhere removed or written.
+    @Test func linksInAnExchangeFolderLeadNowhere() throws {
+        let temporary = TemporaryFolder(), place = temporary.path
+        mkdir(place + "/precious", 0o700)
+        let names = ["letter", "manifest.json", "chunk-000", "chunk-900"]
+        let longAgo = timeval(tv_sec: time(nil) - 10 * 86_400, tv_usec: 0)
+        for name in names {
+            try temporary.write("precious/\(name)", "irreplaceable")
+            utimes("\(place)/precious/\(name)", [longAgo, longAgo])
+        }
+        func isUntouched() throws -> Bool { try temporary.names("precious") == names.sorted() }
+
+        for link in ["tmp", "versions", "changes"] {
+            let shared = "\(place)/shared-\(link)"
+            mkdir(shared, 0o700)
+            symlink(place + "/precious", "\(shared)/\(link)")
+            let transport = try folder(shared)
+            #expect(code { try transport.send([files("A")], OperationControl()) } == .notADirectory)
+            #expect(code { try transport.writeSnapshotFile("manifest.json", [1]) } == .notADirectory)
+            #expect(try isUntouched(), "\(link)")
+        }
+        FolderFiles.removeFiles(in: place + "/shared-tmp/tmp", olderThan: 0)
+        #expect(try isUntouched())
+        for link in ["snapshots", "snapshots/llvs-v1"] {
+            let shared = "\(place)/shared-\(link.utf8.count)"
+            mkdir(shared, 0o700)
+            if link != "snapshots" { mkdir(shared + "/snapshots", 0o700) }
+            symlink(place + "/precious", "\(shared)/\(link)")
+            let store = try memoryStore()
+            _ = try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [1])])
+            #expect(code { _ = try Snapshots.write(store, to: shared) } == (link == "snapshots" ? .notADirectory : nil), "\(link)")
+            #expect(try isUntouched(), "\(link)")
+        }
+        // The exchange folder itself may be behind a link: that is for whoever names it to say.
+        symlink(place + "/there", place + "/here")
+        mkdir(place + "/there", 0o700)
+        try folder(place + "/here").send([files("A")], OperationControl())
+        #expect(try temporary.names("there/versions") == ["A"])
+    }
+
     @Test func memoryIsSharedByNameAndGoesWithItsLastUser() throws {
         let name = "\(VersionID.random())"
         var first: MemoryTransport? = MemoryTransport(name: name)

@@ -41,12 +41,20 @@ enum FolderFiles {
         return true
     }
 
-    /// Makes the last component of the path; no error when it is there.
+    /// Makes the last component of the path; no error when it is there, and is a directory itself.
     static func makeDirectory(_ path: String) throws {
         if mkdir(path, 0o777) == 0 { return }
         let number = errno
-        if number == EEXIST, try isDirectory(path) { return }
+        if number == EEXIST, try isDirectory(path) { return try checkIsNoLink(path) }
         throw error(number, "Making the folder", path)
+    }
+
+    /// Throws when a symbolic link is there: a folder within an exchange folder is written to and cleared, and whoever may put
+    /// a link in its place could have that done to any other.
+    static func checkIsNoLink(_ path: String) throws {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return }
+        throw StoreError(.notADirectory, "Using the folder \(path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.", path: path)
     }
 
     /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
@@ -218,20 +226,27 @@ enum FolderFiles {
         }
     }
 
-    /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
+    /// Removes regular files that were last written so many seconds ago. Failures are left for another time. A symbolic link
+    /// in the place of the directory is not followed.
     static func removeFiles(in path: String, olderThan seconds: Int) {
-        guard let names = try? names(in: path) else { return }
+        let opened = llvs_shim_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
+        guard opened >= 0 else { return }
+        guard let directory = fdopendir(opened) else { close(opened); return }
+        defer { closedir(directory) }
         let now = time(nil)
-        for name in names {
-            let file = path + "/" + name
-            var status = stat()
-            guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            #if canImport(Darwin)
-            let modified = status.st_mtimespec.tv_sec
-            #else
-            let modified = status.st_mtim.tv_sec
-            #endif
-            if now - modified > seconds { unlink(file) }
+        while let entry = readdir(directory) {
+            withUnsafePointer(to: &entry.pointee.d_name) { field in
+                field.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: field.pointee)) { name in
+                    var status = stat()
+                    guard fstatat(opened, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+                    #if canImport(Darwin)
+                    let modified = status.st_mtimespec.tv_sec
+                    #else
+                    let modified = status.st_mtim.tv_sec
+                    #endif
+                    if now - modified > seconds { unlinkat(opened, name, 0) }
+                }
+            }
         }
     }
 }

@@ -172,12 +172,19 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
         try sync?.directory(String(folder))
     }
-    public func deleteSnapshotFile(_ name: String) throws { try FolderFiles.remove(try snapshotPath(name)) }
+    public func deleteSnapshotFile(_ name: String) throws {
+        let file = try snapshotPath(name)
+        try FolderFiles.checkIsNoLink(path + "/snapshots")
+        try FolderFiles.checkIsNoLink(String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)]))
+        try FolderFiles.remove(file)
+    }
 
     public func snapshotFileNames() throws -> [String] {
         var names: [String] = []
         for name in try FolderFiles.names(in: path + "/snapshots") where SnapshotLimits.isFileName(name) {
             if (try? FolderFiles.isDirectory("\(path)/snapshots/\(name)")) ?? false {
+                // What is behind a link is not of this exchange.
+                guard (try? FolderFiles.checkIsNoLink("\(path)/snapshots/\(name)")) != nil else { continue }
                 names += try FolderFiles.names(in: "\(path)/snapshots/\(name)").map { "\(name)/\($0)" }.filter(SnapshotLimits.isFileName)
             } else {
                 names.append(name)

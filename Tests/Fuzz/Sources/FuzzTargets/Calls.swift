@@ -71,12 +71,16 @@ enum Calls {
     private static func read(_ block: OpaquePointer?) {
         defer { llvs_value_block_free(block) }
         guard let block, let info = llvs_value_block_get(block)?.pointee else { return }
-        var ids = 0, present = 0
+        var ids = 0, data = 0, present = 0
         for i in 0..<info.count {
-            ids += Int(info.id_sizes?[i] ?? 0)
-            if info.data_sizes?[i] != .max { present += 1 }
+            if let sizes = info.id_sizes { ids += Int(sizes[i]) + 1 }
+            data += Int(info.data_sizes?[i] ?? 0)
+            if let indexes = info.version_indexes {
+                require(indexes[i] <= info.version_count, "a version that is not in the block")
+                if indexes[i] < info.version_count { present += 1 }
+            }
         }
-        require(ids == info.ids.size && present == info.present_count, "a block whose sizes do not add up")
+        require(ids == info.ids.size && data == info.data.size && present == info.present_count, "a block whose sizes do not add up")
         var sum: UInt8 = 0
         for i in 0..<info.ids.size { sum &+= info.ids.data[i] }
         for i in 0..<info.data.size { sum &+= info.data.data[i] }
