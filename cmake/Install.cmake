@@ -1,8 +1,8 @@
-# What a consumer outside this tree needs: header, C++ wrapper, library, pkg-config file, CMake package.
+# What a consumer outside this tree needs: headers, C++ wrapper, library, pkg-config file, CMake package.
 # Everything installed finds its neighbours relative to itself, so the installed tree can be moved.
 
 # install(FILES), since CMake installs no imported targets.
-install(FILES include/llvs.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES include/llvs.h include/llvs_testing.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES bindings/c/llvs.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")

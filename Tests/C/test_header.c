@@ -1,6 +1,8 @@
-/* The header: twice in one program, layouts, and initialisers alike by macro and by function. */
+/* The headers: twice in one program, layouts, and initialisers alike by macro and by function. */
 #include "support.h"
 #include "llvs.h"
+#include "llvs_testing.h"
+#include "llvs_testing.h"
 
 #define CHECK_INIT(type, MACRO, init)                                        \
     do {                                                                     \
@@ -26,6 +28,9 @@ static void initialisers_agree(void **state) {
     CHECK_INIT(llvs_coordinator_options, LLVS_COORDINATOR_OPTIONS_INIT, llvs_coordinator_options_init);
     CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT, llvs_storage_callbacks_init);
     CHECK_INIT(llvs_transport_callbacks, LLVS_TRANSPORT_CALLBACKS_INIT, llvs_transport_callbacks_init);
+    CHECK_INIT(llvs_fault, LLVS_FAULT_INIT, llvs_fault_init);
+    CHECK_INIT(llvs_storage_subject, LLVS_STORAGE_SUBJECT_INIT, llvs_storage_subject_init);
+    CHECK_INIT(llvs_transport_subject, LLVS_TRANSPORT_SUBJECT_INIT, llvs_transport_subject_init);
 }
 
 /* ---- layouts ---- */

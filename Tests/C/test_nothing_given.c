@@ -1,8 +1,10 @@
 /*
- * Every function of llvs.h, called with nothing: NULL, 0 and empty everywhere. None may trap, and each that can fail says
+ * Every function of llvs.h and llvs_testing.h, called with nothing: NULL, 0 and empty everywhere. None may trap, and each that can fail says
  * that something is missing. test_bad_input.c has the finer cases.
  */
 #include "support.h"
+
+#include "llvs_testing.h"
 
 #define REFUSES(call)                                                              \
     do {                                                                           \
@@ -169,6 +171,29 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_transport_state(NULL, NULL, NULL));
     REFUSES(llvs_transport_set_state(NULL, LLVS_NONE, NULL));
     llvs_transport_free(NULL);
+    REFUSES(llvs_testing_storage(LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_testing_transport(LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_fault_init(NULL, 0));
+    REFUSES(llvs_faults_create(0, NULL, NULL));
+    REFUSES(llvs_faults_add(NULL, NULL, NULL));
+    REFUSES(llvs_faults_clear(NULL, NULL));
+    REFUSES(llvs_faults_reset(NULL, NULL));
+    (void)llvs_faults_count(NULL, 0);
+    (void)llvs_faults_injected(NULL);
+    REFUSES(llvs_faults_last(NULL, NULL, NULL));
+    llvs_faults_free(NULL);
+    REFUSES(llvs_faults_storage(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_faults_transport(NULL, NULL, NULL, NULL));
+    (void)llvs_check_report_failures(NULL);
+    (void)llvs_check_report_count(NULL);
+    (void)llvs_check_report_at(NULL, 0);
+    llvs_check_report_free(NULL);
+    REFUSES(llvs_storage_subject_init(NULL, 0));
+    REFUSES(llvs_check_storage(NULL, NULL, NULL));
+    (void)llvs_check_storage_name(0);
+    REFUSES(llvs_transport_subject_init(NULL, 0));
+    REFUSES(llvs_check_transport(NULL, NULL, NULL));
+    (void)llvs_check_transport_name(0);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
-"""Reads include/llvs.h as far as the tests need it: functions, callbacks, structs, constants.
+"""Reads include/llvs.h and llvs_testing.h as far as the tests need it: functions, callbacks, structs, constants.
 
-The header keeps to a plain style (one declaration after the other, tags before pointer parameters), so
+The headers keep to a plain style (one declaration after the other, tags before pointer parameters), so
 that a few regular expressions do; what does not fit them fails loudly here.
 """
 
@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HEADER = Path(__file__).resolve().parents[2] / "include" / "llvs.h"
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+HEADERS = (INCLUDE / "llvs.h", INCLUDE / "llvs_testing.h")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Header:
-    """What the header declares."""
+    """What the headers declare."""
 
     functions: dict[str, Function]
     callbacks: dict[str, Function]
@@ -73,9 +74,9 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
     return tuple(_parameter(part) for part in text.split(","))
 
 
-def read_header(path: Path = HEADER) -> Header:
-    """Parses the header."""
-    text = _without_comments(path.read_text(encoding="utf-8"))
+def read_header() -> Header:
+    """Parses the headers, as one."""
+    text = _without_comments("\n".join(path.read_text(encoding="utf-8") for path in HEADERS))
     text = re.sub(r"static inline.*?\n}", " ", text, flags=re.S)
 
     functions = {}

@@ -1,4 +1,4 @@
-"""The Python prototypes, structs and constants are those of include/llvs.h, ownership tags included."""
+"""The Python prototypes, structs and constants are those of include/llvs.h and llvs_testing.h, ownership tags included."""
 
 from __future__ import annotations
 

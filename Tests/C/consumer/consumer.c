@@ -1,5 +1,6 @@
 /* Uses the installed library from a project of its own: one version, read back. */
 #include <llvs.h>
+#include <llvs_testing.h>
 #include <stdio.h>
 #include <string.h>
 

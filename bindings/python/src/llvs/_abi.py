@@ -1,9 +1,9 @@
-"""Every prototype of include/llvs.h, and the one way to call them.
+"""Every prototype of include/llvs.h and llvs_testing.h, and the one way to call them.
 
     lib.llvs_store_heads(pointer, byref(heads))
 
 The `llvs_error **` that ends a C call is left out: it is supplied here, and a status below zero raises
-(see `errors`). Functions are bound at their first use. A test compares the table with the header, ownership tags
+(see `errors`). Functions are bound at their first use. A test compares the table with the headers, ownership tags
 included.
 """
 
@@ -58,7 +58,7 @@ POINTER = Parameter(ctypes.c_void_p, "*", "")
 FUNCTION = Parameter(ctypes.c_void_p, "function", "")
 ERROR = owned("llvs_error**")
 
-#: name: (result, parameters), in the order of the header.
+#: name: (result, parameters), in the order of the headers.
 PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_version_number": (U32, []),
     "llvs_version_string": (TEXT, []),
@@ -390,12 +390,36 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_transport_state": (STATUS, [borrowed("llvs_transport*"), owned("llvs_buffer*"), ERROR]),
     "llvs_transport_set_state": (STATUS, [borrowed("llvs_transport*"), BYTES, ERROR]),
     "llvs_transport_free": (None, [owned("llvs_transport*")]),
+    # include/llvs_testing.h
+    "llvs_testing_storage": (STATUS, [BYTES, borrowed("llvs_store_options*"), owned("llvs_storage**"), ERROR]),
+    "llvs_testing_transport": (STATUS, [BYTES, borrowed("llvs_exchange_options*"), owned("llvs_transport**"), ERROR]),
+    "llvs_fault_init": (STATUS, [borrowed("llvs_fault*"), SIZE]),
+    "llvs_faults_create": (STATUS, [U64, owned("llvs_faults**"), ERROR]),
+    "llvs_faults_add": (STATUS, [borrowed("llvs_faults*"), borrowed("llvs_fault*"), ERROR]),
+    "llvs_faults_clear": (STATUS, [borrowed("llvs_faults*"), ERROR]),
+    "llvs_faults_reset": (STATUS, [borrowed("llvs_faults*"), ERROR]),
+    "llvs_faults_count": (U64, [borrowed("llvs_faults*"), U32]),
+    "llvs_faults_injected": (U64, [borrowed("llvs_faults*")]),
+    "llvs_faults_last": (STATUS, [borrowed("llvs_faults*"), owned("llvs_buffer*"), ERROR]),
+    "llvs_faults_free": (None, [owned("llvs_faults*")]),
+    "llvs_faults_storage": (STATUS, [borrowed("llvs_faults*"), borrowed("llvs_storage*"), owned("llvs_storage**"), ERROR]),
+    "llvs_faults_transport": (STATUS, [borrowed("llvs_faults*"), borrowed("llvs_transport*"), owned("llvs_transport**"), ERROR]),
+    "llvs_check_report_failures": (SIZE, [borrowed("llvs_check_report*")]),
+    "llvs_check_report_count": (SIZE, [borrowed("llvs_check_report*")]),
+    "llvs_check_report_at": (POINTER, [borrowed("llvs_check_report*"), SIZE]),
+    "llvs_check_report_free": (None, [owned("llvs_check_report*")]),
+    "llvs_storage_subject_init": (STATUS, [borrowed("llvs_storage_subject*"), SIZE]),
+    "llvs_check_storage": (STATUS, [borrowed("llvs_storage_subject*"), owned("llvs_check_report**"), ERROR]),
+    "llvs_check_storage_name": (TEXT, [SIZE]),
+    "llvs_transport_subject_init": (STATUS, [borrowed("llvs_transport_subject*"), SIZE]),
+    "llvs_check_transport": (STATUS, [borrowed("llvs_transport_subject*"), owned("llvs_check_report**"), ERROR]),
+    "llvs_check_transport_name": (TEXT, [SIZE]),
 }
 
 #: Releases that may wait for other threads, or that end what calls back into Python: never with the interpreter lock.
 _SLOW_RELEASES = frozenset(
     f"llvs_{name}_free"
-    for name in ("observer", "store", "exchange", "coordinator", "history_cursor", "change_cursor", "arbiter", "storage", "transport")
+    for name in ("observer", "store", "exchange", "coordinator", "history_cursor", "change_cursor", "arbiter", "storage", "transport", "faults")
 )
 
 

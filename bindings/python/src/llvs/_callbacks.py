@@ -36,6 +36,8 @@ _KEPT_CODES = frozenset(
         c.ERROR_DAMAGED,
         c.ERROR_READ_ONLY,
         c.ERROR_NOT_FOUND,
+        c.ERROR_BUSY,
+        c.ERROR_UNKNOWN_OUTCOME,
         c.ERROR_TRANSPORT,
         c.ERROR_CANCELLED,
     )

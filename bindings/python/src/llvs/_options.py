@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 from . import _constants as c, _metadata, _structs, errors
 from ._memory import Column, PathLike, encode, path_bytes
 from ._sources import SourceArray
-from .storage import Storage, StorageHandle
+from .storage import Storage
 
 _STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
 _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
@@ -43,7 +43,7 @@ class StoreOptions:
         number = durability_number(durability)
         if compaction not in _COMPACTIONS:
             raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
-        self.handle = None if isinstance(storage, str) else StorageHandle(storage)
+        self.handle = None if isinstance(storage, str) else storage._new_handle()
         self.struct = _structs.llvs_store_options(
             struct_size=ctypes.sizeof(_structs.llvs_store_options),
             storage=_STORAGES[storage] if isinstance(storage, str) else c.STORAGE_HOST,

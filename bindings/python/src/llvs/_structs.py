@@ -334,3 +334,50 @@ class llvs_transport_callbacks(ctypes.Structure):
         ("snapshot_delete", c_void_p),
         ("close", c_void_p),
     ]
+
+
+class llvs_fault(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("operations", c_uint32),
+        ("code", c_int32),
+        ("first", c_uint64),
+        ("count", c_uint64),
+        ("probability", c_double),
+        ("delay_milliseconds", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class llvs_check(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("outcome", c_uint32),
+        ("name", llvs_bytes),
+        ("message", llvs_bytes),
+    ]
+
+
+class llvs_storage_subject(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("traits", c_uint32),
+        ("make", c_void_p),
+        ("disturb", c_void_p),
+        ("finished", c_void_p),
+        ("payload", c_void_p),
+        ("only", llvs_bytes),
+    ]
+
+
+class llvs_transport_subject(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("traits", c_uint32),
+        ("make", c_void_p),
+        ("disturb", c_void_p),
+        ("finished", c_void_p),
+        ("payload", c_void_p),
+        ("only", llvs_bytes),
+    ]

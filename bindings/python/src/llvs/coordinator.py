@@ -254,7 +254,7 @@ class Coordinator(Fetching):
             if isinstance(place, str):
                 lib.llvs_coordinator_attach(pointer, encode(place))
                 return
-            handle = TransportHandle(place)
+            handle = place._new_handle()
             try:
                 with handle._call as transport:
                     lib.llvs_coordinator_attach_transport(pointer, encode(place.name if name is None else name), transport)

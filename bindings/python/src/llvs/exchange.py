@@ -126,7 +126,7 @@ class Exchange(Handle):
             if isinstance(place, str):
                 lib.llvs_exchange_open(store_pointer, encode(place), ctypes.byref(options), ctypes.byref(pointer))
             else:
-                self._transport = TransportHandle(place)
+                self._transport = place._new_handle()
                 try:
                     with self._transport._call as transport_pointer:
                         lib.llvs_exchange_open_transport(store_pointer, transport_pointer, ctypes.byref(options), ctypes.byref(pointer))

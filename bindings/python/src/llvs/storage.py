@@ -28,8 +28,9 @@ class Storage(ABC):
     """Keeps records: opaque bytes under numbers ("places") that the storage chooses.
 
     The store calls one method at a time, from any thread; a method must not call into that store. What a method raises
-    is raised from the call that led to it; an `llvs.Error` with the code DAMAGED, NO_SPACE, PERMISSION, IO, READ_ONLY or NOT_FOUND
-    also means to the store what it says. One storage serves one open store at a time.
+    is raised from the call that led to it; an `llvs.Error` with the code DAMAGED, NO_SPACE, PERMISSION, IO, READ_ONLY, NOT_FOUND or BUSY
+    also means to the store what it says, and UNKNOWN_OUTCOME that nobody knows whether the records are kept. Records have checksums
+    in them: bytes that changed are damage, and never come out as values. One storage serves one open store at a time.
     """
 
     #: For messages.
@@ -69,6 +70,9 @@ class Storage(ABC):
     def cache_delete(self, name: str) -> None:
         """Forgets a blob; nothing happens when there is none."""
         raise NotImplementedError
+
+    def _new_handle(self) -> StorageHandle:
+        return StorageHandle(self)
 
 
 class DictStorage(Storage):
@@ -161,6 +165,17 @@ class StorageHandle(Handle):
     _warns = False
 
     def __init__(self, storage: Storage) -> None:
+        super().__init__(self._create(storage))
+
+    @classmethod
+    def of_pointer(cls, pointer: int) -> StorageHandle:
+        """Takes over what the library made."""
+        handle = cls.__new__(cls)
+        Handle.__init__(handle, pointer)
+        return handle
+
+    @staticmethod
+    def _create(storage: Storage) -> int:
         names = ["append", "scan", "read", "sync", "close"]
         overridden = [getattr(type(storage), name, None) is not getattr(Storage, name) for name in ("cache_get", "cache_put", "cache_delete")]
         if all(overridden):
@@ -175,7 +190,7 @@ class StorageHandle(Handle):
         lib.llvs_storage_create(
             encode_name(storage.name), ctypes.byref(callbacks), payload, _callbacks.payload_free, ctypes.byref(pointer)
         )
-        super().__init__(pointer.value or 0)
+        return pointer.value or 0
 
     def __repr__(self) -> str:
         return "the storage"

@@ -82,6 +82,9 @@ class Transport(ABC):
     def close(self) -> None:
         """The exchange is done with the transport. Does nothing unless overridden."""
 
+    def _new_handle(self) -> TransportHandle:
+        return TransportHandle(self)
+
     def _handles(self) -> WeakSet[TransportHandle]:
         handles: WeakSet[TransportHandle] = self.__dict__.setdefault("_llvs_handles", WeakSet())
         return handles
@@ -171,7 +174,29 @@ class TransportHandle(Handle):
     _release = "llvs_transport_free"
     _warns = False
 
+    #: What this one wraps, and closes in the end.
+    _inner: Optional[TransportHandle] = None
+
     def __init__(self, transport: Transport) -> None:
+        super().__init__(self._create(transport))
+        transport._handles().add(self)
+
+    @classmethod
+    def of_pointer(cls, pointer: int, inner: Optional[TransportHandle]) -> TransportHandle:
+        """Takes over what the library made, around another one or not."""
+        handle = cls.__new__(cls)
+        handle._inner = inner
+        Handle.__init__(handle, pointer)
+        return handle
+
+    def close(self) -> None:
+        """Releases it, and what it wraps."""
+        super().close()
+        if self._inner is not None:
+            self._inner.close()
+
+    @staticmethod
+    def _create(transport: Transport) -> int:
         names = ["list", "fetch_versions", "fetch_changes", "send", "close"]
         snapshots = ["snapshot_list", "snapshot_read", "snapshot_write", "snapshot_delete"]
         overridden = [getattr(type(transport), name, None) is not getattr(Transport, name) for name in snapshots]
@@ -187,8 +212,7 @@ class TransportHandle(Handle):
         lib.llvs_transport_create(
             encode_name(transport.name), ctypes.byref(callbacks), payload, _callbacks.payload_free, ctypes.byref(pointer)
         )
-        super().__init__(pointer.value or 0)
-        transport._handles().add(self)
+        return pointer.value or 0
 
     def __repr__(self) -> str:
         return "the transport"

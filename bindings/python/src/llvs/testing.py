@@ -1,0 +1,523 @@
+"""For tests: faults in every operation of a storage or transport, and the suites that prove those written in Python.
+
+    from llvs.testing import FaultPlan, Operation, check_storage, check_transport
+
+    def test_my_storage():
+        places = defaultdict(dict)
+        check_storage(lambda place: MyStorage(places[place]))      # raises, and says which checks failed
+
+    def test_every_operation_fails_in_turn(tmp_path):
+        plan = FaultPlan()
+        plan.fail(nth=3, on=Operation.APPEND)
+        store = llvs.Store(storage=plan.storage(tmp_path / "notes.llvs"))
+
+docs/testing.md shows more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+from . import _abi, _callbacks, _constants as c, _memory, _options, _pages, _structs, errors
+from ._handle import Handle
+from ._signals import holding
+from .storage import Report, Storage, StorageHandle
+from .transport import Transport, TransportHandle, VersionFiles, take_buffer
+
+lib = _abi.lib
+_pointer, _u32, _u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
+
+__all__ = [
+    "Check",
+    "CheckReport",
+    "ConformanceError",
+    "Disturbance",
+    "FaultKind",
+    "FaultPlan",
+    "FaultyStorage",
+    "FaultyTransport",
+    "Operation",
+    "Outcome",
+    "check_storage",
+    "check_transport",
+    "storage_checks",
+    "transport_checks",
+]
+
+
+class Operation(enum.IntFlag):
+    """What storages and transports are asked to do; combine them with `|`."""
+
+    #: All of them.
+    ANY = 0
+    APPEND = c.OPERATION_APPEND
+    SYNC = c.OPERATION_SYNC
+    SCAN = c.OPERATION_SCAN
+    READ = c.OPERATION_READ
+    CACHE_GET = c.OPERATION_CACHE_GET
+    CACHE_PUT = c.OPERATION_CACHE_PUT
+    CACHE_DELETE = c.OPERATION_CACHE_DELETE
+    #: Large values that file storage keeps outside its records.
+    BLOB_WRITE = c.OPERATION_BLOB_WRITE
+    BLOB_READ = c.OPERATION_BLOB_READ
+    OPEN = c.OPERATION_OPEN
+    CLOSE = c.OPERATION_CLOSE
+    #: All that storages do.
+    STORAGE = c.OPERATIONS_STORAGE
+    LIST = c.OPERATION_LIST
+    FETCH_VERSIONS = c.OPERATION_FETCH_VERSIONS
+    FETCH_CHANGES = c.OPERATION_FETCH_CHANGES
+    SEND = c.OPERATION_SEND
+    SNAPSHOT_LIST = c.OPERATION_SNAPSHOT_LIST
+    SNAPSHOT_READ = c.OPERATION_SNAPSHOT_READ
+    SNAPSHOT_WRITE = c.OPERATION_SNAPSHOT_WRITE
+    SNAPSHOT_DELETE = c.OPERATION_SNAPSHOT_DELETE
+    #: All that transports do.
+    TRANSPORT = c.OPERATIONS_TRANSPORT
+
+
+class FaultKind(enum.IntEnum):
+    """What happens to an operation. Where a kind means nothing for it, the operation fails.
+
+    Storages of the library check what they read: around them, reading what is changed, cut or absent raises a `StorageError` with
+    the code DAMAGED, and such a cache is not there. Around a storage in Python, bytes are really changed, below the store's checksums.
+    """
+
+    #: Nothing is done, and the operation fails.
+    FAIL = c.FAULT_FAIL
+    #: It is done, and fails all the same.
+    LOSE_ACKNOWLEDGEMENT = c.FAULT_LOSE_ACKNOWLEDGEMENT
+    #: A part is done, and the operation fails; fetching answers a part and succeeds, as it may.
+    PARTIAL = c.FAULT_PARTIAL
+    #: A bit of what is read or written is changed; a listing tells of what is not there.
+    CORRUPT = c.FAULT_CORRUPT
+    #: What is read, written or listed ends too early.
+    CUT = c.FAULT_CUT
+    #: What is asked for is not there; what is written vanishes, and is said to be done.
+    ABSENT = c.FAULT_ABSENT
+    #: Nothing but the delay.
+    DELAY = c.FAULT_DELAY
+
+
+class FaultPlan(Handle):
+    """Which operations of the storages and transports that it wraps fail, and how: the same ones each time, by the seed.
+
+        plan = FaultPlan(seed=7)
+        plan.fail(nth=12)                              # the twelfth operation of all
+        plan.fail(on=Operation.SYNC, probability=0.1)
+        with llvs.Store(storage=plan.storage("notes.llvs")) as store: ...
+
+    Without rules nothing fails, and everything is counted: run the work once, and then once for each `nth` up to `count()`.
+    One plan may wrap a storage and a transport; it counts both together. Safe from all threads.
+    """
+
+    _release = "llvs_faults_free"
+    _warns = False
+
+    def __init__(self, seed: int = 0) -> None:
+        """A plan without rules. `seed`: 0 to 2**64 - 1."""
+        if not 0 <= seed < 1 << 64:
+            raise errors.InvalidArgumentError(f"the seed {seed} is not from 0 to 2**64 - 1")
+        pointer = ctypes.c_void_p()
+        lib.llvs_faults_create(seed, ctypes.byref(pointer))
+        super().__init__(pointer.value or 0)
+        self.seed = seed
+
+    def __repr__(self) -> str:
+        return f"the plan of faults with the seed {getattr(self, 'seed', 0)}"
+
+    def add(
+        self,
+        kind: FaultKind,
+        *,
+        on: Operation = Operation.ANY,
+        nth: Optional[int] = None,
+        first: int = 1,
+        count: Optional[int] = None,
+        probability: float = 1.0,
+        code: Optional[int] = None,
+        delay: float = 0.0,
+    ) -> None:
+        """Adds a rule. Of several that fit an operation, the one that was added first happens.
+
+        nth: it happens to this one, counted from 1 among the operations `on` since the plan was made or reset.
+        first, count: instead, to so many (None: all) from that one on.
+        probability: how likely it is for each of these, by the seed; above 0, to 1.
+        code: the `ErrorCode` that failing operations have; None: TRANSPORT for transports, IO for storages, and UNKNOWN_OUTCOME for an
+        append whose acknowledgement is lost.
+        delay: seconds to wait before the operation.
+
+        Raises InvalidArgumentError.
+        """
+        if nth is not None:
+            first, count = nth, 1
+        if first < 1 or (count is not None and count < 1) or not 0 < probability <= 1 or not 0 <= delay <= 3600:
+            raise errors.InvalidArgumentError("a fault needs nth, first and count from 1, a probability above 0 and to 1, and a delay of up to an hour")
+        fault = _structs.llvs_fault(
+            struct_size=ctypes.sizeof(_structs.llvs_fault),
+            kind=kind,
+            operations=on,
+            code=code or 0,
+            first=first,
+            count=count or 0,
+            probability=probability,
+            delay_milliseconds=round(delay * 1000),
+        )
+        with self._call as pointer:
+            lib.llvs_faults_add(pointer, ctypes.byref(fault))
+
+    def fail(
+        self,
+        nth: Optional[int] = None,
+        *,
+        on: Operation = Operation.ANY,
+        first: int = 1,
+        count: Optional[int] = None,
+        probability: float = 1.0,
+        code: Optional[int] = None,
+    ) -> None:
+        """Adds a rule by which operations fail, with nothing done; see `add`."""
+        self.add(FaultKind.FAIL, on=on, nth=nth, first=first, count=count, probability=probability, code=code)
+
+    def clear(self) -> None:
+        """Forgets all rules; counting goes on."""
+        with self._call as pointer:
+            lib.llvs_faults_clear(pointer)
+
+    def reset(self) -> None:
+        """Counts from 0 again; the rules stay."""
+        with self._call as pointer:
+            lib.llvs_faults_reset(pointer)
+
+    def count(self, on: Operation = Operation.ANY) -> int:
+        """How many of these operations there were since the plan was made or reset."""
+        with self._call as pointer:
+            number: int = lib.llvs_faults_count(pointer, on)
+            return number
+
+    @property
+    def injected(self) -> int:
+        """How many faults happened since then."""
+        with self._call as pointer:
+            number: int = lib.llvs_faults_injected(pointer)
+            return number
+
+    @property
+    def last(self) -> str:
+        """The last of them, for messages: "append 7 of the store at /x: fail"; empty when there was none."""
+        with self._call as pointer:
+            return (take_buffer(lib.llvs_faults_last, pointer) or b"").decode("utf-8", "replace")
+
+    def storage(self, inner: Union[Storage, _memory.PathLike, None] = None, *, storage: str = "file", durability: str = "full", compaction: str = "automatic") -> FaultyStorage:
+        """A storage that fails as planned, for `Store(storage=...)`.
+
+        inner: a `Storage`, or the path of a store of the library's, whose kind is then `storage` ("file", "sqlite", or "memory", which needs
+        no path). Give the store the same `durability`.
+        """
+        return FaultyStorage(self, inner, storage, durability, compaction)
+
+    def transport(self, inner: Union[Transport, str], *, durability: str = "full") -> FaultyTransport:
+        """A transport that fails as planned, for `Exchange`. inner: a `Transport`, or a URL as for `Exchange`."""
+        return FaultyTransport(self, inner, durability)
+
+
+class FaultyStorage(Storage):
+    """What `FaultPlan.storage` makes: give it to a `Store`. It is not called from Python."""
+
+    def __init__(self, plan: FaultPlan, inner: Union[Storage, _memory.PathLike, None], storage: str, durability: str, compaction: str) -> None:
+        if inner is None and storage != "memory":
+            raise errors.InvalidArgumentError(f"a storage of the kind {storage!r} needs a path")
+        self.name = inner.name if isinstance(inner, Storage) else str(inner or "memory")
+        self._plan, self._inner = plan, inner
+        self._options = (storage, durability, compaction)
+
+    def _new_handle(self) -> StorageHandle:
+        made = ctypes.c_void_p()
+        if isinstance(self._inner, Storage):
+            inner = self._inner._new_handle()
+        else:
+            kind, durability, compaction = self._options
+            options = _options.StoreOptions(kind, durability, 0, False, True, None, compaction, None)
+            path = b"" if self._inner is None else _memory.path_bytes(self._inner)
+            lib.llvs_testing_storage(path, ctypes.byref(options.struct), ctypes.byref(made))
+            inner = StorageHandle.of_pointer(made.value or 0)
+        try:
+            with self._plan._call as plan:
+                lib.llvs_faults_storage(plan, inner._pointer, ctypes.byref(made))
+        finally:
+            inner.close()
+        return StorageHandle.of_pointer(made.value or 0)
+
+    def append(self, records: Sequence[bytes]) -> Sequence[int]:
+        """Not for Python."""
+        raise TypeError("a FaultyStorage is given to a Store, which calls it inside the library")
+
+    def scan(self, mark: int, report: Report) -> int:
+        """Not for Python."""
+        raise TypeError("a FaultyStorage is given to a Store, which calls it inside the library")
+
+    def read(self, place: int, offset: int, size: int) -> bytes:
+        """Not for Python."""
+        raise TypeError("a FaultyStorage is given to a Store, which calls it inside the library")
+
+
+class FaultyTransport(Transport):
+    """What `FaultPlan.transport` makes: give it to an `Exchange`. It is not called from Python."""
+
+    def __init__(self, plan: FaultPlan, inner: Union[Transport, str], durability: str) -> None:
+        self.name = inner if isinstance(inner, str) else inner.name
+        self._plan, self._inner, self._durability = plan, inner, durability
+
+    def _new_handle(self) -> TransportHandle:
+        made = ctypes.c_void_p()
+        if isinstance(self._inner, Transport):
+            inner = self._inner._new_handle()
+        else:
+            options = _structs.llvs_exchange_options(
+                struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=_options.durability_number(self._durability)
+            )
+            lib.llvs_testing_transport(_memory.encode(self._inner), ctypes.byref(options), ctypes.byref(made))
+            inner = TransportHandle.of_pointer(made.value or 0, None)
+        try:
+            with self._plan._call as plan:
+                lib.llvs_faults_transport(plan, inner._pointer, ctypes.byref(made))
+        except BaseException:
+            inner.close()
+            raise
+        handle = TransportHandle.of_pointer(made.value or 0, inner)
+        self._handles().add(handle)
+        return handle
+
+    def list(self) -> Sequence[str]:
+        """Not for Python."""
+        raise TypeError("a FaultyTransport is given to an Exchange, which calls it inside the library")
+
+    def fetch_versions(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        """Not for Python."""
+        raise TypeError("a FaultyTransport is given to an Exchange, which calls it inside the library")
+
+    def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
+        """Not for Python."""
+        raise TypeError("a FaultyTransport is given to an Exchange, which calls it inside the library")
+
+    def send(self, files: Sequence[VersionFiles]) -> None:
+        """Not for Python."""
+        raise TypeError("a FaultyTransport is given to an Exchange, which calls it inside the library")
+
+
+# Conformance
+
+
+class Outcome(enum.Enum):
+    """What became of a check."""
+
+    PASSED = c.CHECK_PASSED
+    FAILED = c.CHECK_FAILED
+    #: What is checked is not promised.
+    SKIPPED = c.CHECK_SKIPPED
+
+
+class Check(NamedTuple):
+    """One check of a suite."""
+
+    #: What is checked, as a sentence that is true where it passed: "records are read back".
+    name: str
+    outcome: Outcome
+    #: What was wrong, or why it was skipped.
+    message: str
+
+
+class CheckReport(NamedTuple):
+    """What a suite found."""
+
+    #: All checks, in the order in which they ran.
+    checks: tuple[Check, ...]
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.outcome is Outcome.FAILED)
+
+
+class ConformanceError(AssertionError):
+    """A storage or transport failed checks, which the message lists; `report` has them all."""
+
+    def __init__(self, report: CheckReport) -> None:
+        lines = [f"{len(report.failures)} of {len(report.checks)} checks failed:"]
+        super().__init__("\n".join(lines + [f"  {check.name}: {check.message}" for check in report.failures]))
+        self.report = report
+
+
+class Disturbance(enum.IntEnum):
+    """What is to happen to a place."""
+
+    #: From now on nothing can be written to what the place rests on, and a transport cannot reach it.
+    FAIL = c.DISTURBANCE_FAIL
+    #: It works again.
+    MEND = c.DISTURBANCE_MEND
+    #: What was not synced is gone.
+    POWER_CUT = c.DISTURBANCE_POWER_CUT
+
+
+#: Disturbs what lies below the storage or transport of a place. Raises NotImplementedError for what it cannot do: such checks are skipped.
+Disturb = Callable[[int, Disturbance], Any]
+
+
+class _Suite:
+    """What the callbacks of one call of a suite share."""
+
+    def __init__(self, factory: Callable[[int], Any], disturb: Optional[Disturb], finished: Optional[Callable[[Check], Any]]) -> None:
+        self.factory, self.disturb, self.finished = factory, disturb, finished
+        # Without rules: gives the library a handle of its own, beside ours, by which a transport tells of news.
+        self.plan = FaultPlan()
+        self.kept: list[Handle] = []
+        self.interrupt: Optional[BaseException] = None
+
+    def make(self, place: int, wrap: Any, expected: type, slot: int) -> None:
+        """Puts what the factory makes for a place where the library looks for it."""
+        try:
+            made = self.factory(place)
+        except Exception:
+            raise
+        except BaseException as problem:
+            self.interrupt = problem
+            raise
+        if not isinstance(made, expected):
+            raise TypeError(f"the factory made {made!r}, which is no {expected.__name__}")
+        handle: Handle = made._new_handle()  # type: ignore[attr-defined]
+        self.kept.append(handle)
+        with self.plan._call as plan:
+            wrap(plan, handle._pointer, slot)
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        for handle in self.kept:
+            handle.close()
+        self.plan.close()
+
+
+def _take_check(address: int) -> Check:
+    struct = _structs.llvs_check.from_address(address)
+    return Check(_memory.text(struct.name), Outcome(struct.outcome), _memory.text(struct.message) if struct.message.size else "")
+
+
+def _disturb(suite: _Suite, place: int, what: int) -> int:
+    assert suite.disturb is not None
+    try:
+        suite.disturb(place, Disturbance(what))
+    except NotImplementedError:
+        return c.ERROR_UNSUPPORTED
+    return c.OK
+
+
+def _finished(suite: _Suite, check: int) -> None:
+    if suite.interrupt is not None:
+        raise suite.interrupt
+    if suite.finished is not None:
+        suite.finished(_take_check(check))
+
+
+_make_storage = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_storage, Storage, slot))
+_make_transport = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, Transport, slot))
+_disturb_thunk = _callbacks.solicited([_u64, _u32], _disturb)
+_finished_thunk = _callbacks.solicited([_pointer], _finished)
+
+
+def _address(thunk: Any) -> Optional[int]:
+    return ctypes.cast(thunk, _pointer).value
+
+
+def _run(function: Any, struct: Any, make: Any, suite: _Suite, traits: int, only: str, raises: bool) -> CheckReport:
+    text = _memory.encode(only)
+    buffer = ctypes.create_string_buffer(text, len(text) + 1)
+    payload = _callbacks.register(suite)
+    subject = struct(
+        struct_size=ctypes.sizeof(struct),
+        traits=traits,
+        make=_address(make),
+        disturb=_address(_disturb_thunk) if suite.disturb is not None else None,
+        finished=_address(_finished_thunk),
+        payload=payload,
+    )
+    if text:
+        subject.only.data, subject.only.size = ctypes.addressof(buffer), len(text)
+    report = ctypes.c_void_p()
+    try:
+        with holding:
+            function(ctypes.byref(subject), ctypes.byref(report))
+        count = lib.llvs_check_report_count(report.value)
+        found = CheckReport(tuple(_take_check(lib.llvs_check_report_at(report.value, index)) for index in range(count)))
+    finally:
+        lib.llvs_check_report_free(report.value)
+        _callbacks.registry.pop(payload, None)
+        suite.close()
+    if raises and found.failures:
+        raise ConformanceError(found)
+    return found
+
+
+def check_storage(
+    factory: Callable[[int], Storage],
+    *,
+    lasting: bool = True,
+    shared: bool = True,
+    disturb: Optional[Disturb] = None,
+    only: str = "",
+    finished: Optional[Callable[[Check], Any]] = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Runs the suite that the storages of the library pass.
+
+    factory: makes a storage over the place of a number: empty the first time that the number is given, and with what is there when it is
+    given again. Each check has a number of its own.
+    lasting: False: what it keeps is gone once it is closed.
+    shared: False: a place is open once at a time.
+    disturb: makes a place fail, work again, or lose its power: so the suite sees whether the storage tells of it.
+    only: run the checks whose names contain this. finished: called with each check as it ends; what it raises ends the suite.
+    raises: False: return the report also when checks failed.
+
+    Raises ConformanceError when a check failed. What the storage raises in a check makes that fail. Cost: seconds.
+    """
+    traits = (0 if lasting else c.TRAIT_VOLATILE) | (0 if shared else c.TRAIT_EXCLUSIVE)
+    return _run(lib.llvs_check_storage, _structs.llvs_storage_subject, _make_storage, _Suite(factory, disturb, finished), traits, only, raises)
+
+
+def check_transport(
+    factory: Callable[[int], Transport],
+    *,
+    shared: bool = True,
+    snapshots: bool = True,
+    tells: bool = False,
+    disturb: Optional[Disturb] = None,
+    only: str = "",
+    finished: Optional[Callable[[Check], Any]] = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Runs the suite that the transports of the library pass.
+
+    factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given again.
+    shared: False: one transport at a time reaches a place. snapshots: False: it carries none.
+    tells: True: those who observe it are told (`Transport.notify`) of what another sent.
+    The rest is as for `check_storage`.
+    """
+    traits = (0 if shared else c.TRAIT_EXCLUSIVE) | (0 if snapshots else c.TRAIT_NO_SNAPSHOTS) | (c.TRAIT_TELLS if tells else 0)
+    return _run(lib.llvs_check_transport, _structs.llvs_transport_subject, _make_transport, _Suite(factory, disturb, finished), traits, only, raises)
+
+
+def _names(function: Any) -> list[str]:
+    names: list[str] = []
+    while (name := function(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def storage_checks() -> list[str]:
+    """The names of the checks of `check_storage`, for `pytest.mark.parametrize` and its `only`."""
+    return _names(lib.llvs_check_storage_name)
+
+
+def transport_checks() -> list[str]:
+    """The names of the checks of `check_transport`."""
+    return _names(lib.llvs_check_transport_name)
