@@ -13,6 +13,10 @@ enum RealFolder {
     static func damage(_ path: String, _ random: inout SeededRandom) -> String? {
         let names = ["versions", "changes"].flatMap { folder in FileNames.list("\(path)/\(folder)").map { "\(folder)/\($0)" } }
         guard let name = names.randomElement(using: &random) else { return nil }
+        if Int.random(in: 0..<12, using: &random) == 0 {
+            for name in names { unlink("\(path)/\(name)") }
+            return "all \(names.count) files are lost"
+        }
         let file = "\(path)/\(name)"
         guard let bytes = FileNames.read(file) else { return nil }
         switch Int.random(in: 0..<4, using: &random) {

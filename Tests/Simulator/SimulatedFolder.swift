@@ -20,10 +20,14 @@ final class SimulatedFolder {
     }
     func remove(_ name: Name) { files[name] = nil }
 
-    /// Loses, empties or cuts short a file.
+    /// Loses, empties or cuts short a file; now and then all of them go.
     func damage(_ random: inout SeededRandom) -> String? {
         let there = names.filter { files[$0] != nil }
         guard let name = there.randomElement(using: &random), let file = files[name] else { return nil }
+        if Int.random(in: 0..<12, using: &random) == 0 {
+            files = [:]
+            return "all \(there.count) files are lost"
+        }
         switch Int.random(in: 0..<4, using: &random) {
         case 0: remove(name); return "\(name.area) \(name.id) is lost"
         case 1: write(name, []); return "\(name.area) \(name.id) is emptied"

@@ -111,6 +111,9 @@ extension Simulation {
                     let result = try exchange(replica, folder, sends: sends)
                     if !result.versions.isEmpty || !result.problems.isEmpty { throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)") }
                 }
+                guard let exchange = replica.exchanges[folder] else { continue }
+                let result = try exchange.retrieve(verifyKnown: true)
+                if !result.versions.isEmpty || !result.problems.isEmpty { throw Failure("wrong files", "in folder \(folder): \(result.problems)") }
             }
         }
     }

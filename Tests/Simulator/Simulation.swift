@@ -146,7 +146,8 @@ final class Simulation {
             try other.close()
             guard try replica.store.version(model[made].version.id) != nil else { throw Failure("not seen", "what another process saved: V\(made)") }
         case .move:
-            guard let to = anyKnown() else { return }
+            // For a coordinator the empty root is where nothing was saved yet.
+            guard let to = anyKnown(), replica.coordinator == nil || model[to].version.id != EmptyRoot.id else { return }
             try replica.go(to: model[to].version.id)
             say("store \(replica.number) goes to V\(to)")
         }
