@@ -9,9 +9,11 @@ enum outcome {
     HARMLESS,         /* everything is there, and nothing had to be told */
     TOLD,             /* everything is there, and the damage was told */
     LOST,             /* versions or values cannot be read, and that was told */
+    EARLIER,          /* a database as it was at an earlier commit: nobody can tell */
     REFUSED,          /* could not be opened, and said why */
     VERSIONS_LOST,    /* versions that could not be read, in all */
     VERSIONS_NAMED,   /* of these, named by the report */
+    VERSIONS_WAITING, /* versions that were not there since what they build on was not */
     WORKED_ON,        /* stores that versions were added to */
     SALVAGES,
     SALVAGED_VERSIONS,/* versions in the new stores as they were, in all */
@@ -26,8 +28,8 @@ void outcome(enum outcome outcome, long by);
 
 /*
  * Judges the subject as it lies in `folder`. `turn` chooses what is done besides reading: every few turns the store is worked
- * with, and salvaged. 0, or 1 with what is wrong in `message`.
+ * with, and salvaged. `earlier`: the log of a database was cut short, which may make it a whole one of an earlier time. 0, or 1 with what is wrong in `message`.
  */
-int judge(const struct subject *subject, const char *folder, uint64_t turn, char *message, size_t message_size);
+int judge(const struct subject *subject, const char *folder, uint64_t turn, int earlier, char *message, size_t message_size);
 
 #endif

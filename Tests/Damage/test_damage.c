@@ -160,7 +160,9 @@ static void work(const struct subject *subject, const char *root, int job, doubl
         shared->running[job].began = now();
         __atomic_store_n(&shared->running[job].number, number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
-        if (judge(subject, folder, options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number, message, sizeof message)) failed(subject, number, message);
+        uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number;
+        int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
+        if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);
         __atomic_store_n(&shared->running[job].number, -1, __ATOMIC_SEQ_CST);
         if (options.one >= 0) break;
     }

@@ -26,7 +26,8 @@ struct DatabasePages {
     let database: OpenFile?
     let log: OpenFile?
     let pageSize: Int
-    /// All images: those of the database in order, then those of the log, oldest first.
+    /// All images: those of the database in order, then others of it where it has bytes too many or too few, then those of
+    /// the log, oldest first.
     let images: [Image]
     private let byNumber: [UInt32: [Int]]
 
@@ -40,11 +41,21 @@ struct DatabasePages {
         }
         // The last one may be cut short.
         if offset < size { images.append(Image(isInLog: false, offset: offset, number: number)) }
+        let inPlace = images.count
+        // Bytes were inserted or removed: pages behind these lie as far from the end as they did.
+        let moved = size % UInt64(pageSize)
+        offset = moved
+        number = 1
+        while moved > 0, offset < size, number < .max {
+            images.append(Image(isInLog: false, offset: offset, number: number))
+            offset += UInt64(pageSize)
+            number += 1
+        }
         images += frames
         self.images = images
-        // In the database an image is found by its number; only those of the log need a table.
+        // Those in place are found by their numbers; only the others need a table.
         var byNumber: [UInt32: [Int]] = [:]
-        for i in images.indices where images[i].isInLog { byNumber[images[i].number, default: []].append(i) }
+        for i in inPlace..<images.count { byNumber[images[i].number, default: []].append(i) }
         self.byNumber = byNumber
     }
 

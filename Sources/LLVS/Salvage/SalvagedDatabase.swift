@@ -38,11 +38,23 @@ struct SalvagedDatabase {
             if found.wholeRows >= best?.wholeRows ?? 0 { best = found }
         }
         try best?.write(to: storage, path, damage)
+        if !tells(size, database, path) {
+            damage(StorageDamage(file: path, offset: 0, message: "The database does not have the size, or not the header, that it should have: it was cut short, bytes were inserted, or its first page is damaged. Versions that cannot be named may be lost.", lost: .unfinished))
+        }
         if let log = SQLiteLog(path + "-wal", pageSize: best?.pages.pageSize), let at = log.unusedFrom() { damage(StorageDamage.log(path, at)) }
         return storage
     }
 
     private var wholeRows: Int { records.values.lazy.filter(\.isWhole).count + chunks.values.lazy.filter(\.isWhole).count }
+
+    /// Whether the header of the database is whole, as far as can be told, and says the size that the file has.
+    private static func tells(_ size: UInt64, _ database: OpenFile, _ path: String) -> Bool {
+        var head = [UInt8](repeating: 0, count: 100)
+        guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }), got == head.count,
+              head.starts(with: "SQLite format 3\0".utf8) else { return false }
+        let told = Int(head[16]) << 8 | Int(head[17]), pageSize = told == 1 ? 65_536 : told
+        return head[28..<32].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } * UInt64(pageSize) == size
+    }
 
     /// The page size, or all that are possible when nothing that can be trusted tells it.
     private static func pageSizes(_ database: OpenFile, _ size: UInt64, _ path: String) -> [Int] {

@@ -47,39 +47,56 @@ struct SQLiteLog {
     /// Where bytes begin that belong to the log and that SQLite passes over; nil when there are none. Reads all of it.
     func unusedFrom() -> UInt64? {
         guard headerIsWhole else { return 0 }
-        var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed, isChained = true
+        var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed
         var frame = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize + pageSize)
-        var remains = false
-        while at < size {
-            let got = (try? frame.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }) ?? 0
-            guard got == frame.count else { remains = remains || (got >= 16 && saltOf(frame) == salt); break }
-            let isOurs = saltOf(frame) == salt
-            if isChained {
-                SQLiteLog.add(frame[0..<8], checksumIsBigEndian, to: &sums)
-                SQLiteLog.add(frame[SQLiteLog.frameHeaderSize...], checksumIsBigEndian, to: &sums)
-                isChained = isOurs && sums == (SQLiteLog.word(frame, 16), SQLiteLog.word(frame, 20))
-            }
+        while at < size, let got = try? frame.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got == frame.count {
+            SQLiteLog.add(frame[0..<8], checksumIsBigEndian, to: &sums)
+            SQLiteLog.add(frame[SQLiteLog.frameHeaderSize...], checksumIsBigEndian, to: &sums)
+            guard saltOf(frame) == salt, sums == (SQLiteLog.word(frame, 16), SQLiteLog.word(frame, 20)) else { break }
             at += UInt64(frame.count)
-            if isChained, SQLiteLog.word(frame, 4) != 0 { used = at; remains = false } else { remains = remains || isOurs || isChained }
-            // A frame whose salt was changed is followed by others that are ours.
+            if SQLiteLog.word(frame, 4) != 0 { used = at }
         }
-        return remains ? used : nil
+        // What an earlier round of the log left there has another salt. Without a single frame it may be this one's that is damaged.
+        if used == UInt64(SQLiteLog.headerSize) { return used }
+        return frameStart(from: used) == nil ? nil : used
     }
 
     private func saltOf(_ frame: [UInt8]) -> UInt64 { UInt64(SQLiteLog.word(frame, 8)) << 32 | UInt64(SQLiteLog.word(frame, 12)) }
+
+    /// Where the first frame of this round begins, at or behind an offset, by its salt: also where frames were moved.
+    private func frameStart(from offset: UInt64) -> UInt64? {
+        let wanted = withUnsafeBytes(of: salt.bigEndian) { Array($0) }, chunk = 1 << 18
+        var buffer = [UInt8](repeating: 0, count: chunk), at = offset + 8
+        while at + 8 <= size {
+            guard let got = try? buffer.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got >= 8 else { return nil }
+            let found: Int? = buffer.withUnsafeBytes { b in
+                guard let base = b.baseAddress else { return nil }
+                var i = 0
+                while i + wanted.count <= got, let hit = memchr(base + i, Int32(wanted[0]), got - wanted.count - i + 1) {
+                    i = UnsafeRawPointer(hit) - base
+                    if memcmp(hit, wanted, wanted.count) == 0 { return i }
+                    i += 1
+                }
+                return nil
+            }
+            if let found { return at + UInt64(found) - 8 }
+            at += UInt64(got - 7)
+        }
+        return nil
+    }
 
     /// The images of pages that transactions in the log committed, whether or not their checksums are right, oldest first.
     func committedImages() -> [DatabasePages.Image] {
         var images: [DatabasePages.Image] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
         var head = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize)
-        while at < size {
-            guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got == head.count else { break }
+        while let start = frameStart(from: at) {
+            guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }), got == head.count else { break }
             let number = SQLiteLog.word(head, 0)
-            if saltOf(head) == salt, number > 0 {
-                images.append(DatabasePages.Image(isInLog: true, offset: at + UInt64(SQLiteLog.frameHeaderSize), number: number))
+            if number > 0 {
+                images.append(DatabasePages.Image(isInLog: true, offset: start + UInt64(SQLiteLog.frameHeaderSize), number: number))
                 if SQLiteLog.word(head, 4) != 0 { committed = images.count }
             }
-            at += UInt64(SQLiteLog.frameHeaderSize + pageSize)
+            at = start + UInt64(SQLiteLog.frameHeaderSize + pageSize)
         }
         return Array(images.prefix(committed))
     }
