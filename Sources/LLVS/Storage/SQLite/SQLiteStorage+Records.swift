@@ -215,11 +215,13 @@ extension SQLiteStorage {
                 try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
             }, found: found, damage: damage)
             var problems: [String] = []
-            try connection.query("PRAGMA quick_check(10)", doing: "Verifying", row: { row in
-                let text = String(decoding: row.bytes(0), as: UTF8.self)
-                if text != "ok" { problems.append(text) }
-                return true
-            })
+            do {
+                try connection.query("PRAGMA quick_check(10)", doing: "Verifying", row: { row in
+                    let text = String(decoding: row.bytes(0), as: UTF8.self)
+                    if text != "ok" { problems.append(text) }
+                    return true
+                })
+            } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
             for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem)")) }
             if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
         }
