@@ -73,10 +73,12 @@ enum Checks {
     }
 }
 
-func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () -> String) throws {
-    if try !holds() { throw Checks.Problem(message: message()) }
+/// Throws the message when it does not hold.
+func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () throws -> String) throws {
+    if try !holds() { throw Checks.Problem(message: try message()) }
 }
 
+/// Ends the check as skipped when it does not hold.
 func skip(unless holds: Bool, _ reason: String) throws {
     if !holds { throw Checks.Skip(reason: reason) }
 }

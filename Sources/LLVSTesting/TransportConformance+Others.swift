@@ -15,17 +15,17 @@ extension TransportConformance {
         for round in 0..<5 {
             let ours = files("A\(round)", seed: UInt64(round)), theirs = files("B\(round)", seed: UInt64(100 + round))
             try send(a, [ours])
-            try hold(try list(b).contains(ours.name), "what the first sent is not listed by the second")
-            try expect([ours], in: b, "sent by another transport")
+            try expect(try list(b).contains(ours.name), "what the first sent is not listed by the second")
+            try compare([ours], in: b, "sent by another transport")
             try send(b, [theirs])
-            try hold(try list(a).contains(theirs.name), "what the second sent is not listed by the first")
-            try expect([theirs], in: a, "sent by another transport")
+            try expect(try list(a).contains(theirs.name), "what the second sent is not listed by the first")
+            try compare([theirs], in: a, "sent by another transport")
         }
         a.close()
-        try hold(try list(b).count == 10, "closing one transport takes versions from the other")
+        try expect(try list(b).count == 10, "closing one transport takes versions from the other")
         b.close()
         let c = try subject.open()
-        try hold(try list(c).count == 10, "\(try list(c).count) of 10 versions are there after all transports were closed")
+        try expect(try list(c).count == 10, "\(try list(c).count) of 10 versions are there after all transports were closed")
         c.close()
     }
 
@@ -43,12 +43,12 @@ extension TransportConformance {
                     let there = all.filter { listed.contains($0.name) }
                     seen = there.count
                     // The newest are those that may not be whole.
-                    try expect(Array(there.suffix(8)), in: reader, "listed while it was being sent")
+                    try compare(Array(there.suffix(8)), in: reader, "listed while it was being sent")
                 }
             }
         }
         if let failure = failures.first { throw failure }
-        try expect(all, in: reader, "in the end")
+        try compare(all, in: reader, "in the end")
         sender.close()
         reader.close()
     }
@@ -63,8 +63,8 @@ extension TransportConformance {
         let all = (0..<100).map { file($0 / 50, $0 % 50) } + (0..<50).map { files("SAME\($0)", seed: 9) }
         for transport in both {
             let listed = try list(transport)
-            try hold(listed.count == 150, "\(listed.count) of 150 versions are listed that two sent at once")
-            try expect(all, in: transport, "sent by two at once")
+            try expect(listed.count == 150, "\(listed.count) of 150 versions are listed that two sent at once")
+            try compare(all, in: transport, "sent by two at once")
             transport.close()
         }
     }
@@ -77,7 +77,7 @@ extension TransportConformance {
             let listing = try transport.list(OperationControl())
             let names = Set(listing.versions.map(\.description))
             guard let mark = listing.mark else { continue }
-            if let before = seen[mark] { try hold(before == names, "a mark that stood for \(before.count) versions stands for \(names.count)") }
+            if let before = seen[mark] { try expect(before == names, "a mark that stood for \(before.count) versions stands for \(names.count)") }
             seen[mark] = names
         }
         transport.close()
@@ -94,17 +94,17 @@ extension TransportConformance {
         // Noticing it is allowed, and finishing is.
         func tolerating(_ what: String, _ body: () throws -> Void) throws {
             do { try body() } catch let error as StoreError {
-                try hold(error.code == .cancelled, "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
+                try expect(error.code == .cancelled, "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
             }
         }
         try tolerating("sending") { try transport.send(all, control) }
         try tolerating("listing") { _ = try transport.list(control) }
         try tolerating("fetching") { _ = try transport.fetchVersions(["KEPT"], control) }
         let listed = try list(transport)
-        try hold(listed.contains("KEPT"), "what was there before is gone after sending was cancelled")
-        try expect([kept] + all.filter { listed.contains($0.name) }, in: transport, "listed after sending was cancelled")
+        try expect(listed.contains("KEPT"), "what was there before is gone after sending was cancelled")
+        try compare([kept] + all.filter { listed.contains($0.name) }, in: transport, "listed after sending was cancelled")
         try send(transport, all)
-        try expect(all, in: transport, "sent again after it was cancelled")
+        try compare(all, in: transport, "sent again after it was cancelled")
         transport.close()
     }
 
@@ -120,9 +120,9 @@ extension TransportConformance {
         try expectError([], "fetching a changes file from a place that cannot be reached") { _ = try transport.fetchChanges(["KEPT"], OperationControl()) }
         try expectError([], "sending to a place that cannot be reached") { try send(transport, [files("LOST", seed: 2)]) }
         try disturb(.mend)
-        try expect([kept], in: transport, "when it can be reached again")
+        try compare([kept], in: transport, "when it can be reached again")
         try send(transport, [files("LATER", seed: 3)])
-        try hold(try list(transport).isSuperset(of: ["KEPT", "LATER"]), "when it can be reached again, not all is listed")
+        try expect(try list(transport).isSuperset(of: ["KEPT", "LATER"]), "when it can be reached again, not all is listed")
         transport.close()
     }
 
@@ -131,21 +131,21 @@ extension TransportConformance {
     static func snapshots(_ subject: Subject) throws {
         try skip(unless: subject.hasSnapshots, "it carries no snapshots")
         let transport = try subject.open()
-        try hold(try transport.snapshotFileNames().isEmpty, "a new place has snapshot files")
-        try hold(try transport.readSnapshotFile("manifest.json") == nil, "a snapshot file is there that nobody wrote")
+        try expect(try transport.snapshotFileNames().isEmpty, "a new place has snapshot files")
+        try expect(try transport.readSnapshotFile("manifest.json") == nil, "a snapshot file is there that nobody wrote")
         try transport.deleteSnapshotFile("manifest.json")
         let large = StorageConformance.bytes(seed: 4, count: 3 << 20)
         try transport.writeSnapshotFile("manifest.json", text(1, 300))
         try transport.writeSnapshotFile("chunk-000", large)
         try transport.writeSnapshotFile("llvs-1/manifest.json", text(2, 50))
-        try hold(try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000", "llvs-1/manifest.json"], "3 snapshot files are listed as \(try transport.snapshotFileNames().sorted())")
-        try hold(try transport.readSnapshotFile("chunk-000") == large, "a snapshot file of 3 MiB is not read back")
-        try hold(try transport.readSnapshotFile("llvs-1/manifest.json") == text(2, 50), "a snapshot file in a folder is not read back")
+        try expect(try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000", "llvs-1/manifest.json"], "3 snapshot files are listed as \(try transport.snapshotFileNames().sorted())")
+        try expect(try transport.readSnapshotFile("chunk-000") == large, "a snapshot file of 3 MiB is not read back")
+        try expect(try transport.readSnapshotFile("llvs-1/manifest.json") == text(2, 50), "a snapshot file in a folder is not read back")
         try transport.writeSnapshotFile("manifest.json", text(3, 20))
-        try hold(try transport.readSnapshotFile("manifest.json") == text(3, 20), "a snapshot file is not replaced as a whole")
+        try expect(try transport.readSnapshotFile("manifest.json") == text(3, 20), "a snapshot file is not replaced as a whole")
         try transport.deleteSnapshotFile("chunk-000")
         try transport.deleteSnapshotFile("chunk-000")
-        try hold(try transport.readSnapshotFile("chunk-000") == nil && Set(transport.snapshotFileNames()).count == 2, "a snapshot file is there after it was deleted")
+        try expect(try transport.readSnapshotFile("chunk-000") == nil && Set(transport.snapshotFileNames()).count == 2, "a snapshot file is there after it was deleted")
         transport.close()
     }
 
@@ -153,11 +153,11 @@ extension TransportConformance {
         try skip(unless: subject.hasSnapshots, "it carries no snapshots")
         let transport = try subject.open()
         try transport.writeSnapshotFile("chunk-000", text(1, 100))
-        try hold(try list(transport).isEmpty, "a snapshot file is listed as a version")
+        try expect(try list(transport).isEmpty, "a snapshot file is listed as a version")
         try send(transport, [files("chunk-000", seed: 2)])
-        try hold(try transport.readSnapshotFile("chunk-000") == text(1, 100), "a version replaces the snapshot file of its name")
+        try expect(try transport.readSnapshotFile("chunk-000") == text(1, 100), "a version replaces the snapshot file of its name")
         try transport.deleteSnapshotFile("chunk-000")
-        try expect([files("chunk-000", seed: 2)], in: transport, "after a snapshot file of its name was deleted")
+        try compare([files("chunk-000", seed: 2)], in: transport, "after a snapshot file of its name was deleted")
         transport.close()
     }
 
@@ -167,9 +167,9 @@ extension TransportConformance {
         transport.restorationState = state
         // One that has no use for any keeps none.
         let kept = transport.restorationState
-        try hold(kept == state || kept.isEmpty, "the state that is read is not the one that was set")
+        try expect(kept == state || kept.isEmpty, "the state that is read is not the one that was set")
         try send(transport, [files("A")])
-        try hold(try list(transport) == ["A"], "it cannot be used with a state that it did not make")
+        try expect(try list(transport) == ["A"], "it cannot be used with a state that it did not make")
         transport.close()
     }
 
@@ -181,12 +181,12 @@ extension TransportConformance {
         guard let observation = try ours.observe({ lock.withLock { told += 1 } }) else { throw Checks.Problem(message: "it cannot be observed, though it is said to tell of news") }
         try send(theirs, [files("NEWS")])
         for _ in 0..<1000 where lock.withLock({ told }) == 0 { usleep(10_000) }
-        try hold(lock.withLock { told } > 0, "what another transport sent is not told of within 10 s")
+        try expect(lock.withLock { told } > 0, "what another transport sent is not told of within 10 s")
         observation.cancel()
         let before = lock.withLock { told }
         try send(theirs, [files("MORE")])
         usleep(50_000)
-        try hold(lock.withLock { told } == before, "an observation that was cancelled is told of news")
+        try expect(lock.withLock { told } == before, "an observation that was cancelled is told of news")
         ours.close()
         theirs.close()
     }
@@ -217,9 +217,9 @@ extension TransportConformance {
         }
         try exchange(0)
         let ids = try stores.map { try Set($0.allVersionIDs()) }
-        try hold(ids[0] == ids[1], "after exchanging, one store has \(ids[0].count) versions and the other \(ids[1].count)")
+        try expect(ids[0] == ids[1], "after exchanging, one store has \(ids[0].count) versions and the other \(ids[1].count)")
         for id in ids[0] {
-            try hold(try stores[0].changes(madeIn: id) == stores[1].changes(madeIn: id), "a version changed on its way from one store to the other")
+            try expect(try stores[0].changes(madeIn: id) == stores[1].changes(madeIn: id), "a version changed on its way from one store to the other")
         }
     }
 
@@ -231,7 +231,7 @@ extension TransportConformance {
         let transport = try subject.open()
         _ = try Snapshots(store: first, transport: transport).put()
         _ = try Snapshots(store: second, transport: transport).restore()
-        try hold(try second.heads().map(\.id) == [last], "a store that was restored from a snapshot has other heads")
+        try expect(try second.heads().map(\.id) == [last], "a store that was restored from a snapshot has other heads")
         transport.close()
     }
 }

@@ -98,8 +98,8 @@ extension TransportConformance {
         while answers.count < names.count {
             let asked = Array(names[answers.count...])
             let files = try body(asked, OperationControl())
-            try hold(!files.isEmpty, "asked for \(asked.count) \(kind), it answers none")
-            try hold(files.count <= asked.count, "asked for \(asked.count) \(kind), it answers \(files.count)")
+            try expect(!files.isEmpty, "asked for \(asked.count) \(kind), it answers none")
+            try expect(files.count <= asked.count, "asked for \(asked.count) \(kind), it answers \(files.count)")
             for file in files {
                 if case .unreadable(let error) = file { throw Checks.Problem(message: "one of the \(kind) cannot be read: \(error)") }
                 answers.append(try FaultyTransport.bytes(file))
@@ -115,7 +115,7 @@ extension TransportConformance {
     }
 
     /// Each of the files is there as it was sent.
-    static func expect(_ files: [ExchangeFiles], in transport: any ExchangeTransport, _ when: String) throws {
+    static func compare(_ files: [ExchangeFiles], in transport: any ExchangeTransport, _ when: String) throws {
         let names = files.map(\.name)
         for (kind, found, sent) in [("version", try versions(transport, names), files.map(\.version)), ("changes", try changes(transport, names), try files.map { try $0.changes.bytes() })] {
             for (name, (found, sent)) in zip(names, zip(found, sent)) {

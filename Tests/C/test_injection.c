@@ -4,6 +4,8 @@
  */
 #include "support.h"
 
+#include <time.h>
+
 #include "llvs_testing.h"
 #include "array_storage.h"
 #include "array_transport.h"
@@ -231,7 +233,7 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
         work(&p, store, transport);
         injected = llvs_faults_injected(w.faults);
         OK(llvs_faults_last(w.faults, &last, &error));
-        snprintf(now, sizeof now, "%s storage, %.200s", kind_names[kind], (const char *)last.data);
+        snprintf(now, sizeof now, "%s storage, seed %lu, %.200s", kind_names[kind], (unsigned long)seed, (const char *)last.data);
         llvs_buffer_dispose(&last);
         OK(llvs_faults_clear(w.faults, &error));
         /* The same handle goes on, and what was refused can be done again under its id. */
@@ -317,18 +319,33 @@ static void nothing_that_was_acknowledged_is_lost(void **state) {
     }
 }
 
-/* With many faults at once, by chance. */
+/* With many faults at once, by chance: kinds, operations and likelihoods by the seed. */
+static void run_by_chance(uint64_t seed) {
+    static const llvs_operations sets[] = { 0, LLVS_OPERATIONS_STORAGE, LLVS_OPERATIONS_TRANSPORT, LLVS_OPERATION_APPEND | LLVS_OPERATION_SYNC, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET };
+    llvs_fault fault = LLVS_FAULT_INIT;
+    uint64_t chance = seed * 6364136223846793005u + 1442695040888963407u;
+    fault.operations = sets[(chance >> 33) % 5];
+    fault.kind = (llvs_fault_kind)((chance >> 40) % 3); /* fail, lose the acknowledgement, do a part */
+    if (fault.operations == sets[4]) fault.kind = (llvs_fault_kind)(3 + (chance >> 40) % 3); /* what is read is changed, cut, absent */
+    fault.probability = (double)(1 + (chance >> 48) % 40) / 100;
+    run((int)((chance >> 56) % KINDS), &fault, seed);
+}
+
 static void many_faults_at_once(void **state) {
-    uint64_t seed;
+    const char *minutes = getenv("LLVS_SOAK_MINUTES"), *first = getenv("LLVS_SOAK_SEED");
+    uint64_t seed = minutes && first ? strtoull(first, NULL, 10) : 1;
+    long runs = 0;
     (void)state;
     memset(&totals, 0, sizeof totals);
-    for (seed = 1; seed <= 60; seed++) {
-        llvs_fault fault = LLVS_FAULT_INIT;
-        fault.kind = seed % 3 ? LLVS_FAULT_FAIL : LLVS_FAULT_LOSE_ACKNOWLEDGEMENT;
-        fault.probability = 0.2;
-        run((int)(seed % KINDS), &fault, seed);
+    if (minutes) {
+        time_t end = time(NULL) + (time_t)(atof(minutes) * 60);
+        for (; time(NULL) < end; seed++, runs++) run_by_chance(seed);
+    } else {
+        for (; runs < 80; seed++, runs++) run_by_chance(seed);
+        assert_true(totals.faults > 100);
     }
-    assert_true(totals.faults > 100);
+    printf("by chance: %ld runs, %ld faults, %ld refusals, %ld of them with an unknown outcome, %ld versions promised and found\n",
+           runs, totals.faults, totals.refusals, totals.unknown, totals.promised);
 }
 
 /* ---- the interface ---- */
@@ -383,12 +400,13 @@ static void faults_are_counted_and_repeat(void **state) {
     assert_int_equal(counts[0], counts[1]);
 }
 
-/* A bit that flips below the store is damage, and never a wrong value. */
+/* A bit that flips below the store, a record that is cut or lost there, is damage, and never a wrong value. */
 static void changed_bytes_never_come_out(void **state) {
+    static const llvs_fault_kind kinds[] = { LLVS_FAULT_CORRUPT, LLVS_FAULT_CUT, LLVS_FAULT_ABSENT };
     uint64_t seed;
     int wrong = 0, damaged = 0;
     (void)state;
-    for (seed = 0; seed < 40; seed++) {
+    for (seed = 0; seed < 60; seed++) {
         world w;
         llvs_storage *inner, *storage = NULL;
         llvs_store *store = NULL;
@@ -403,7 +421,7 @@ static void changed_bytes_never_come_out(void **state) {
         inner = plain_storage(&w);
         OK(llvs_faults_storage(w.faults, inner, &storage, &error));
         OK(open_store(storage, &store, &error));
-        fault.kind = LLVS_FAULT_CORRUPT;
+        fault.kind = kinds[seed % 3];
         fault.operations = LLVS_OPERATION_APPEND;
         OK(llvs_faults_add(w.faults, &fault, &error));
         id = save(store, NULL, insert("a", text));
@@ -423,7 +441,7 @@ static void changed_bytes_never_come_out(void **state) {
         end_world(&w);
     }
     assert_int_equal(wrong, 0);
-    assert_int_equal(damaged, 40);
+    assert_int_equal(damaged, 60);
 }
 
 static void bad_rules_are_refused(void **state) {
@@ -486,6 +504,7 @@ static void bad_rules_are_refused(void **state) {
 }
 
 int main(void) {
+    const struct CMUnitTest soak[] = { cmocka_unit_test(many_faults_at_once) };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_rules_are_refused),
         cmocka_unit_test(faults_are_counted_and_repeat),
@@ -493,5 +512,6 @@ int main(void) {
         cmocka_unit_test(nothing_that_was_acknowledged_is_lost),
         cmocka_unit_test(many_faults_at_once),
     };
+    if (getenv("LLVS_SOAK_MINUTES")) return cmocka_run_group_tests(soak, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,4 +50,41 @@ import Testing
         try base.verify(OperationControl(), found: { found.append(Array($0.prefix)) }, damage: { _ in })
         #expect(found == [[2]])
     }
+
+    /// Nobody knows whether it is stored: made again, it must be the very same version, or there would be two of one id.
+    @Test(arguments: [FaultKind.loseAcknowledgement, .fail]) func aVersionWhoseAppendHadAnUnknownOutcomeIsMadeAgainAsTheSame(kind: FaultKind) throws {
+        let plan = FaultPlan(), base = MemoryStorage()
+        var options = Store.Options()
+        options.storage = .custom(try FaultyStorage(base, plan: plan))
+        let store = try Store(path: "", options: options)
+        let id = try VersionID("mine"), a = try ValueID("a")
+        plan.add(Fault(kind, on: .append, code: .unknownOutcome, count: 1))
+        do {
+            try store.makeVersion(basedOn: nil, changes: [.insert(a, data: [1])], id: id)
+            Issue.record("it was acknowledged")
+        } catch let error as StoreError { #expect(error.code == .unknownOutcome && error.versionID == "mine") }
+        if kind == .fail {
+            // Not even known here: another one under that id could be the second.
+            #expect(code { try store.makeVersion(basedOn: nil, changes: [.insert(a, data: [2])], id: id) } == .versionMismatch)
+        }
+        try store.makeVersion(basedOn: nil, changes: [.insert(a, data: [1])], id: id)
+        var records: [[UInt8]] = []
+        try base.verify(OperationControl(), found: { records.append(Array($0.prefix)) }, damage: { _ in })
+        #expect(Set(records).count == 1 && records.count == (kind == .fail ? 1 : 2))
+        #expect(try store.verify().isWhole && store.value(a, at: id)?.data == [1])
+    }
+
+    /// A merge, and what is received, are the same whenever they are made.
+    @Test func aBatchWhoseAppendHadAnUnknownOutcomeIsAddedAgain() throws {
+        let plan = FaultPlan(), source = try Store.inMemory(), target = try store(plan)
+        let root = try source.makeVersion(basedOn: nil, changes: [insert("a", "1")]).id
+        try source.makeVersion(basedOn: root, changes: [insert("b", "2")])
+        let name = VersionID.random().description
+        let there = MemoryTransport(name: name)
+        _ = try Exchange(store: source, transport: there).send()
+        plan.add(Fault(.loseAcknowledgement, on: .append, count: 1))
+        #expect(code { _ = try Exchange(store: target, transport: MemoryTransport(name: name)).retrieve() } == .unknownOutcome)
+        #expect(try Exchange(store: target, transport: MemoryTransport(name: name)).retrieve().problems.isEmpty)
+        #expect(try target.hasSameVersions(as: source) && target.verify().isWhole)
+    }
 }

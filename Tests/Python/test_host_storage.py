@@ -145,6 +145,31 @@ def test_what_a_storage_raises_is_raised(method: str, problem: BaseException) ->
         assert store.at("second")["a"] == b"2"
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_append_of_which_nobody_knows_what_became(kept: bool) -> None:
+    """The storage says so; made again under its id, the version is the same one, whether the first is there or not."""
+
+    class Unsure(llvs.DictStorage):
+        unsure = False
+
+        def append(self, records: Sequence[bytes]) -> Sequence[int]:
+            places = super().append(records) if kept or not self.unsure else []
+            if self.unsure:
+                raise llvs.errors.make(llvs.ErrorCode.UNKNOWN_OUTCOME, "the line broke")
+            return places
+
+    storage = Unsure()
+    with llvs.Store(storage=storage) as store:
+        storage.unsure = True
+        with pytest.raises(llvs.StorageError, match="the line broke"):
+            store.make_version(insert={"a": b"1"}, id="mine")
+        storage.unsure = False
+        assert store.make_version(insert={"a": b"1"}, id="mine").id == "mine"
+        assert not store.verify().damages
+    with llvs.Store(storage=storage) as store:
+        assert [version.id for version in store.history()] == ["mine"] and not store.verify().damages
+
+
 def test_reads_that_fail() -> None:
     storage = Recording()
     with llvs.Store(storage=storage) as store:
