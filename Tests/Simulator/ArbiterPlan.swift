@@ -13,10 +13,10 @@ struct ArbiterPlan: Equatable {
     /// A built-in one is asked the way a host's is.
     var isWrapped = false
     /// Changes an id that nobody asked about, too.
-    var stamp: [UInt8]?
+    var stamp: Stamp?
+    struct Stamp: Equatable { var id: ValueID; var data: [UInt8] }
 
-    static let stampID = ValueID.known("stamp")
-    var additions: [(ValueID, [UInt8])] { stamp.map { [(ArbiterPlan.stampID, $0)] } ?? [] }
+    var additions: [(ValueID, [UInt8])] { stamp.map { [($0.id, $0.data)] } ?? [] }
     /// Whether all who resolve by it make the same versions.
     var isSymmetric: Bool { ![.ours, .theirs].contains(kind) }
 
@@ -75,14 +75,6 @@ struct ArbiterPlan: Equatable {
             }
             return changes
         }
-    }
-}
-
-extension ValueID {
-    /// Of a text that is known to be one.
-    static func known(_ text: String) -> ValueID {
-        guard let id = try? ValueID(text) else { fatalError("\(text) is no value id") }
-        return id
     }
 }
 

@@ -1,6 +1,6 @@
 import LLVS
 
-/// Merging as docs/merging tells it, id by id, over whole states: slow, and short enough to be seen to be right.
+/// Merging by its rules, id by id, over whole states: slow, and short enough to be seen to be right.
 extension Model {
     /// What the ancestors of a merge hold for an id.
     enum Base {

@@ -56,6 +56,8 @@ struct Plan {
         case turns
         /// What each does is mixed with what the others do.
         case mixed
+        /// One after another exchanges, as a coordinator does, and merges: what it merged waits for its next turn.
+        case exchanges
     }
     enum Medium: Int { case simulated, file, sqlite }
     struct ReplicaPlan {
@@ -122,7 +124,7 @@ struct Plan {
             replica.arbiter.kind = same ? kind : ArbiterPlan.Kind(rawValue: Int.random(in: 0..<5, using: &random)) ?? .ours
             replica.arbiter.isWrapped = chance(3)
             if !same {
-                if chance(8) { replica.arbiter.stamp = Array("by \(i)".utf8) }
+                if chance(8) { replica.arbiter.stamp = (try? ValueID("stamp")).map { .init(id: $0, data: Array("by \(i)".utf8)) } }
                 if chance(2) { replica.metadata["device"] = Array("\"\(i % 3)\"".utf8) }
                 if selectsAll, usesBranches, chance(4) { replica.metadata.branch = "merges" }
             }

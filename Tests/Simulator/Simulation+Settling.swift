@@ -9,7 +9,7 @@ extension Simulation {
         return switch plan.finish {
         case .phases: settlesInOne ? 1 : 2
         case .turns: 2
-        case .mixed: 3
+        case .exchanges, .mixed: 3
         }
     }
     /// The stores that came later take after those that were there.
@@ -23,7 +23,7 @@ extension Simulation {
         var rounds = 0
         while true {
             rounds += 1
-            guard rounds <= roundsAllowed else {
+            guard rounds <= roundsAllowed || plan.finish == .exchanges && rounds < 30 else {
                 throw Failure("not settled", "after \(roundsAllowed) rounds (\(plan.finish)): " + replicas.map { "store \($0.number) is at \(model.name($0.current)) of \(model.heads(of: $0.known).map { "V\($0)" })" }.joined(separator: "; "))
             }
             say("round \(rounds)")
@@ -36,6 +36,12 @@ extension Simulation {
                     try retrieve(replica)
                     try merge(replica)
                     try send(replica)
+                }
+            case .exchanges:
+                for replica in replicas.shuffled(using: &random) {
+                    try retrieve(replica)
+                    try send(replica)
+                    try merge(replica)
                 }
             case .mixed:
                 var turns = replicas.flatMap { [$0.number, $0.number, $0.number] }.shuffled(using: &random)

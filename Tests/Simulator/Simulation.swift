@@ -46,7 +46,7 @@ final class Simulation {
         counts.histories = 1
         if plan.start == .shared, let first = replicas.first {
             prepare(first, Step(kind: .save, replica: 0, seed: plan.seed, time: 0))
-            let root = try save(first, on: nil, [.insert(.known("k0"), data: Array("root".utf8)), .insert(.known("k1"), data: Array("root".utf8))], Metadata())
+            let root = try save(first, on: nil, ["k0", "k1"].map { .insert(try ValueID($0), data: Array("root".utf8)) }, Metadata())
             try first.go(to: model[root].version.id)
             for other in replicas.dropFirst() {
                 try give(model.versions.indices.map { $0 }, to: other)
