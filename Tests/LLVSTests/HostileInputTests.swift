@@ -1,3 +1,4 @@
+import Glibc
 import LLVSTestSupport
 import Testing
 @testable import LLVS
@@ -203,6 +204,29 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         #expect(Set(names) == ["added", "present", "mismatch", "case"] && names[4] == "added" && names.filter { $0 == "added" }.count == 2)
         #expect(try store.allVersionIDs().count == 2)
         #expect(try store.verify().isWhole)
+    }
+
+    @Test func anIndexToImportThatNamesEachNodeManyTimesEnds() throws {
+        let temporary = TemporaryFolder(), path = temporary.path
+        func write(_ folder: String, _ name: String, _ text: String) throws {
+            var made = path
+            for part in folder.split(separator: "/") { made += "/" + part; mkdir(made, 0o700) }
+            try temporary.write("\(folder)/\(name)", text)
+        }
+        func node(_ key: String, _ children: String) throws { try write("maps/__llvs_values/\(key)/V", "1.json", "{\"children\":{\(children)}}") }
+        func names(_ key: String) -> String { "\"nodes\":[" + (0..<100).map { _ in "{\"key\":\"\(key)\",\"version\":\"V1\"}" }.joined(separator: ",") + "]" }
+        mkdir(path + "/versions", 0o700)
+        try temporary.write("versions/V1.json", "{\"identifier\":\"V1\",\"timestamp\":1}")
+        try node("__/llvs_root", names("a"))
+        for (key, next) in zip("abcdefghijk", "bcdefghijkl") { try node(String(key), names(String(next))) }
+        try node("l", "\"values\":[{\"valueReference\":{\"valueId\":\"x\",\"storedVersionId\":\"V1\"}}]")
+        try write("values/x/V", "1.json", "bytes")
+        expectEnd {
+            let store = try memoryStore()
+            let result = try StoreImporter.importStore(at: path, into: store)
+            let ids = try store.allVersionIDs().count, value = try store.value(id("x"), at: VersionID("V1"))?.data
+            #expect(ids == 1 && value == Array("bytes".utf8), "\(result.problems)")
+        }
     }
 
     @Test func aSnapshotThatClaimsTheMostVersionsIsSurvived() throws {

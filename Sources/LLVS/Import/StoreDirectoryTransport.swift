@@ -71,13 +71,15 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
 
     private func values(_ root: ForeignStoreDirectory.Node, without shared: Set<ForeignStoreDirectory.NodeName>) throws -> [ValueID: VersionID] {
         var values: [ValueID: VersionID] = [:]
+        // Each node once, however often it is named: what names all of the next level many times would never end.
+        var seen = shared
         var open = [(node: root, depth: 0)]
         while let (node, depth) = open.popLast() {
             for value in node.values { values[value.id] = value.version }
             guard depth < StoreDirectoryTransport.depthLimit else {
-                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply; it may hold a circle.", path: directory.path)
+                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply.", path: directory.path)
             }
-            for name in node.nodes where !shared.contains(name) { open.append((try self.node(name), depth + 1)) }
+            for name in node.nodes where seen.insert(name).inserted { open.append((try self.node(name), depth + 1)) }
         }
         return values
     }

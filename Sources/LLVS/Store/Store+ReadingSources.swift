@@ -59,7 +59,8 @@ extension Store {
         }
         var bytes: [UInt8] = [], size = 0, digest = SHA256()
         var writer = try source.size.flatMap { $0 > threshold ? try storage.blobWriter(size: $0) : nil }
-        if writer == nil, let size = source.size { bytes.reserveCapacity(size) }
+        // More than that is believed as it comes: there may be no memory for what is only said.
+        if writer == nil, let size = source.size { bytes.reserveCapacity(min(size, 16 << 20)) }
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 16) { buffer in
             while true {
                 let got = try source.read(buffer)

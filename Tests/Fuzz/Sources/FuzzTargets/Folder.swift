@@ -6,9 +6,12 @@ enum Folder {
     /// Where file systems in memory are; any other place does as well.
     private static let base: String = {
         let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        let path = "\(place)/llvs-fuzz-\(getpid())"
+        // A process that failed leaves its own behind.
+        for name in names(in: place) where name.hasPrefix("llvs-fuzz-") {
+            if let process = pid_t(name.dropFirst("llvs-fuzz-".count)), kill(process, 0) != 0, errno == ESRCH { remove("\(place)/\(name)") }
+        }
         atexit { Folder.remove(Folder.path) }
-        return path
+        return "\(place)/llvs-fuzz-\(getpid())"
     }()
     static var path: String { base }
 
@@ -32,8 +35,10 @@ enum Folder {
         return Array(bytes.prefix(count))
     }
 
-    static func names(_ folder: String) -> [String] {
-        guard let directory = opendir(path + "/" + folder) else { return [] }
+    static func names(_ folder: String) -> [String] { names(in: path + "/" + folder) }
+
+    private static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = Glibc.readdir(directory) {
