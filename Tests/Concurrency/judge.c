@@ -150,7 +150,11 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     llvs_error *error;
     const llvs_damage *damage;
     if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
-    damage = llvs_verify_report_damage_at(report, 0);
+    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)); i++) {
+        /* The record was copied, and the file with its large value was not there yet: the version waits, and a verification says for what. */
+        if (strictness == JUDGE_WHAT_IS_THERE && llvs_verify_report_pending(report) > 0 && strstr((const char *)damage->message.data, "/blobs/")) continue;
+        break;
+    }
     if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
     if (strictness != JUDGE_WHAT_IS_THERE && llvs_verify_report_pending(report) > 0) ledger_fail("%llu versions wait for others", (unsigned long long)llvs_verify_report_pending(report));
     llvs_verify_report_free(report);
@@ -162,7 +166,7 @@ static void go_on(const struct place *place) {
     llvs_version_list *head;
     llvs_error *error;
     if (!worker.store) return;
-    if (place->compacts) {
+    if (place->compaction != KEEPS_SEGMENTS) {
         for (int i = 0; i < 4; i++) succeeded("compacting in the end", llvs_store_compact(worker.store, NULL, NULL, &error), &error);
     }
     if (succeeded("asking for a head", llvs_store_most_recent_head(worker.store, &head, &error), &error)) {
@@ -170,7 +174,7 @@ static void go_on(const struct place *place) {
         llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
         uint32_t size, base = head ? entry_of_id(llvs_version_list_at(head, 0)->id) : 0;
         if (base) {
-            struct ledger_entry *entry = ledger_ask(base);
+            struct ledger_entry *entry = ledger_ask(base, WORLD_ENDS + place->world);
             uint8_t *bytes = stored_bytes(number_of(entry), PRIVATE_KEYS, &size);
             entry->state[PRIVATE_KEYS] = number_of(entry);
             entry->phase = PHASE_ASKED;
@@ -187,7 +191,7 @@ static void go_on(const struct place *place) {
     llvs_store_free(worker.store);
 }
 
-void judge(const struct place *place, enum strictness strictness) {
+void judge(const struct place *place, enum strictness strictness, uint32_t must) {
     llvs_store *store = worker_open(place, strictness == JUDGE_HISTORY);
     struct merges merges = find_merges();
     struct names all = {NULL, 0, 0}, predecessors = {NULL, 0, 0};
@@ -195,7 +199,6 @@ void judge(const struct place *place, enum strictness strictness) {
     llvs_history_cursor *cursor = NULL;
     llvs_version_list *page = NULL;
     llvs_error *error;
-    long lost = 0;
     if (!is_found) broken("out of memory");
     if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) goto done;
     while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
@@ -209,8 +212,9 @@ void judge(const struct place *place, enum strictness strictness) {
         llvs_version_list_free(page);
     }
     llvs_history_cursor_free(cursor);
-    for (uint32_t i = 1; i < ledger->count && strictness != JUDGE_WHAT_IS_THERE && !ledger_has_failed(); i++) {
-        if (ledger->entries[i].phase == PHASE_ACKNOWLEDGED && !is_found[i] && lost++ == 0) ledger_fail("%s was acknowledged, and is lost", ledger->entries[i].id);
+    for (uint32_t i = 0; i < (strictness == JUDGE_WHAT_IS_THERE ? must : ledger->acknowledged) && !ledger_has_failed(); i++) {
+        uint32_t number = ledger->order[i];
+        if (number && ledger_sees(place->world, &ledger->entries[number]) && !is_found[number]) ledger_fail("%s was acknowledged, and is lost", ledger->entries[number].id);
     }
     if (!ledger_has_failed()) check_heads(store, &all, &predecessors);
     if (!ledger_has_failed() && strictness != JUDGE_HISTORY) check_verification(store, strictness);
@@ -223,17 +227,17 @@ done:
     free(predecessors.ids);
     if (!ledger_has_failed() && strictness == JUDGE_WHOLE) {
         go_on(place);
-        if (!ledger_has_failed()) judge(place, JUDGE_HISTORY);
+        if (!ledger_has_failed()) judge(place, JUDGE_HISTORY, 0);
     }
 }
 
-void judge_in_child(const struct place *place, enum strictness strictness, int seconds) {
+void judge_in_child(const struct place *place, enum strictness strictness, uint32_t must) {
     int status;
     pid_t child = fork();
     if (child < 0) broken("cannot fork");
     if (child == 0) {
-        alarm((unsigned)seconds);
-        judge(place, strictness);
+        alarm(600);
+        judge(place, strictness, must);
         _exit(0);
     }
     if (waitpid(child, &status, 0) != child) broken("cannot wait");

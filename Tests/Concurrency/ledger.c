@@ -20,11 +20,20 @@ void ledger_make(void) {
     if (ledger == MAP_FAILED) broken("no memory for the ledger");
     ledger_clear();
 }
-void ledger_clear(void) {
+void ledger_forget(void) {
     size_t used = ledger->count < LEDGER_MAX ? ledger->count : LEDGER_MAX;
     memset(ledger->entries, 0, sizeof ledger->entries[0] * used);
-    memset(ledger, 0, offsetof(struct ledger, entries));
+    memset(ledger->order, 0, sizeof ledger->order[0] * used);
     ledger->count = 1;
+    ledger->acknowledged = 0;
+    ledger->is_united = 0;
+}
+void ledger_clear(void) {
+    ledger_forget();
+    ledger->operations = 0;
+    memset(ledger->tallies, 0, sizeof ledger->tallies);
+    ledger->has_failed = 0;
+    ledger->failure[0] = 0;
 }
 
 void ledger_fail(const char *format, ...) {
@@ -37,13 +46,17 @@ void ledger_fail(const char *format, ...) {
 int ledger_has_failed(void) { return __atomic_load_n(&ledger->has_failed, __ATOMIC_SEQ_CST); }
 void tally(enum tally what, long by) { __atomic_add_fetch(&ledger->tallies[what], by, __ATOMIC_RELAXED); }
 
-struct ledger_entry *ledger_ask(uint32_t base) {
+int ledger_sees(uint32_t world, const struct ledger_entry *entry) {
+    return entry->world == 0 || entry->world == world || entry->world == WORLD_ENDS + world || (ledger->is_united && entry->world < WORLD_ENDS);
+}
+struct ledger_entry *ledger_ask(uint32_t base, uint32_t world) {
     uint32_t number = __atomic_fetch_add(&ledger->count, 1, __ATOMIC_SEQ_CST);
     struct ledger_entry *entry;
     if (number >= LEDGER_MAX) broken("the ledger is full");
     entry = &ledger->entries[number];
     snprintf(entry->id, sizeof entry->id, "v%u", number);
     entry->predecessors[0] = base;
+    entry->world = world;
     if (base) memcpy(entry->state, ledger->entries[base].state, sizeof entry->state);
     return entry;
 }
@@ -55,12 +68,16 @@ void ledger_acknowledge(struct ledger_entry *entry) {
 }
 uint32_t number_of(const struct ledger_entry *entry) { return (uint32_t)(entry - ledger->entries); }
 
-uint32_t ledger_pick(uint64_t *random) {
-    uint32_t count = __atomic_load_n(&ledger->acknowledged, __ATOMIC_SEQ_CST), from = 0;
+uint32_t ledger_pick(uint64_t *random, uint32_t world) {
+    uint32_t count = __atomic_load_n(&ledger->acknowledged, __ATOMIC_SEQ_CST), from = 0, number;
     if (count == 0) return 0;
     /* The newest most often: those are what others have just made. */
     if (count > 50 && random_below(random, 2)) from = count - 50;
-    return __atomic_load_n(&ledger->order[from + random_below(random, count - from)], __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 8; i++) {
+        number = __atomic_load_n(&ledger->order[from + random_below(random, count - from)], __ATOMIC_SEQ_CST);
+        if (number && ledger_sees(world, &ledger->entries[number])) return number;
+    }
+    return 0;
 }
 
 uint32_t entry_of_id(llvs_bytes id) {

@@ -23,6 +23,7 @@ enum phase { PHASE_FREE, PHASE_ASKED, PHASE_ACKNOWLEDGED };
 struct ledger_entry {
     uint32_t phase;
     uint32_t is_merge;
+    uint32_t world;           /* in which store it is; see ledger_sees */
     uint32_t predecessors[2]; /* entries; 0: none. Of a merge in any order */
     char id[ID_ROOM];         /* of a merge that is not acknowledged: empty */
     uint32_t state[KEYS];     /* for each value id the entry that changed it last; 0: nobody yet */
@@ -31,6 +32,7 @@ enum tally { COMMITS, READS, MERGES, RELOADS, OPENINGS, COMPACTIONS, FOLDED, DEL
 struct ledger {
     uint32_t count;        /* entries taken, entry 0 included */
     uint32_t acknowledged; /* of `order` */
+    int is_united;
     long operations;
     long tallies[TALLIES];
     int has_failed;
@@ -43,16 +45,24 @@ extern struct ledger *ledger;
 /* Shared with children. Once per process; ledger_clear for each test. */
 void ledger_make(void);
 void ledger_clear(void);
+/* The versions, for another store; what was counted and what failed is kept. */
+void ledger_forget(void);
 void ledger_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int ledger_has_failed(void);
 void tally(enum tally what, long by);
 
+/*
+ * Where there are two stores that were one: in which of them a version is. World 0 is in all; 1 and 2 are what was made in
+ * one of them, and in all as soon as they are united; what is made in the end is only there, beyond WORLD_ENDS.
+ */
+enum { WORLD_ENDS = 8 };
+int ledger_sees(uint32_t world, const struct ledger_entry *entry);
 /* A new entry that descends from `base` (0: from nothing), and is like it so far. */
-struct ledger_entry *ledger_ask(uint32_t base);
+struct ledger_entry *ledger_ask(uint32_t base, uint32_t world);
 void ledger_acknowledge(struct ledger_entry *entry);
 uint32_t number_of(const struct ledger_entry *entry);
-/* One that was acknowledged; 0 when there is none. */
-uint32_t ledger_pick(uint64_t *random);
+/* One that was acknowledged and is in that world; 0 when none was found. */
+uint32_t ledger_pick(uint64_t *random, uint32_t world);
 /* Of an id as `ledger_ask` makes them: the entry; 0: it is none. */
 uint32_t entry_of_id(llvs_bytes id);
 

@@ -59,7 +59,7 @@ static pid_t start(const struct crew *crew, int number, long operations) {
     return child;
 }
 
-static void pause_shortly(void) {
+void pause_shortly(void) {
     struct timespec pause = {0, 200000};
     nanosleep(&pause, NULL);
 }

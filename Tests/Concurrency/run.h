@@ -27,4 +27,7 @@ int crew_size(const struct crew *crew);
 /* Starts them, and returns when all have ended. `meanwhile` (may be NULL) is called again and again. */
 void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *payload);
 
+/* Less than a millisecond. */
+void pause_shortly(void);
+
 #endif

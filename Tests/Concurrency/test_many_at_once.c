@@ -15,25 +15,26 @@
 struct shape {
     llvs_storage_kind storage;
     llvs_durability durability;
-    int compacts;
-    int processes, handles, threads;
+    int processes, handles, threads; /* no handles: made at once */
     long operations;
     int kills;
 };
 
 static const struct shape shapes[] = {
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 8, 1500, 0},
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 1, 8, 1, 1000, 0},
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 0},
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 8, 1, 1, 1000, 12},
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 3, 2, 2, 800, 3},
-    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 1, 1, 64, 100, 0},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 8, 800, 0},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 1, 8, 1, 600, 0},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 0},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 8, 1, 1, 600, 12},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 0, 3, 2, 2, 400, 3},
-    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 0, 1, 1, 64, 50, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 1, 8, 1500, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 1, 8, 1, 1000, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 8, 1, 1, 1000, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 8, 1, 1, 1000, 12},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL, 3, 2, 2, 800, 3},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 1, 1, 64, 100, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 1, 1, 8, 800, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 1, 8, 1, 600, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 8, 1, 1, 600, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 8, 1, 1, 600, 12},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_FULL, 3, 2, 2, 400, 3},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 1, 1, 64, 50, 0},
+    {LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, 8, 0, 0, 12, 0},
+    {LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL, 8, 0, 0, 12, 0},
 };
 static const struct trial trials[] = {
     {"file: 8 threads on a handle", &shapes[0]},
@@ -48,18 +49,38 @@ static const struct trial trials[] = {
     {"SQLite: 8 processes, some killed", &shapes[9]},
     {"SQLite: processes with handles with threads", &shapes[10]},
     {"SQLite: 64 threads on a handle", &shapes[11]},
+    {"file: made by 8 processes at once", &shapes[12]},
+    {"SQLite: made by 8 processes at once", &shapes[13]},
 };
+
+/* 8 processes that find nothing there: all make the store, and all work on the same one. */
+static void made_at_once(const struct shape *shape, const char *folder, uint64_t seed, long scale) {
+    for (long round = 0; round < shape->operations * scale && !ledger_has_failed(); round++) {
+        char name[32];
+        snprintf(name, sizeof name, "store-%ld", round);
+        char *path = path_of(folder, name);
+        struct crew crew = {{path, shape->storage, shape->durability, KEEPS_SEGMENTS, 0}, shape->processes, 1, 1, 4, 0, 0, 0, seed + (uint64_t)round};
+        ledger_forget();
+        run_crew(&crew, NULL, NULL);
+        if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
+        free(path);
+    }
+}
 
 static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {
     const struct shape *shape = trial->what;
+    if (shape->handles == 0) {
+        made_at_once(shape, folder, seed, scale);
+        return;
+    }
     char *path = path_of(folder, "store"), *cache = path_of(folder, "store/cache");
-    struct crew crew = {{path, shape->storage, shape->durability, shape->compacts}, shape->processes, shape->handles, shape->threads, shape->operations * scale, shape->kills, 0, 0, seed};
+    struct crew crew = {{path, shape->storage, shape->durability, FOLDS_AND_DELETES, 0}, shape->processes, shape->handles, shape->threads, shape->operations * scale, shape->kills, 0, 0, seed};
     run_crew(&crew, NULL, NULL);
-    if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 600);
+    if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
     if (!ledger_has_failed() && shape->storage == LLVS_STORAGE_FILE) {
         /* Nothing that is not derived is in the caches. */
         remove_tree(cache);
-        judge_in_child(&crew.place, JUDGE_HISTORY, 600);
+        judge_in_child(&crew.place, JUDGE_HISTORY, 0);
     }
     free(path);
     free(cache);

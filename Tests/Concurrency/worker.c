@@ -25,10 +25,8 @@ llvs_store *worker_open(const struct place *place, int read_only) {
     options.durability = place->durability;
     options.read_only = (uint32_t)read_only;
     options.memory_budget = 8 << 20; /* little, so that much is read from the medium */
-    if (place->compacts) {
-        options.compaction = LLVS_COMPACTION_ALWAYS;
-        options.compaction_grace = 0.001;
-    }
+    options.compaction = place->compaction == KEEPS_SEGMENTS ? LLVS_COMPACTION_ON_REQUEST : LLVS_COMPACTION_ALWAYS;
+    if (place->compaction == FOLDS_AND_DELETES) options.compaction_grace = 0.001;
     succeeded("opening the store", llvs_store_open(llvs_str(place->path), &options, &store, &error), &error);
     return store;
 }
@@ -41,7 +39,7 @@ static void commit(struct worker *worker) {
     size_t count = 0, shared = random_below(&worker->random, 4);
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_error *error;
-    struct ledger_entry *entry = ledger_ask(worker->current);
+    struct ledger_entry *entry = ledger_ask(worker->current, worker->place->world);
     uint32_t number = number_of(entry), touched = 0;
     llvs_status status;
     for (size_t i = 0; i <= shared; i++) {
@@ -102,7 +100,7 @@ static void merge(struct worker *worker, uint32_t other) {
     llvs_error *error;
     const char *wrong;
     if (!worker->current || !other || other == worker->current) return;
-    entry = ledger_ask(worker->current);
+    entry = ledger_ask(worker->current, worker->place->world);
     entry->is_merge = 1;
     entry->predecessors[1] = other;
     entry->id[0] = 0;
@@ -265,7 +263,7 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
 }
 
 static void read(struct worker *worker) {
-    uint32_t number = ledger_pick(&worker->random), second = ledger_pick(&worker->random);
+    uint32_t number = ledger_pick(&worker->random, worker->place->world), second = ledger_pick(&worker->random, worker->place->world);
     const struct ledger_entry *entry = &ledger->entries[number];
     if (!number || !second) return;
     switch (random_below(&worker->random, 12)) {
@@ -292,7 +290,7 @@ static void reload(struct worker *worker, int walks) {
     if (!must) broken("out of memory");
     for (uint32_t i = 1; i < count; i++) {
         const struct ledger_entry *entry = &ledger->entries[i];
-        must[i] = __atomic_load_n(&entry->phase, __ATOMIC_SEQ_CST) == PHASE_ACKNOWLEDGED && !entry->is_merge;
+        must[i] = __atomic_load_n(&entry->phase, __ATOMIC_SEQ_CST) == PHASE_ACKNOWLEDGED && !entry->is_merge && ledger_sees(worker->place->world, entry);
         commits += must[i];
     }
     if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
@@ -349,12 +347,12 @@ void worker_run(struct worker *worker) {
         uint64_t draw = random_below(&worker->random, 1000);
         if (draw < 430) commit(worker);
         else if (draw < 860) read(worker);
-        else if (draw < 930) merge(worker, ledger_pick(&worker->random));
+        else if (draw < 930) merge(worker, ledger_pick(&worker->random, worker->place->world));
         else if (draw < 950) merge_head(worker);
         else if (draw < 970) reload(worker, draw < 953);
         else if (draw < 972) verify(worker);
         else if (draw < 990 && worker->owns_store) reopen(worker);
-        else if (draw < 995 && worker->place->compacts) compact(worker);
+        else if (draw < 995 && worker->place->compaction != KEEPS_SEGMENTS) compact(worker);
         else commit(worker);
         __atomic_add_fetch(&ledger->operations, 1, __ATOMIC_SEQ_CST);
     }

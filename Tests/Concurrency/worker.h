@@ -8,7 +8,8 @@ struct place {
     const char *path;
     llvs_storage_kind storage;
     llvs_durability durability;
-    int compacts;    /* file storage: compactions, and what was folded is deleted at once */
+    enum { KEEPS_SEGMENTS, FOLDS, FOLDS_AND_DELETES } compaction; /* file storage: by itself and on request; what was folded is deleted at once */
+    uint32_t world;
 };
 struct worker {
     const struct place *place;

@@ -70,7 +70,6 @@ extension FileStorage {
     /// Remembers where the bytes of the segments are that were folded into `segment`: of those that this handle has
     /// places in, and those whose files are `here`. Under `state`.
     func applyForwards(of head: FoldedSegment, in segment: Segment, here: Set<String>) throws {
-        segment.headRead = true
         for origin in head.origins where origin.id != head.id {
             let name = origin.id.hex + ".seg"
             guard segmentsByName[name] != nil || here.contains(name) else { continue }
@@ -135,12 +134,12 @@ extension FileStorage {
         }
     }
 
-    /// Looks for segments that were folded from others since the last scan, by this or another process.
+    /// Looks for segments that were folded from others, by this or another process. Also those that are known are asked again: a
+    /// syncing program may have brought back, and somebody deleted, what they had been folded from long ago.
     func discoverFolded() throws {
         let names = try segmentNames()
         let here = Set(names)
         for name in names where name.hasPrefix(Origin.namePrefix) {
-            if state.withLock({ segmentsByName[name].map { segments[$0].headRead } ?? false }) { continue }
             guard let head = readHead(name) else { continue }
             try state.withLock {
                 try checkOpen()

@@ -19,6 +19,8 @@ extension FileStorage {
         }
         (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
+        // A syncing program may have brought back a shorter copy of one that was folded and deleted.
+        if let (whole, elsewhere) = try? locate(place, without: found.segment), try fill(buffer, whole, elsewhere.offset + offset, elsewhere) { return }
         let path = path(of: found), position = found.offset + offset
         throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. Put back the longer copy, or exchange with a store that has the versions.", path: path)
     }
@@ -41,15 +43,16 @@ extension FileStorage {
     }
 
     /// The record's file, open, and where in it the record is: where it always was, or where it was folded to.
-    private func locate(_ place: RecordPlace) throws -> (OpenFile, RecordPlace) {
-        if let file = try file(of: place.segment) { return (file, place) }
+    /// `without`: a segment in which it is not any more.
+    private func locate(_ place: RecordPlace, without short: UInt32? = nil) throws -> (OpenFile, RecordPlace) {
+        if place.segment != short, let file = try file(of: place.segment) { return (file, place) }
         for attempt in 0..<2 {
             // Perhaps it was folded by another process since we looked.
             if attempt > 0 { try discoverFolded() }
             var places = [place], seen: Set<UInt32> = []
             while let next = places.popLast() {
                 guard seen.insert(next.segment).inserted else { continue }
-                if let file = try file(of: next.segment) { return (file, next) }
+                if next.segment != short, let file = try file(of: next.segment) { return (file, next) }
                 places += state.withLock { forwards(of: next) }
             }
         }

@@ -40,16 +40,17 @@ extension FileStorage {
             guard !vanished.isEmpty else { break }
             // Others folded them since they were listed: what they were folded into is read instead.
             let folded = try segmentNames().filter { $0.hasPrefix(Origin.namePrefix) }.sorted()
-            let heads = folded.compactMap { readHead($0) }
-            for (name, missing) in vanished {
-                let end = known.first { $0.name == name }?.end ?? 0
-                let isFolded = heads.contains { $0.origins.contains { $0.id.hex + ".seg" == name && $0.length >= end } }
-                if !isFolded { try damage(missing) }
-            }
+            for (name, missing) in vanished where !isFolded(name, upTo: known.first { $0.name == name }?.end ?? 0) { try damage(missing) }
             left = folded.filter { !read.contains($0) }
         }
         try blobs.verify(progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
         try control.check(.verifying, total, of: total, doing: what)
+    }
+
+    /// Whether a segment is there into which that one was folded, with all that is before `end`.
+    private func isFolded(_ name: String, upTo end: UInt64) -> Bool {
+        let folded = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(Origin.namePrefix) && $0 != name }
+        return folded.contains { readHead($0)?.origins.contains { $0.id.hex + ".seg" == name && $0.length >= end } ?? false }
     }
 
     /// Returns the segment's size.
@@ -67,7 +68,8 @@ extension FileStorage {
             return 0
         }
         guard status.isRegularFile else { return 0 }
-        if status.size < end {
+        // It may be a copy of before that a syncing program brought back after the whole one was folded and deleted.
+        if status.size < end, !isFolded(name, upTo: end) {
             try damage(StorageDamage(file: path, offset: status.size, message: "The segment has become shorter than it was: \(end) bytes were read from it before. Put back the longer copy, or exchange with a store that has the versions."))
         }
         var met: [StorageDamage] = []

@@ -274,7 +274,5 @@ final class Segment {
     var gone = false
     /// Where its records are as well.
     var forwards: [Forward] = []
-    /// What it was folded from was looked at.
-    var headRead = false
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }

@@ -1,4 +1,11 @@
 import CSQLite
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {
@@ -7,6 +14,9 @@ final class SQLiteConnection {
     private var statements: [String: OpaquePointer] = [:]
 
     enum Mode { case create, write, read, immutable }
+
+    /// Milliseconds for which others are waited for.
+    private static let patience: Int32 = 10_000
 
     /// - Throws: `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
     init(_ path: String, _ mode: Mode) throws {
@@ -31,7 +41,7 @@ final class SQLiteConnection {
             throw failure
         }
         sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, 10_000)
+        sqlite3_busy_timeout(handle, SQLiteConnection.patience)
     }
 
     deinit { close() }
@@ -57,6 +67,21 @@ final class SQLiteConnection {
     func run(_ sql: String, doing: String) throws {
         let result = sqlite3_exec(handle, sql, nil, nil, nil)
         if result != SQLITE_OK { throw error(doing, result) }
+    }
+
+    /// Puts the database into WAL mode. While another process does the same, or closes it, SQLite refuses that at once, however
+    /// long it was told to wait.
+    func useLog(doing: String) throws {
+        var waited: Int32 = 0, pause: Int32 = 1
+        while true {
+            do {
+                return try run("PRAGMA journal_mode=WAL", doing: doing)
+            } catch let error as StoreError where error.code == .busy && waited < SQLiteConnection.patience {
+                usleep(UInt32(pause) * 1_000)
+                waited += pause
+                pause = min(pause * 2, 50)
+            }
+        }
     }
 
     /// Runs the statement once with what `bind` binds, and hands each row to `row`, which returns false to stop.

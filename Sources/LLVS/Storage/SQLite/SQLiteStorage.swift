@@ -159,7 +159,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     }
 
     private static func setUp(_ connection: SQLiteConnection) throws {
-        try connection.run("PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
+        try connection.useLog(doing: "Setting up")
+        try connection.run("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
     }
 
     /// Whether commits wait for the disk from now on. Under `writing`, outside of a transaction.
@@ -236,7 +237,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             guard create else {
                 throw StoreError(.notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be made.", path: connection.path)
             }
-            try connection.run("PRAGMA journal_mode=WAL", doing: "Making the database")
+            try connection.useLog(doing: "Making the database")
             try connection.transaction(doing: "Making the database") {
                 // Another process may have been faster.
                 guard try isEmpty(connection) else { return }
