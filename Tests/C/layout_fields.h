@@ -205,3 +205,4 @@ FIELD(llvs_transport_callbacks, snapshot_read);
 FIELD(llvs_transport_callbacks, snapshot_write);
 FIELD(llvs_transport_callbacks, snapshot_delete);
 FIELD(llvs_transport_callbacks, close);
+FIELD(llvs_transport_callbacks, send_large);
