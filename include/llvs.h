@@ -1637,6 +1637,18 @@ LLVS_API llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes 
 /** Answers question number `index` (0 when there is one only); what is never answered is absent. Copied. Since 0.1. */
 LLVS_API llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply, size_t index, llvs_bytes data, LLVS_OWNED llvs_error **error);
 /**
+ * Answers a question of fetch_changes or fetch_versions with a file that is read in pieces, later and once at most, while nothing else is
+ * asked of the transport: for large ones, which then need not be in memory as a whole.
+ * @param size  bytes in the file, as far as is known; 0: not known
+ * @param read  gives what comes next: as for llvs_value_source, but on the thread of the exchange's call, after the callback has
+ *              returned. LLVS_ERROR_IO, _PERMISSION and _NOT_FOUND make a problem of this one version; all else ends the exchange, as
+ *              when a callback of the transport fails
+ * @param payload, payload_free  see "Callbacks" above; freed when the file is read, or not wanted
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT for an index that is not asked for. Since 0.1.
+ */
+LLVS_API llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size_t index, uint64_t size, llvs_read_fn read,
+                                           LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_error **error);
+/**
  * Reports a record to a storage's scan.
  * @param place   the host's number for the record
  * @param size    bytes in the record
@@ -1716,6 +1728,24 @@ typedef struct llvs_exchange_files {
     llvs_bytes changes;
 } llvs_exchange_files;
 
+/** A large file to be published, made piece by piece; lives for the callback only. Since 0.1. */
+typedef struct llvs_outgoing llvs_outgoing;
+/** Bytes in all. Since 0.1. */
+LLVS_API uint64_t llvs_outgoing_size(LLVS_BORROWED const llvs_outgoing *outgoing);
+/**
+ * Takes one piece of a file. Since 0.1.
+ *   thread     the one that called llvs_outgoing_write
+ *   re-entry   may call the library, but not the exchange
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK, or below zero: llvs_outgoing_write fails as a callback of the transport does
+ */
+typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
+/**
+ * Calls with each piece of the file, in order. May be called again, which gives the same bytes from the start.
+ * Errors: what `write` gives; LLVS_ERROR_DAMAGED and other storage errors, which the callback of the transport hands on as they are. Since 0.1.
+ */
+LLVS_API llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoing *outgoing, llvs_write_fn write, LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+
 /**
  * Moves version files to and from whatever place the host has. A transport moves bytes: it does not look into them. Since 0.1.
  *   thread     any, one call at a time per transport
@@ -1732,7 +1762,7 @@ typedef struct llvs_transport_callbacks {
     llvs_status (*list)(LLVS_BORROWED void *payload, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /** Answers (llvs_reply_set) for each name with its version file. */
     llvs_status (*fetch_versions)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
-    /** Answers (llvs_reply_set) for each name with its changes file. */
+    /** Answers (llvs_reply_set, for large files llvs_reply_set_source) for each name with its changes file. */
     llvs_status (*fetch_changes)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced.
@@ -1747,8 +1777,14 @@ typedef struct llvs_transport_callbacks {
     llvs_status (*snapshot_delete)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
     /** The exchange is done with the transport. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+    /**
+     * Publishes the two files of one version whose changes file has more than 1 MiB, as `send` does: takes the changes file by
+     * llvs_outgoing_write. May be NULL: then `send` gets it, in memory as a whole.
+     */
+    llvs_status (*send_large)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *version,
+                              LLVS_BORROWED llvs_outgoing *changes, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
 } llvs_transport_callbacks;
-#define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_TRANSPORT_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_transport_callbacks_init(LLVS_BORROWED llvs_transport_callbacks *callbacks, size_t struct_size);
 /**
@@ -1802,7 +1838,7 @@ LLVS_LAYOUT(llvs_snapshot_info, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 80);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
-LLVS_LAYOUT(llvs_transport_callbacks, 80);
+LLVS_LAYOUT(llvs_transport_callbacks, 88);
 #undef LLVS_LAYOUT
 
 #ifdef __cplusplus

@@ -3,6 +3,9 @@ import LLVS
 
 // MARK: A transport of the host
 
+/// Before it could send large files in pieces.
+let earlierSizesOfTransportCallbacks = [80]
+
 /// Behind `llvs_transport`: what an exchange can be opened on, one at a time.
 class TransportHandle: Handle, @unchecked Sendable {
     let name: String
@@ -68,7 +71,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     private let host: HostTransportHandle
     private let lock = Lock()
     private var isClosed = false
-    private static let codes: [StoreError.Code] = [.transport, .permission, .noSpace, .io, .cancelled]
+    static let codes: [StoreError.Code] = [.transport, .permission, .noSpace, .io, .cancelled]
 
     init(_ host: HostTransportHandle) { self.host = host }
     deinit { close() }
@@ -100,7 +103,10 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         let inputs = try arena.array(llvs_bytes.self, names.count)
         for (i, name) in names.enumerated() { (inputs + i).initialize(to: try arena.copy(name)) }
         try withExtendedLifetime(arena) { try check("Fetching from") { fetch(payload, inputs, names.count, reply.borrowed, $0) } }
-        return reply.answers.map { $0.map(FetchedFile.data) ?? .missing }
+        return reply.answers.enumerated().map { index, answer in
+            if let source = reply.sources[index] { return .pieces(source) }
+            return answer.map(FetchedFile.data) ?? .missing
+        }
     }
     func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         guard let callback = callbacks.fetch_versions else { throw missing("fetch_versions") }
@@ -113,6 +119,10 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         guard let send = callbacks.send else { throw missing("send") }
+        // A large one comes alone.
+        if let file = files.first, files.count == 1, file.changes.size > ExchangeLimits.wholeFileSize, callbacks.send_large != nil {
+            return try sendLarge(file, control)
+        }
         let reply = Reply(token: control.token)
         let arena = Arena()
         let inputs = try arena.array(llvs_exchange_files.self, files.count)
@@ -124,6 +134,18 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         try withExtendedLifetime((arena, reply)) { try check("Sending to") { send(payload, inputs, files.count, reply.borrowed, $0) } }
     }
 
+    private func sendLarge(_ file: ExchangeFiles, _ control: OperationControl) throws {
+        guard let send = callbacks.send_large else { throw missing("send_large") }
+        let reply = Reply(token: control.token), changes = Outgoing(file.changes)
+        try withBorrowed(Array(file.name.utf8)) { name in
+            try withBorrowed(file.version) { version in
+                try withExtendedLifetime((reply, changes)) {
+                    try check("Sending to") { send(payload, name, version, changes.borrowed, reply.borrowed, $0) }
+                }
+            }
+        }
+    }
+
     // MARK: Snapshots
 
     private var noSnapshots: StoreError { StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them.") }
@@ -132,6 +154,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         guard let read = callbacks.snapshot_read else { throw noSnapshots }
         let reply = Reply(questions: 1)
         try withBorrowed(Array(name.utf8)) { name in try check("Reading a snapshot from") { read(payload, name, reply.borrowed, $0) } }
+        if let source = reply.sources[0] { return try source.whole(atMost: ExchangeLimits.fileSize) }
         return reply.answers[0]
     }
     func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
@@ -177,7 +200,7 @@ public func llvs_transport_create(_ name: llvs_bytes, _ callbacks: UnsafePointer
     transport?.pointee = nil
     return entry(error) {
         let out = try required(transport, "transport")
-        let table = try requiredStruct(callbacks, "llvs_transport_callbacks")
+        let table = try requiredStruct(callbacks, "llvs_transport_callbacks", earlierSizes: earlierSizesOfTransportCallbacks)
         guard table.reserved == 0 else { throw InputError.reserved("llvs_transport_callbacks") }
         guard table.list != nil, table.fetch_versions != nil, table.fetch_changes != nil, table.send != nil else {
             throw StoreError(.invalidArgument, "A transport needs the callbacks list, fetch_versions, fetch_changes and send.")

@@ -33,4 +33,4 @@ public func llvs_coordinator_options_init(_ options: UnsafeMutablePointer<llvs_c
 public func llvs_storage_callbacks_init(_ callbacks: UnsafeMutablePointer<llvs_storage_callbacks>!, _ struct_size: Int) -> llvs_status { initialise(callbacks, struct_size) }
 
 @_cdecl("llvs_transport_callbacks_init") @implementation
-public func llvs_transport_callbacks_init(_ callbacks: UnsafeMutablePointer<llvs_transport_callbacks>!, _ struct_size: Int) -> llvs_status { initialise(callbacks, struct_size) }
+public func llvs_transport_callbacks_init(_ callbacks: UnsafeMutablePointer<llvs_transport_callbacks>!, _ struct_size: Int) -> llvs_status { initialise(callbacks, struct_size, earlierSizes: earlierSizesOfTransportCallbacks) }

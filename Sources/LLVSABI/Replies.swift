@@ -7,6 +7,8 @@ import LLVS
 final class Reply: Handle, @unchecked Sendable {
     private(set) var items: [[UInt8]] = []
     private(set) var answers: [[UInt8]?]
+    /// Answers that are read in pieces.
+    private(set) var sources: [Int: HostFile] = [:]
     private(set) var records: [(place: UInt64, size: UInt64, prefix: [UInt8])] = []
     private let token: CancelToken?
     init(questions: Int = 0, token: CancelToken? = nil) { answers = Array(repeating: nil, count: questions); self.token = token }
@@ -14,10 +16,19 @@ final class Reply: Handle, @unchecked Sendable {
     var isCancelled: Bool { token?.isCancelled ?? false }
     func add(_ item: [UInt8]) { items.append(item) }
     func set(_ index: Int, _ data: [UInt8]) throws {
+        try check(index)
+        sources[index] = nil
+        answers[index] = data
+    }
+    func set(_ index: Int, _ source: HostFile) throws {
+        try check(index)
+        answers[index] = nil
+        sources[index] = source
+    }
+    private func check(_ index: Int) throws {
         guard answers.indices.contains(index) else {
             throw StoreError(.invalidArgument, "A callback answered question \(index), but \(answers.count) were asked.")
         }
-        answers[index] = data
     }
     func record(_ place: UInt64, _ size: UInt64, _ prefix: [UInt8]) throws {
         guard UInt64(prefix.count) <= size, UInt64(prefix.count) >= min(size, UInt64(ScannedRecord.prefixSize)) else {
@@ -36,6 +47,16 @@ public func llvs_reply_add(_ reply: OpaquePointer!, _ item: llvs_bytes, _ error:
 public func llvs_reply_set(_ reply: OpaquePointer!, _ index: Int, _ data: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
     // Changes files carry values in base64 and may be larger than any value.
     entry(error) { try handle(reply, Reply.self, "reply").set(index, array(data, "data", limit: Int(Int32.max) * 2)) }
+}
+
+@_cdecl("llvs_reply_set_source") @implementation
+public func llvs_reply_set_source(_ reply: OpaquePointer!, _ index: Int, _ size: UInt64, _ read: llvs_read_fn!, _ payload: UnsafeMutableRawPointer!,
+                                  _ payload_free: llvs_free_fn!, _ error: ErrorOut!) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    return entry(error) {
+        guard let read else { throw InputError.null("read") }
+        try handle(reply, Reply.self, "reply").set(index, HostFile(Int(clamping: size), read, payload))
+    }
 }
 
 @_cdecl("llvs_reply_record") @implementation

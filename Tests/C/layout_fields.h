@@ -211,6 +211,7 @@ FIELD(llvs_transport_callbacks, snapshot_read);
 FIELD(llvs_transport_callbacks, snapshot_write);
 FIELD(llvs_transport_callbacks, snapshot_delete);
 FIELD(llvs_transport_callbacks, close);
+FIELD(llvs_transport_callbacks, send_large);
 STRUCT(llvs_fault);
 FIELD(llvs_fault, struct_size);
 FIELD(llvs_fault, kind);

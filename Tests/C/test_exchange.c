@@ -137,6 +137,162 @@ static void what_travels_is_synced_unless_asked_not_to_be(void **state) {
     }
 }
 
+/* A place whose large files come and go in pieces. */
+typedef struct piecewise {
+    array_area area;
+    size_t largest, pieces, opened, freed, broken_behind;
+    int is_failing;
+} piecewise;
+typedef struct open_file {
+    piecewise *place;
+    const uint8_t *data;
+    size_t size, at;
+} open_file;
+
+static void close_file(void *payload) {
+    open_file *file = payload;
+    file->place->freed++;
+    free(file);
+}
+static llvs_status read_file(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **error) {
+    open_file *file = payload;
+    size_t count = file->size - file->at < 70001 ? file->size - file->at : 70001;
+    (void)error;
+    if (file->place->broken_behind && file->at >= file->place->broken_behind) return LLVS_ERROR_IO;
+    if (count > capacity) count = capacity;
+    if (count) memcpy(buffer, file->data + file->at, count);
+    file->at += count;
+    file->place->pieces++;
+    *size = count;
+    return LLVS_OK;
+}
+static llvs_status fetch_in_pieces(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
+    piecewise *place = payload;
+    size_t i, at;
+    llvs_status status = LLVS_OK;
+    for (i = 0; i < count && status == LLVS_OK; i++) {
+        open_file *file;
+        at = area_find(&place->area, "changes", names[i].data, names[i].size);
+        if (at == place->area.count) continue;
+        file = malloc(sizeof *file);
+        assert_non_null(file);
+        file->place = place;
+        file->data = place->area.files[at].data;
+        file->size = place->area.files[at].size;
+        file->at = 0;
+        place->opened++;
+        status = llvs_reply_set_source(reply, i, i % 2 ? file->size : 0, read_file, file, close_file, error);
+    }
+    return status;
+}
+typedef struct growing { piecewise *place; uint8_t *data; size_t size; } growing;
+static llvs_status take_piece(void *payload, const llvs_bytes *piece, llvs_error **error) {
+    growing *file = payload;
+    if (file->place->is_failing && file->size > 500000) {
+        *error = llvs_error_make(9, llvs_str("the disk is gone"));
+        return LLVS_ERROR_USER;
+    }
+    file->data = realloc(file->data, file->size + piece->size);
+    assert_non_null(file->data);
+    memcpy(file->data + file->size, piece->data, piece->size);
+    file->size += piece->size;
+    if (piece->size > file->place->largest) file->place->largest = piece->size;
+    return LLVS_OK;
+}
+static llvs_status send_in_pieces(void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes, llvs_reply *reply, llvs_error **error) {
+    piecewise *place = payload;
+    growing file = { place, NULL, 0 };
+    int time;
+    llvs_status status = LLVS_OK;
+    assert_false(llvs_reply_is_cancelled(reply));
+    for (time = 0; time < 2 && status == LLVS_OK; time++) { /* as often as one likes */
+        file.size = 0;
+        status = llvs_outgoing_write(changes, take_piece, &file, error);
+    }
+    if (status == LLVS_OK) {
+        assert_int_equal(file.size, llvs_outgoing_size(changes));
+        area_put(&place->area, "changes", *name, llvs_bytes_make(file.data, file.size));
+        area_put(&place->area, "versions", *name, *version);
+    }
+    free(file.data);
+    return status;
+}
+
+static void large_files_travel_in_pieces(void **state) {
+    enum { SIZE = 3000000 };
+    piecewise *place = calloc(1, sizeof *place);
+    llvs_transport_callbacks callbacks = array_transport_callbacks();
+    llvs_transport *transport, *other;
+    llvs_store *one = memory_store(), *two = memory_store();
+    llvs_exchange *mine, *theirs;
+    llvs_exchange_result *result;
+    llvs_version_id a, b;
+    llvs_change change = insert("large", NULL);
+    llvs_buffer data;
+    uint8_t *large = malloc(SIZE);
+    size_t i;
+    (void)state;
+    assert_non_null(place);
+    assert_non_null(large);
+    for (i = 0; i < SIZE; i++) large[i] = (uint8_t)(i * i >> 7);
+    change.data = llvs_bytes_make(large, SIZE);
+    callbacks.fetch_changes = fetch_in_pieces;
+    callbacks.send_large = send_in_pieces;
+    OK(llvs_transport_create(LLVS_NONE, &callbacks, place, NULL, &transport, &error));
+    OK(llvs_exchange_open_transport(one, transport, NULL, &mine, &error));
+    a = save(one, NULL, insert("small", "1"));
+    b = save(one, &a, change);
+    /* What taking a piece fails with comes out, and the version is sent the next time. */
+    place->is_failing = 1;
+    {
+        llvs_error *error;
+        assert_int_equal(llvs_exchange_send(mine, NULL, NULL, &error), LLVS_ERROR_USER);
+        assert_int_equal(llvs_error_user_code(error), 9);
+        llvs_error_free(error);
+    }
+    place->is_failing = 0;
+    assert_int_equal(sent(mine), 1);
+    assert_true(place->largest > 0 && place->largest < SIZE / 2);
+    assert_int_equal(place->area.sends, 1); /* the small version, before the large one failed */
+    callbacks.send_large = NULL;
+    callbacks.struct_size = 80; /* of a program that was made before there was more */
+    OK(llvs_transport_create(LLVS_NONE, &callbacks, place, NULL, &other, &error));
+    OK(llvs_exchange_open_transport(two, other, NULL, &theirs, &error));
+    place->broken_behind = 2000000;
+    OK(llvs_exchange_retrieve(theirs, NULL, &result, &error));
+    assert_int_equal(llvs_exchange_result_problem_count(result), 1);
+    assert_int_equal(llvs_exchange_result_problem_at(result, 0)->code, LLVS_ERROR_IO);
+    assert_true(same_id(llvs_exchange_result_problem_at(result, 0)->name, &b));
+    llvs_exchange_result_free(result);
+    place->broken_behind = 0;
+    place->pieces = 0;
+    assert_int_equal(retrieved(theirs), 1);
+    assert_true(place->pieces > SIZE / 70001);
+    assert_true(place->opened > 0 && place->opened == place->freed);
+    OK(llvs_store_value(two, llvs_str("large"), llvs_id(&b), &data, NULL, &error));
+    assert_int_equal(data.size, SIZE);
+    assert_memory_equal(data.data, large, SIZE);
+    llvs_buffer_dispose(&data);
+    /* Without a callback for them large files are handed over whole. */
+    large[0]++;
+    change.kind = LLVS_CHANGE_UPDATE;
+    save(two, &b, change);
+    place->largest = 0;
+    assert_int_equal(sent(theirs), 1);
+    assert_int_equal(place->area.sends, 2);
+    assert_int_equal(place->largest, 0);
+    assert_int_equal(retrieved(mine), 1);
+    llvs_exchange_free(mine);
+    llvs_exchange_free(theirs);
+    llvs_transport_free(transport);
+    llvs_transport_free(other);
+    llvs_store_free(one);
+    llvs_store_free(two);
+    for (i = 0; i < place->area.count; i++) free(place->area.files[i].data);
+    free(place);
+    free(large);
+}
+
 /* Counts the progress calls; cancels at one of them. */
 typedef struct stopper { int calls, stop_at; llvs_status answer; } stopper;
 static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error **error) {
@@ -481,6 +637,7 @@ static void damaged_snapshots_leave_the_store_empty(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_travel_both_ways),
+        cmocka_unit_test(large_files_travel_in_pieces),
         cmocka_unit_test(what_travels_is_synced_unless_asked_not_to_be),
         cmocka_unit_test(cancelling_at_each_progress_call),
         cmocka_unit_test(a_progress_callback_may_fail),

@@ -160,6 +160,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_default_path(LLVS_NONE, NULL, NULL));
     REFUSES(llvs_reply_add(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_reply_set(NULL, 0, LLVS_NONE, NULL));
+    REFUSES(llvs_reply_set_source(NULL, 0, 0, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_outgoing_write(NULL, NULL, NULL, NULL));
+    (void)llvs_outgoing_size(NULL);
     REFUSES(llvs_reply_record(NULL, 0, 0, LLVS_NONE, NULL));
     (void)llvs_reply_is_cancelled(NULL);
     REFUSES(llvs_storage_callbacks_init(NULL, 0));

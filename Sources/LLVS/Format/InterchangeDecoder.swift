@@ -249,7 +249,8 @@ struct InterchangeDecoder {
             }
         } catch let failure as JSONReader.Failure {
             let code: StoreError.Code = failure.reason == .utf8 ? .invalidUTF8 : .invalidJSON
-            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position) of \(document.size). It may be half-written; it is read again by the next exchange.", path: file)
+            let size = failure.position <= document.size ? " of \(document.size)" : ""
+            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). It may be half-written; it is read again by the next exchange.", path: file)
         }
     }
 

@@ -72,8 +72,8 @@ func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: Stat
     return try element(UnsafeRawPointer(start), size, T.self, name)
 }
 
-func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString) throws -> T {
-    guard let value = try optionalStruct(start, name) else { throw InputError.null(name) }
+func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T {
+    guard let value = try optionalStruct(start, name, earlierSizes: earlierSizes) else { throw InputError.null(name) }
     return value
 }
 

@@ -56,7 +56,7 @@ from .snapshot import Snapshot
 from .state import State
 from .storage import DictStorage, Storage
 from .store import Store
-from .transport import Transport, VersionFiles
+from .transport import OutgoingFile, Transport, VersionFiles
 
 #: The version of this package.
 __version__ = "0.1.0"
@@ -108,6 +108,7 @@ __all__ = [
     "NotFoundError",
     "Observer",
     "Ours",
+    "OutgoingFile",
     "OutOfMemoryError",
     "PASS",
     "Pass",

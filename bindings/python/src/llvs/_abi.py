@@ -373,6 +373,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_default_path": (STATUS, [BYTES, owned("llvs_buffer*"), ERROR]),
     "llvs_reply_add": (STATUS, [borrowed("llvs_reply*"), BYTES, ERROR]),
     "llvs_reply_set": (STATUS, [borrowed("llvs_reply*"), SIZE, BYTES, ERROR]),
+    "llvs_reply_set_source": (
+        STATUS,
+        [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR],
+    ),
     "llvs_reply_record": (STATUS, [borrowed("llvs_reply*"), U64, U64, BYTES, ERROR]),
     "llvs_reply_is_cancelled": (BOOL, [borrowed("llvs_reply*")]),
     "llvs_storage_callbacks_init": (STATUS, [borrowed("llvs_storage_callbacks*"), SIZE]),
@@ -381,6 +385,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         [BYTES, borrowed("llvs_storage_callbacks*"), owned("void*"), FUNCTION, owned("llvs_storage**"), ERROR],
     ),
     "llvs_storage_free": (None, [owned("llvs_storage*")]),
+    "llvs_outgoing_size": (U64, [borrowed("llvs_outgoing*")]),
+    "llvs_outgoing_write": (STATUS, [borrowed("llvs_outgoing*"), FUNCTION, borrowed("void*"), ERROR]),
     "llvs_transport_callbacks_init": (STATUS, [borrowed("llvs_transport_callbacks*"), SIZE]),
     "llvs_transport_create": (
         STATUS,
@@ -419,7 +425,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
 #: Releases that may wait for other threads, or that end what calls back into Python: never with the interpreter lock.
 _SLOW_RELEASES = frozenset(
     f"llvs_{name}_free"
-    for name in ("observer", "store", "exchange", "coordinator", "history_cursor", "change_cursor", "arbiter", "storage", "transport", "faults")
+    for name in ("observer", "store", "exchange", "coordinator", "history_cursor", "change_cursor", "value_reader", "arbiter", "storage", "transport", "faults")
 )
 
 

@@ -7,7 +7,7 @@ from typing import IO, Any, Iterable, Mapping, Union
 
 from . import _constants as c
 from . import _memory
-from ._sources import is_source
+from ._sources import gives_pieces
 from ._memory import BytesLike, Column, as_bytes, encode
 from .model import CHANGE_NUMBERS, Change
 
@@ -19,16 +19,6 @@ Entries = Union[Mapping[str, Content], Iterable["tuple[str, Content]"]]
 #: sizeof(llvs_change), and the same in words.
 CHANGE_SIZE = 56
 _WORDS = CHANGE_SIZE // 8
-
-
-def _gives_pieces(value: Any) -> bool:
-    if not is_source(value):
-        return False
-    try:
-        memoryview(value)
-    except TypeError:
-        return True
-    return False
 
 
 class ChangeArray:
@@ -60,8 +50,8 @@ class ChangeArray:
             try:
                 new_bytes = list(map(as_bytes, new_data))
             except TypeError:
-                self.sources += [pair for pair in zip(new_ids, new_data) if _gives_pieces(pair[1])]
-                plain = [pair for pair in zip(new_ids, new_data) if not _gives_pieces(pair[1])]
+                self.sources += [pair for pair in zip(new_ids, new_data) if gives_pieces(pair[1])]
+                plain = [pair for pair in zip(new_ids, new_data) if not gives_pieces(pair[1])]
                 new_ids, new_bytes = [pair[0] for pair in plain], [as_bytes(pair[1]) for pair in plain]
             ids.extend(map(encode, new_ids))
             data.extend(new_bytes)

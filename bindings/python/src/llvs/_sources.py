@@ -1,4 +1,4 @@
-"""Values that come in pieces: the files and iterables that the library asks for them while a version is made."""
+"""What comes in pieces: files and iterables that the library reads while a version is made, or received."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from . import _callbacks, _memory, _structs, errors
+from . import _abi, _callbacks, _memory, _structs, errors
 from ._memory import as_bytes, encode
 
 
-def is_source(value: Any) -> bool:
-    """Whether a value that is no bytes is a file-like object or an iterable, and so may give pieces."""
-    if isinstance(value, (str, int, Mapping)):
+def gives_pieces(value: Any) -> bool:
+    """Whether a value is a file-like object or an iterable, and not bytes-like."""
+    if isinstance(value, (bytes, str, int, Mapping)) or not (callable(getattr(value, "read", None)) or isinstance(value, Iterable)):
         return False
-    return callable(getattr(value, "read", None)) or isinstance(value, Iterable)
+    try:
+        memoryview(value)
+    except TypeError:
+        return True
+    return False
 
 
 def _size(file: Any) -> int:
@@ -70,6 +74,26 @@ def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> None:
 
 _thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p], _give)
 _address = ctypes.cast(_thunk, ctypes.c_void_p).value
+
+
+class _ClosingReader(_Reader):
+    """Closes its file when the library is done with it."""
+
+    __slots__ = ("_close",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self._close: Any = getattr(value, "close", None)
+
+    def __del__(self) -> None:
+        if callable(getattr(self, "_close", None)):
+            self._close()
+
+
+def answer(reply: int, index: int, value: Any) -> None:
+    """Answers a question of the library with a file or an iterable, which it reads later, and closes the file then."""
+    size, reader = _size(value), _ClosingReader(value)
+    _abi.lib.llvs_reply_set_source(reply, index, size, _address, _callbacks.register(reader), _callbacks.payload_free)
 
 
 class SourceArray:

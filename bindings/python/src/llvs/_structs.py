@@ -333,6 +333,7 @@ class llvs_transport_callbacks(ctypes.Structure):
         ("snapshot_write", c_void_p),
         ("snapshot_delete", c_void_p),
         ("close", c_void_p),
+        ("send_large", c_void_p),
     ]
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
+from typing import IO, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence, Union
 from weakref import WeakSet
 
-from . import _abi, _callbacks, _pages, _structs
+from . import _abi, _callbacks, _pages, _sources, _structs
 from ._handle import Handle
-from ._memory import as_bytes, copy, decode, encode_name
+from ._memory import BytesLike, as_bytes, copy, decode, encode_name
 from .storage import _data, _name
 
 lib = _abi.lib
@@ -34,6 +34,33 @@ class VersionFiles(NamedTuple):
     version: bytes
     #: The file `changes/<name>`.
     changes: bytes
+
+
+#: A file: its bytes, or for large ones a binary file (which is closed when it has been read) or an iterable of bytes.
+FileContent = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
+
+
+class _Writable(Protocol):
+    def write(self, data: bytes, /) -> Any: ...
+
+
+class OutgoingFile:
+    """A large file to be published, which is made piece by piece; good during the call that it is given to."""
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer: Optional[int] = pointer
+        #: Bytes in all.
+        self.size: int = lib.llvs_outgoing_size(pointer)
+
+    def write_to(self, file: _Writable) -> None:
+        """Calls `file.write` with each piece, in order; again from the start when it is called again. Raises what that raises, and StorageError."""
+        if self._pointer is None:
+            raise ValueError("a file to be published is good during the call of send_large only")
+        payload = _callbacks.register(file)
+        try:
+            lib.llvs_outgoing_write(self._pointer, _write_address, payload)
+        finally:
+            _callbacks.registry.pop(payload, None)
 
 
 class Transport(ABC):
@@ -56,12 +83,16 @@ class Transport(ABC):
         """For each name its version file, or None when it is not there."""
 
     @abstractmethod
-    def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
-        """For each name its changes file, or None when it is not there."""
+    def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[FileContent]]:
+        """For each name its changes file, or None when it is not there. Large ones need not be in memory: give an open file, or an iterable."""
 
     @abstractmethod
     def send(self, files: Sequence[VersionFiles]) -> None:
         """Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced."""
+
+    def send_large(self, name: str, version: bytes, changes: OutgoingFile) -> None:
+        """Publishes the two files of one version whose changes file has more than 1 MiB. Optional: else `send` gets it, in memory as a whole."""
+        raise NotImplementedError
 
     def snapshot_list(self) -> Iterable[str]:
         """The names of the files in the place for snapshots. Snapshots are optional: override all four of these methods, or none."""
@@ -130,8 +161,26 @@ def _fetch(transport: Transport, method: str, names: int, count: int, reply: int
     if len(answers) != count:
         raise ValueError(f"{method}() got {count} names and returned {len(answers)} answers")
     for index, answer in enumerate(answers):
-        if answer is not None:
+        if _sources.gives_pieces(answer):
+            _sources.answer(reply, index, answer)
+        elif answer is not None:
             lib.llvs_reply_set(reply, index, as_bytes(answer))
+
+
+def _write(file: _Writable, piece: int) -> None:
+    file.write(_data(piece))
+
+
+_write_thunk = _callbacks.solicited([ctypes.c_void_p], _write)
+_write_address = ctypes.cast(_write_thunk, ctypes.c_void_p).value
+
+
+def _send_large(transport: Transport, name: int, version: int, changes: int, reply: int) -> None:
+    file = OutgoingFile(changes)
+    try:
+        transport.send_large(_name(name), _data(version), file)
+    finally:
+        file._pointer = None
 
 
 def _send(transport: Transport, files: int, count: int, reply: int) -> None:
@@ -160,6 +209,7 @@ _THUNKS: dict[str, Any] = {
     "fetch_versions": _callbacks.solicited([_pointer, _size, _pointer], lambda target, *rest: _fetch(target, "fetch_versions", *rest)),
     "fetch_changes": _callbacks.solicited([_pointer, _size, _pointer], lambda target, *rest: _fetch(target, "fetch_changes", *rest)),
     "send": _callbacks.solicited([_pointer, _size, _pointer], _send),
+    "send_large": _callbacks.solicited([_pointer, _pointer, _pointer, _pointer], _send_large),
     "snapshot_list": _callbacks.solicited([_pointer], _snapshot_list),
     "snapshot_read": _callbacks.solicited([_pointer, _pointer], _snapshot_read),
     "snapshot_write": _callbacks.solicited([_pointer, _pointer], lambda target, name, data: target.snapshot_write(_name(name), _data(data))),
@@ -204,6 +254,8 @@ class TransportHandle(Handle):
             names += snapshots
         elif any(overridden):
             raise TypeError(f"{type(transport).__name__} must have all of {', '.join(snapshots)}, or none")
+        if getattr(type(transport), "send_large", None) is not Transport.send_large:
+            names.append("send_large")
         callbacks = _structs.llvs_transport_callbacks(struct_size=ctypes.sizeof(_structs.llvs_transport_callbacks))
         for name in names:
             setattr(callbacks, name, ctypes.cast(_THUNKS[name], _pointer).value)

@@ -1,0 +1,58 @@
+import CLLVS
+import LLVS
+
+// MARK: Large files to and from a transport of the host
+
+/// A file that the host gives piece by piece.
+final class HostFile: PieceReader, @unchecked Sendable {
+    let size: Int
+    private let next: llvs_read_fn
+    private let payload: Payload
+    private static let codes: [StoreError.Code] = HostTransport.codes + [.notFound]
+
+    /// - Parameter size: 0 when it is not known: then there is something until reading shows that there is not.
+    init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) { self.size = max(1, size); self.next = next; self.payload = payload }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var size = 0
+        try callHost("Reading a file of the transport", keeping: HostFile.codes) {
+            next(payload.pointer, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
+        }
+        guard size >= 0, size <= buffer.count else {
+            throw StoreError(.invalidArgument, "Reading a file of the transport gave \(UInt(bitPattern: size)) bytes where there is room for \(buffer.count).")
+        }
+        return size
+    }
+
+    /// All of it.
+    func whole(atMost limit: Int) throws -> [UInt8] {
+        var all: [UInt8] = []
+        try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
+            while case let got = try read(into: buffer), got > 0 {
+                guard all.count + got <= limit else { throw StoreError(.tooLarge, "A file of the transport has more than \(limit) bytes.") }
+                all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
+            }
+        }
+        return all
+    }
+}
+
+/// Behind `llvs_outgoing`.
+final class Outgoing: Handle, @unchecked Sendable {
+    let file: OutgoingFile
+    init(_ file: OutgoingFile) { self.file = file }
+}
+
+@_cdecl("llvs_outgoing_size") @implementation
+public func llvs_outgoing_size(_ outgoing: OpaquePointer!) -> UInt64 { peek(outgoing, Outgoing.self).map { UInt64($0.file.size) } ?? 0 }
+
+@_cdecl("llvs_outgoing_write") @implementation
+public func llvs_outgoing_write(_ outgoing: OpaquePointer!, _ write: llvs_write_fn!, _ payload: UnsafeMutableRawPointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        guard let write else { throw InputError.null("write") }
+        try handle(outgoing, Outgoing.self, "outgoing").file.forEachPiece { piece in
+            var borrowed = llvs_bytes(data: piece.baseAddress?.assumingMemoryBound(to: UInt8.self), size: piece.count)
+            try callHost("Writing a file of the transport", keeping: HostTransport.codes) { write(payload, &borrowed, $0) }
+        }
+    }
+}
