@@ -76,6 +76,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func forgetResumed() { base.forgetResumed() }
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
+    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if let met = try plan.begin(.read, description) { throw damaged(met) }
@@ -95,6 +96,10 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         if let met = try plan.begin(.scan, description) { throw damaged(met) }
         try base.verify(control, found: found, damage: damage)
+    }
+    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        if let met = try plan.begin(.scan, description) { throw damaged(met) }
+        try base.salvage(control, found: found, damage: damage)
     }
 
     // MARK: Blobs
