@@ -143,7 +143,7 @@ import Darwin
     /// A record of a newer format costs itself, and what builds on it waits.
     @Test func aRecordOfANewerFormatStopsNothingElse() throws {
         let newer = try hostileRecord(plainVersion("newer"), [.insert(id("k"), data: [1])])
-        let version = plainVersion("newer")
+        let version = try plainVersion("newer")
         var record = newer
         record[0] = 2
         // The checksum of the header covers the format.
