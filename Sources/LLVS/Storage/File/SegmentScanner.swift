@@ -195,12 +195,14 @@ struct SegmentScanner {
 
     /// Reports a frame that is skipped, once for each of its records that can still be told.
     private func reportLost(at start: UInt64, _ reason: String, _ damage: Damage) throws {
-        var named = false
+        // How many of its records can be told, and how many it says that it has.
+        var named = 0, told = 1
         if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4) {
             // The header may be what is damaged: then this is a guess, and the inspector has the last word.
             let count = Int(FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self))
             let table = start + UInt64(FrameFormat.frameHeaderSize + 4)
             if count >= 1, count <= FrameFormat.maxRecords, UInt64(count * FrameFormat.entrySize) <= size - table {
+                told = count
                 var offset = table + UInt64(count * FrameFormat.entrySize)
                 for i in 0..<count {
                     guard let entry = try bytes(at: table + UInt64(i * FrameFormat.entrySize), FrameFormat.entrySize) else { break }
@@ -208,14 +210,14 @@ struct SegmentScanner {
                     guard offset <= size, length <= size - offset else { break }
                     guard let prefix = try bytes(at: offset, Int(min(length, UInt64(ScannedRecord.prefixSize)))) else { break }
                     if let version = inspector?(prefix) {
-                        named = true
+                        named += 1
                         try damage(StorageDamage(file: path, offset: offset, message: message(reason, version), version: version))
                     }
                     offset += length
                 }
             }
         }
-        if !named { try damage(StorageDamage(file: path, offset: start, message: message(reason, nil))) }
+        if named < told { try damage(StorageDamage(file: path, offset: start, message: message(reason, nil))) }
     }
 
     /// Reports where the records of a frame that is not whole may be. By its table, when that is whole; else where a record
