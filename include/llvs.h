@@ -996,7 +996,7 @@ LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_byte
                                       LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /**
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
- * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0
+ * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a failure
  * @param capacity        bytes in `buffer`
  * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again with more
  * @param stored_version  as for llvs_store_value
