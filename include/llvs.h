@@ -1591,7 +1591,8 @@ LLVS_API llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordi
 LLVS_API llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_control *control,
                                                LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Merges heads into the current version, which moves to the result.
+ * Merges heads into the current version, which moves to the result. Exchange again when it did: others who get the result
+ * need not merge the same, and all agree soon (docs/convergence.md).
  * @param options  selection and metadata; may be NULL
  * @param changed  whether the current version moved; may be NULL
  * Errors: as llvs_store_merge. Since 0.1.
