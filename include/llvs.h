@@ -191,7 +191,7 @@ enum {
     /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
         power cut. Making it again under its id is harmless. */
     LLVS_ERROR_UNKNOWN_OUTCOME = -29,
-    /** Another process or handle holds it for too long. */
+    /** Another process or handle holds it for too long; or the process has too many open files. */
     LLVS_ERROR_BUSY = -30,
 
     /* The life of handles. */
@@ -1353,7 +1353,7 @@ LLVS_API llvs_status llvs_exchange_options_init(LLVS_BORROWED llvs_exchange_opti
  *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION,
- * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TRANSPORT.
+ * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_BUSY (too many open files), LLVS_ERROR_TRANSPORT.
  * Since 0.1.
  */
 LLVS_API llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url, LLVS_BORROWED const llvs_exchange_options *options,

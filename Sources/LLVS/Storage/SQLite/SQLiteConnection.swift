@@ -74,13 +74,12 @@ final class SQLiteConnection {
     func useLog(doing: String) throws {
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
-            do {
-                return try run("PRAGMA journal_mode=WAL", doing: doing)
-            } catch let error as StoreError where error.code == .busy && waited < SQLiteConnection.patience {
-                usleep(UInt32(pause) * 1_000)
-                waited += pause
-                pause = min(pause * 2, 50)
-            }
+            let result = sqlite3_exec(handle, "PRAGMA journal_mode=WAL", nil, nil, nil)
+            if result == SQLITE_OK { return }
+            guard result & 0xFF == SQLITE_BUSY, waited < SQLiteConnection.patience else { throw error(doing, result) }
+            usleep(UInt32(pause) * 1_000)
+            waited += pause
+            pause = min(pause * 2, 50)
         }
     }
 
