@@ -103,7 +103,8 @@ public final class Store: @unchecked Sendable {
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         do { try load() } catch {
-            try? storage.close(discarding: true)
+            // Nothing was written; but connections, descriptors and what the host lent are let go of.
+            try? storage.close(discarding: false)
             throw error
         }
         compactIfItPays(.opened)
