@@ -223,6 +223,27 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard format >= 1 else {
             throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.", path: connection.path)
         }
+        try checkTables(connection)
+    }
+
+    /// Throws unless the tables have the columns that they were made with. SQLite goes by the text of their definitions: with one
+    /// changed letter in it a table can seem to be empty.
+    private static func checkTables(_ connection: SQLiteConnection) throws {
+        let expected = [
+            "records": "seq INTEGER 0 1,length INTEGER 1 0,checksum INTEGER 1 0,first INTEGER 0 0,data BLOB 0 0",
+            "chunks": "seq INTEGER 0 1,checksum INTEGER 1 0,data BLOB 1 0",
+        ]
+        for (table, columns) in expected {
+            var found: [String] = []
+            try connection.query("PRAGMA table_info(\(table))", doing: "Opening the database", row: { row in
+                let texts = [1, 2].map { String(decoding: row.bytes($0), as: UTF8.self) }
+                found.append("\(texts[0]) \(texts[1]) \(row.integer(3)) \(row.integer(5))")
+                return true
+            })
+            guard found.joined(separator: ",") == columns else {
+                throw StoreError(.damaged, "Opening the database \(connection.path) failed: the definition of its table \(table) is damaged. Salvage the store into a new one.", path: connection.path)
+            }
+        }
     }
 
     private static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
