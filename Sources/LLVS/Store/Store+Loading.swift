@@ -25,7 +25,7 @@ extension Store {
     }
 
     /// The version that a record names, as far as its first bytes tell: for damage reports.
-    @Sendable private static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
+    @Sendable static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
         if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
         return nil
     }

@@ -181,6 +181,10 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             guard status.size == 0 || status.size >= 100 else {
                 throw Errno(EILSEQ)
             }
+            // SQLite would delete the log then.
+            if status.size == 0, let log = try? System.status(path + "-wal"), log.size > 0 {
+                throw Errno(ENODATA)
+            }
         } catch {
             switch error.code {
             case ENOENT:
@@ -188,6 +192,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
             case EILSEQ:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
+            case ENODATA:
+                throw StoreError(.damaged, "Opening the database \(path) failed: it is empty, and its log is not: it was cut short. Put back a copy of it, or salvage the store into a new one.", path: path)
             case EISDIR:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.", path: path)
             default:
