@@ -29,12 +29,6 @@ final class TemporaryFolder: Sendable {
     func read(_ name: String) -> [UInt8]? {
         (try? FolderFiles.read("\(path)/\(name)")) ?? nil
     }
-    /// Takes out of a version's file what it says of its digest, as writers do that tell none.
-    func withoutDigest(_ name: String) throws {
-        let bytes = read(name) ?? [], member = Array(",\"digest\":\"".utf8)
-        guard let start = bytes.indices.first(where: { bytes[$0...].starts(with: member) }) else { throw StoreError(.invalidArgument, "\(name) tells no digest.") }
-        try write(name, bytes[..<start] + Array("}".utf8))
-    }
     func names(_ folder: String) throws -> [String] { try FolderFiles.names(in: "\(path)/\(folder)").sorted() }
 }
 
