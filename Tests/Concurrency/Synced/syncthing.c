@@ -91,7 +91,7 @@ void start_syncthings(struct syncthing pair[2]) {
         make_folder(pair[i].folder);
         make_folder(marker);
         free(marker);
-        ask(answer, sizeof answer, "HOME='%1$s' syncthing generate --home='%1$s' --no-default-folder 2>&1", pair[i].home);
+        ask(answer, sizeof answer, "syncthing generate --home='%s' --no-default-folder 2>&1", pair[i].home);
         ask(pair[i].id, sizeof pair[i].id, "syncthing --home='%s' --device-id", pair[i].home);
         pair[i].port = free_port();
     }
