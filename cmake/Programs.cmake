@@ -7,6 +7,7 @@
 #   Tests/Damage/*.c        one program: damaged bytes (scripts/suites/28-damage, scripts/soak)
 #   Tests/Concurrency/test_*.c  many threads, handles and processes at once, copies, full disks (scripts/suites/28-concurrency);
 #                           the other files there are linked to all of them
+#   Tests/Concurrency/Synced/*.c  one program: two stores kept in step by a real Syncthing (scripts/suites/29-syncthing)
 #   examples/c/*.c          complete programs, run by the tests in a fresh folder of their own
 #   examples/demo/*.c       parts of the demo (scripts/demo runs them)
 #   Benchmarks/bench*.c     print figures (scripts/bench runs them); the other files there are linked to all of them
@@ -87,6 +88,10 @@ foreach(source IN LISTS crowds)
     llvs_program(${name} concurrency "${source}" $<TARGET_OBJECTS:crowd_parts>)
     target_compile_options(${name} PRIVATE -O2)
 endforeach()
+
+file(GLOB synced_parts CONFIGURE_DEPENDS Tests/Concurrency/Synced/*.c)
+llvs_program(test_synced synced ${synced_parts} $<TARGET_OBJECTS:crowd_parts>)
+target_compile_options(test_synced PRIVATE -O2)
 
 file(GLOB examples CONFIGURE_DEPENDS examples/c/*.c examples/c/*.cpp)
 foreach(source IN LISTS examples)

@@ -115,7 +115,7 @@ static char *make_root(void) {
 }
 
 static const char *const tally_names[TALLIES] = {"commits", "reads", "merges", "reloads", "handles opened again", "compactions", "segments folded", "of these deleted",
-                                                 "verifications", "processes killed", "files copied", "calls refused", "versions looked at afterwards"};
+                                                 "verifications", "processes killed", "files copied", "put aside by a conflict", "calls refused", "versions looked at afterwards"};
 
 int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv) {
     const char *only = NULL;

@@ -41,16 +41,22 @@ C++ compiler, pkg-config, SQLite 3, zlib and OpenSSL with headers and libcrypto.
         has_package "$package" || packages+=("$package")
     done
     [ ${#packages[@]} -eq 0 ] && return
-    say "Installing ${packages[*]}"
+    install_packages "${packages[@]}"
+}
+
+# install_packages <Debian package>...
+install_packages() {
     local as_root=()
+    command -v apt-get >/dev/null || die "This machine has no apt-get to install $* with."
+    say "Installing $*"
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || die "Please run as root: apt-get install ${packages[*]}"
+        command -v sudo >/dev/null || die "Please run as root: apt-get install $*"
         as_root=(sudo)
     fi
     local log="$logs/apt.log"
     { "${as_root[@]}" apt-get update &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"; } >"$log" 2>&1 ||
-        { tail -n 20 "$log" >&2; die "apt-get could not install ${packages[*]} (whole output: $log)"; }
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1 ||
+        { tail -n 20 "$log" >&2; die "apt-get could not install $* (whole output: $log)"; }
 }
 
 # A virtual environment with the tools of the Python tests, made anew when their list changes.

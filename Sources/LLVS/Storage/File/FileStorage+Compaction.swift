@@ -159,7 +159,9 @@ extension FileStorage {
     }
 
     private func write(_ inputs: [FoldInput], _ fold: SegmentFold, _ report: inout CompactionReport) throws {
-        let size = try fold.write(inputs, in: directory)
+        let size: UInt64
+        // What is gone meanwhile is folded another time, if it comes back.
+        do { size = try fold.write(inputs, in: directory) } catch is SegmentFold.Vanished { return }
         syncGroup.counted()
         report.made += 1
         report.folded += UInt64(inputs.count)
@@ -201,7 +203,9 @@ extension FileStorage {
             if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
             guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else { continue }
-            try posix("Removing the segment", oldPath) { () throws(Errno) in try options.system.unlink(oldPath) }
+            try posix("Removing the segment", oldPath) { () throws(Errno) in
+                do throws(Errno) { try options.system.unlink(oldPath) } catch { if error.code != ENOENT { throw error } }
+            }
             here.remove(origin.id)
             report.deleted += 1
             report.bytesDeleted += status.size

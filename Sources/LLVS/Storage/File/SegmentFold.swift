@@ -131,6 +131,9 @@ struct SegmentFold {
 
     static let asidePrefix = ".fold-"
 
+    /// An input was examined and is gone: somebody else folded and removed it, or a syncing program puts another in its place.
+    struct Vanished: Error {}
+
     private func write(_ inputs: [FoldInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         defer { memory.deallocate() }
@@ -153,7 +156,10 @@ struct SegmentFold {
         }
         var end = UInt64(head.count + list.count), frames: UInt64 = 1
         for input in inputs {
-            let source = try posix("Opening the segment", input.path) { () throws(Errno) in try OpenFile(input.path, O_RDONLY) }
+            let source = try posix("Opening the segment", input.path) { () throws(Errno) -> OpenFile? in
+                do throws(Errno) { return try OpenFile(input.path, O_RDONLY) } catch { if error.code == ENOENT { return nil }; throw error }
+            }
+            guard let source else { throw Vanished() }
             buffer.forget()
             try forEachFrame(of: source, input.path, input.id, input.from, input.size) { header, body in
                 var frame = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)

@@ -1,0 +1,312 @@
+/* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it works. */
+#include "support.h"
+
+enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
+enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
+static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "write a snapshot", "restore a snapshot", "put a snapshot",
+                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator"};
+
+/* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
+typedef struct scene {
+    enum kind kind;
+    char *directory, *full, *folder, *target;
+    char url[1100];
+    llvs_store *store;            /* the full one */
+    llvs_store *other;            /* the one that gets */
+    llvs_exchange *sender, *receiver;
+    llvs_coordinator *coordinator;
+} scene;
+
+static llvs_version_id made[VERSIONS];
+
+static llvs_store *open_at(const char *path) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    options.compaction = LLVS_COMPACTION_ON_REQUEST;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+    return store;
+}
+
+/* A root and versions beside one another on it, each from a handle of its own, so that there is something to fold; one has a value in a file of its own. */
+static char *make_original(void) {
+    char *path = new_directory(), name[16];
+    char *large = malloc(LARGE);
+    assert_non_null(large);
+    for (size_t i = 0; i < LARGE; i++) large[i] = (char)(i * i >> 7);
+    for (int i = 0; i < VERSIONS; i++) {
+        llvs_store *store = open_at(path);
+        llvs_change change;
+        snprintf(name, sizeof name, "value/%d", i);
+        change = insert(name, "of its own");
+        if (i == 3) change.data = llvs_bytes_make(large, LARGE);
+        made[i] = save(store, i == 0 ? NULL : &made[0], change);
+        llvs_store_free(store);
+    }
+    free(large);
+    return path;
+}
+
+static void copy_directory(const char *from, const char *to) {
+    char command[2500];
+    snprintf(command, sizeof command, "cp -rp '%s' '%s'", from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static scene set(enum kind kind, const char *original) {
+    scene s;
+    memset(&s, 0, sizeof s);
+    s.kind = kind;
+    s.directory = new_directory();
+    s.full = join(s.directory, "full");
+    s.folder = join(s.directory, "folder");
+    s.target = join(s.directory, "target");
+    snprintf(s.url, sizeof s.url, "file://%s", s.folder);
+    copy_directory(original, s.full);
+    s.store = open_at(s.full);
+    OK(llvs_exchange_open(s.store, llvs_str(s.url), NULL, &s.sender, &error));
+    if (kind == RETRIEVE || kind == EXCHANGE) OK(llvs_exchange_send(s.sender, NULL, NULL, &error));
+    if (kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT || kind == BOOTSTRAP) OK(llvs_exchange_put_snapshot(s.sender, NULL, NULL, &error));
+    if (kind == EXCHANGE || kind == BOOTSTRAP || kind == MERGE_COORDINATED) {
+        llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+        options.exchange_url = llvs_str(s.url);
+        if (kind == MERGE_COORDINATED) copy_directory(original, s.target);
+        OK(llvs_coordinator_open(llvs_str(s.target), &options, &s.coordinator, &error));
+        if (kind == MERGE_COORDINATED) OK(llvs_coordinator_set_current_version(s.coordinator, llvs_id(&made[1]), &error));
+    } else if (kind == RETRIEVE || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
+        s.other = open_at(s.target);
+        OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
+    }
+    return s;
+}
+static void strike(scene *s) {
+    llvs_exchange_free(s->sender);
+    llvs_exchange_free(s->receiver);
+    llvs_coordinator_free(s->coordinator);
+    llvs_store_free(s->store);
+    llvs_store_free(s->other);
+    free(s->full);
+    free(s->folder);
+    free(s->target);
+    remove_directory(s->directory);
+}
+
+static llvs_status act(scene *s, const llvs_control *control, llvs_error **error) {
+    llvs_merge_options merging = LLVS_MERGE_OPTIONS_INIT;
+    llvs_verify_report *verified;
+    llvs_salvage_report *salvaged;
+    llvs_status status;
+    bool flag;
+    merging.control = control;
+    switch (s->kind) {
+    case VERIFY:
+        status = llvs_store_verify(s->store, control, &verified, error);
+        if (status == LLVS_OK) assert_int_equal(llvs_verify_report_versions(verified), VERSIONS);
+        llvs_verify_report_free(verified);
+        return status;
+    case SALVAGE:
+        status = llvs_store_salvage(llvs_str(s->full), NULL, llvs_str(s->target), NULL, control, &salvaged, error);
+        if (status == LLVS_OK) assert_int_equal(llvs_salvage_report_versions(salvaged), VERSIONS);
+        llvs_salvage_report_free(salvaged);
+        return status;
+    case COMPACT: return llvs_store_compact(s->store, control, NULL, error);
+    case SEND: return llvs_exchange_send(s->sender, control, NULL, error);
+    case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
+    case WRITE_SNAPSHOT: return llvs_store_write_snapshot(s->store, llvs_str(s->folder), control, NULL, error);
+    case RESTORE_SNAPSHOT: return llvs_store_restore_snapshot(s->other, llvs_str(s->folder), control, NULL, error);
+    case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
+    case FETCH_SNAPSHOT: return llvs_exchange_restore_snapshot(s->receiver, control, NULL, error);
+    case EXCHANGE: return llvs_coordinator_exchange(s->coordinator, control, NULL, error);
+    case BOOTSTRAP: return llvs_coordinator_bootstrap(s->coordinator, control, &flag, error);
+    case MERGE_HEADS: return llvs_store_merge_heads(s->store, llvs_id(&made[1]), NULL, &merging, NULL, error);
+    default: return llvs_coordinator_merge(s->coordinator, &merging, &flag, error);
+    }
+}
+
+/* The versions that are there are as they were made, with all their values, and nothing is damaged. Returns how many there are. */
+static int check_store(const char *path) {
+    llvs_store *store = open_at(path);
+    llvs_verify_report *report;
+    int count = 0;
+    for (int i = 0; i < VERSIONS; i++) {
+        llvs_version_list *version;
+        llvs_value_list *values;
+        OK(llvs_store_version(store, llvs_id(&made[i]), &version, &error));
+        if (version) {
+            size_t expected = i == 0 ? 1 : 2;
+            OK(llvs_store_enumerate(store, llvs_id(&made[i]), NULL, &values, &error));
+            assert_int_equal(llvs_value_list_count(values), expected);
+            for (size_t v = 0; v < expected; v++) {
+                llvs_bytes data = llvs_value_list_at(values, v)->data;
+                if (i == 3 && v == 1) {
+                    assert_int_equal(data.size, LARGE);
+                    for (size_t at = 0; at < LARGE; at++) if ((char)data.data[at] != (char)(at * at >> 7)) fail_msg("byte %zu is wrong", at);
+                } else {
+                    assert_true(bytes_are(data, "of its own"));
+                }
+            }
+            llvs_value_list_free(values);
+            count++;
+        }
+        llvs_version_list_free(version);
+    }
+    OK(llvs_store_verify(store, NULL, &report, &error));
+    assert_null(llvs_verify_report_damage_at(report, 0));
+    llvs_verify_report_free(report);
+    llvs_store_free(store);
+    return count;
+}
+static size_t all_versions(const char *path) {
+    llvs_store *store = open_at(path);
+    size_t count = version_count(store);
+    llvs_store_free(store);
+    return count;
+}
+static bool has_snapshot(scene *s) {
+    llvs_snapshot *snapshot;
+    bool has;
+    OK(llvs_exchange_snapshot(s->sender, &snapshot, &error));
+    has = snapshot != NULL;
+    llvs_snapshot_free(snapshot);
+    return has;
+}
+
+/* A restore from the snapshot, or a retrieve of what was sent, gives all. */
+static void check_folder(scene *s, bool by_snapshot) {
+    char *path = join(s->directory, "from-the-folder");
+    llvs_store *store = open_at(path);
+    llvs_exchange *exchange;
+    OK(llvs_exchange_open(store, llvs_str(s->url), NULL, &exchange, &error));
+    OK(by_snapshot ? llvs_exchange_restore_snapshot(exchange, NULL, NULL, &error) : llvs_exchange_retrieve(exchange, NULL, NULL, &error));
+    llvs_exchange_free(exchange);
+    llvs_store_free(store);
+    assert_int_equal(check_store(path), VERSIONS);
+    free(path);
+}
+
+static void check_cancelled(scene *s) {
+    assert_int_equal(check_store(s->full), VERSIONS);
+    assert_int_equal(all_versions(s->full), VERSIONS);
+    if (s->other) (void)check_store(s->target);
+    if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) assert_false(has_snapshot(s));
+    if (s->kind == MERGE_COORDINATED) {
+        llvs_version_id current;
+        assert_int_equal(all_versions(s->target), VERSIONS);
+        OK(llvs_coordinator_current_version(s->coordinator, &current, &error));
+        assert_true(same_id(llvs_id(&current), &made[1]));
+    }
+    if (s->kind == SALVAGE) { /* what was made is to be deleted */
+        char command[1200];
+        snprintf(command, sizeof command, "rm -rf '%s'", s->target);
+        assert_int_equal(system(command), 0);
+    }
+}
+static void check_done(scene *s) {
+    size_t merges = s->kind == MERGE_HEADS || s->kind == MERGE_COORDINATED;
+    assert_int_equal(check_store(s->full), VERSIONS);
+    if (s->kind == MERGE_HEADS) assert_true(all_versions(s->full) > VERSIONS);
+    else assert_int_equal(all_versions(s->full), VERSIONS);
+    if (s->kind == SALVAGE || s->other || s->coordinator) {
+        assert_int_equal(check_store(s->target), VERSIONS);
+        if (merges) assert_true(all_versions(s->target) > VERSIONS);
+    }
+    if (s->kind == SEND) check_folder(s, false);
+    if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) check_folder(s, true);
+}
+
+typedef struct stopper { int calls, stop_at; llvs_status answer; llvs_cancel_token *token; } stopper;
+static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error **error) {
+    stopper *s = payload;
+    assert_true(progress->stage >= LLVS_STAGE_LISTING && progress->stage <= LLVS_STAGE_VERIFYING);
+    assert_true(progress->total == 0 || progress->completed <= progress->total);
+    if (++s->calls != s->stop_at) return LLVS_OK;
+    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_make(11, llvs_str("enough"));
+    return s->answer;
+}
+
+/* Each at each of its steps; at every other one the callback fails with an error of the host. */
+static void nothing_is_half_done(void **state) {
+    char *original = make_original();
+    int all = 0;
+    (void)state;
+    for (enum kind kind = 0; kind < KINDS; kind++) {
+        for (int stop_at = 1;; stop_at++) {
+            scene s = set(kind, original);
+            stopper stopper = {0, stop_at, stop_at % 2 ? LLVS_ERROR_CANCELLED : LLVS_ERROR_USER, NULL};
+            llvs_control control = LLVS_CONTROL_INIT;
+            llvs_error *error = NULL;
+            llvs_status status;
+            control.progress = stop;
+            control.payload = &stopper;
+            status = act(&s, &control, &error);
+            if (stopper.calls < stop_at) {
+                if (status != LLVS_OK) fail_msg("%s, not cancelled: %s", names[kind], llvs_error_message(error));
+                check_done(&s);
+                strike(&s);
+                if (stop_at == 1) fail_msg("%s never tells how far it has come", names[kind]);
+                print_message("%-36s %3d steps\n", names[kind], stop_at - 1);
+                all += stop_at - 1;
+                break;
+            }
+            /* Cancelled at the last step it may be done already. */
+            if (status != stopper.answer || stopper.calls != stop_at) fail_msg("%s, cancelled at step %d: %s (%s) after %d", names[kind], stop_at, llvs_status_name(status), llvs_error_message(error), stopper.calls);
+            if (status == LLVS_ERROR_USER) assert_int_equal(llvs_error_user_code(error), 11);
+            llvs_error_free(error);
+            check_cancelled(&s);
+            OK(act(&s, NULL, &error));
+            check_done(&s);
+            strike(&s);
+        }
+    }
+    assert_true(all > 2 * KINDS);
+    remove_directory(original);
+}
+
+/* By a token: before the call, and from a step of it. */
+static llvs_status cancel(void *payload, const llvs_progress *progress, llvs_error **error) {
+    stopper *s = payload;
+    (void)progress;
+    (void)error;
+    s->calls++;
+    llvs_cancel_token_cancel(s->token);
+    return LLVS_OK;
+}
+static void a_token_cancels(void **state) {
+    char *original = make_original();
+    (void)state;
+    for (enum kind kind = 0; kind < KINDS; kind++) {
+        scene s = set(kind, original);
+        stopper stopper = {0};
+        llvs_control control = LLVS_CONTROL_INIT;
+        llvs_error *error = NULL;
+        llvs_status status;
+        OK(llvs_cancel_token_create(&control.token, &error));
+        stopper.token = control.token;
+        control.progress = cancel;
+        control.payload = &stopper;
+        status = act(&s, &control, &error);
+        /* One that had a single step is done by then. */
+        if (status == LLVS_OK) check_done(&s);
+        else if (status != LLVS_ERROR_CANCELLED) fail_msg("%s: %s", names[kind], llvs_error_message(error));
+        else check_cancelled(&s);
+        llvs_error_free(error);
+        error = NULL;
+        assert_true(stopper.calls > 0);
+        stopper.calls = 0;
+        if (status == LLVS_ERROR_CANCELLED) {
+            FAILS(LLVS_ERROR_CANCELLED, act(&s, &control, &error));
+            assert_int_equal(stopper.calls, 0);
+            check_cancelled(&s);
+            OK(act(&s, NULL, &error));
+        }
+        check_done(&s);
+        llvs_cancel_token_free(control.token);
+        strike(&s);
+    }
+    remove_directory(original);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_half_done), cmocka_unit_test(a_token_cancels)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
