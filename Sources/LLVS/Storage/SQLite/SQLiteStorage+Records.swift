@@ -288,8 +288,7 @@ extension SQLiteStorage {
         }
         if row.isNull(3) {
             let data = row.bytes(4)
-            // A row of zeros would match itself.
-            guard length > 0, Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data)) }
+            guard Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data)) }
             return try found(ScannedRecord(place: RecordPlace(segment: SQLiteStorage.inRecords, offset: UInt64(bitPattern: seq), length: UInt64(length)), prefix: data))
         }
         let first = row.integer(3)
