@@ -9,9 +9,9 @@
 #endif
 #endif
 
-enum { WARMUPS = 30, REPETITIONS = 60 };
+enum { WARMUPS = 30, REPETITIONS = 120 };
 /* Pools, and what the C library keeps for a thread, come and go by this much; a leak of the smallest object is more. */
-enum { NOISE = 1500 };
+enum { NOISE = 4000 };
 
 #if MEMORY_IS_COUNTED
 

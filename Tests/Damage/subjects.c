@@ -258,9 +258,9 @@ static void make_large(const char *folder, uint64_t seed) {
     for (int i = 0; i < 4; i++) {
         llvs_store *store = opened(folder, "store", LLVS_STORAGE_FILE, 0);
         char id[16], before[16] = "", key[16];
-        for (int n = 0; n < 1500; n++) {
+        for (int n = 0; n < 400; n++) {
             snprintf(id, sizeof id, "S%d-%06d", i, n);
-            snprintf(key, sizeof key, "key/%d", (int)((seed + (uint64_t)n * 7919) % 300));
+            snprintf(key, sizeof key, "key/%d", (int)((seed + (uint64_t)n * 7919) % 100));
             make(store, id, *before ? before : NULL, key, (uint32_t)(n % 50 == 0 ? 80000 : n % 200), NULL);
             memcpy(before, id, sizeof before);
         }
@@ -294,8 +294,8 @@ static void make_sqlite_log(const char *folder, uint64_t seed) {
 }
 static void make_sqlite_large(const char *folder, uint64_t seed) {
     llvs_store *store = opened(folder, "store", LLVS_STORAGE_SQLITE, 0);
-    fill_many(store, seed, 3000, 200);
-    make(store, "H1", "V002999", "huge", 300000, NULL);
+    fill_many(store, seed, 1000, 100);
+    make(store, "H1", "V000999", "huge", 300000, NULL);
     closed(store);
 }
 

@@ -238,12 +238,12 @@ static void read_options(int argc, char **argv) {
 }
 
 /* In a process of its own, which gives back all that it took. */
-static void run_subject(struct subject *subject, uint64_t seed, double end) {
+static void run_subject(struct subject *subject, uint64_t seed, double seconds) {
     char root[256];
     snprintf(root, sizeof root, "%s/llvs-damage-XXXXXX", getenv("LLVS_FAULTS_DIR") ? getenv("LLVS_FAULTS_DIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".");
     if (!mkdtemp(root)) broken("cannot make %s", root);
     subject_prepare(subject, root, seed);
-    judge_all(subject, root, end);
+    judge_all(subject, root, seconds > 0 ? now() + seconds : 0);
     remove_tree(root);
     _exit(0);
 }
@@ -271,7 +271,7 @@ int main(int argc, char **argv) {
         shared->failures = 0;
         fflush(stdout);
         pid_t pid = fork();
-        if (pid == 0) run_subject(subject, options.seed, options.minutes > 0 ? began + options.minutes * 60 / chosen : 0);
+        if (pid == 0) run_subject(subject, options.seed, options.minutes * 60 / chosen);
         if (pid < 0 || waitpid(pid, &status, 0) != pid) broken("cannot wait");
         int bad = shared->failures > 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
         passed += !bad;

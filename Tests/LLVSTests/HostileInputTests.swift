@@ -104,19 +104,9 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         var options = Store.Options()
         options.storage = .sqlite
         try Store(path: path, options: options).close()
-        // A record of a format that is not known yet.
-        var record = try hostileRecord(plainVersion("v"), [])
-        record[0] = 2
-        let headerSize = Int(UInt32(littleEndian: record.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self) }))
-        var writer = ByteWriter(bytes: record)
-        let crc = record.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[28..<28 + headerSize]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24]))) }
-        writer.patch(crc, at: 24)
+        // Tables that are defined otherwise are no store's.
         let connection = try SQLiteConnection(path, .write)
-        try connection.query("INSERT INTO records(seq, length, checksum, first, data) VALUES(1, ?1, ?2, NULL, ?3)", doing: "Testing", bind: { row in
-            row.bind(1, Int64(writer.bytes.count))
-            row.bind(2, Int64(writer.bytes.withUnsafeBytes { Bytes.crc32c($0) }))
-            writer.bytes.withUnsafeBytes { row.bind(3, $0) }
-        })
+        try connection.execute("ALTER TABLE records ADD COLUMN other", doing: "Testing")
         connection.close()
         func open() throws -> Int {
             try FolderFiles.names(in: "/proc/self/fd").count { name in
@@ -125,7 +115,7 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
                 return size > 0 && String(decoding: target[..<size].map { UInt8(bitPattern: $0) }, as: UTF8.self).hasPrefix(folder.path)
             }
         }
-        for _ in 0..<3 { #expect(errorCode { _ = try Store(path: path, options: options) } == .newerFormat) }
+        for _ in 0..<3 { #expect(errorCode { _ = try Store(path: path, options: options) } != nil) }
         #expect(try open() == 0)
     }
 

@@ -396,3 +396,30 @@ def test_a_coordinator_saves_what_comes_in_pieces(tmp_path: Path) -> None:
         assert version is not None
         found = notes.value("large")
         assert found is not None and found.data == LARGE
+
+
+def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
+    with llvs.Store(tmp_path / "damaged", durability="normal") as store:
+        first = store.make_version(insert={"kept": b"1", "lost": b"1"})
+        second = store.make_version(first, update={"lost": b"DAMAGE"})
+        third = store.make_version(second, insert={"new": b"3"})
+    (segment,) = (tmp_path / "damaged" / "segments").glob("*.seg")
+    segment.write_bytes(segment.read_bytes().replace(b"DAMAGE", b"damage"))
+    with llvs.Store(tmp_path / "damaged", read_only=True) as store:
+        report = store.verify()
+        assert [(d.version, d.lost) for d in report.damages] == [(second.id, llvs.Loss.VERSION)]
+        assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 1
+    salvaged = llvs.Store.salvage(tmp_path / "damaged", tmp_path / "new")
+    assert (salvaged.versions, salvaged.waiting) == (1, 1)
+    (made,) = salvaged.made
+    assert made.original == third.id and not made.is_complete
+    assert any(d.version == second.id and d.lost is llvs.Loss.VALUE and d.value_id == "lost" for d in salvaged.damages)
+    with llvs.Store(tmp_path / "new") as store:
+        assert dict(store.at(first)) == {"kept": b"1", "lost": b"1"}
+        assert dict(store.at(made.version)) == {"kept": b"1", "lost": b"1", "new": b"3"}
+        version = store.version(made.version)
+        assert version is not None and version.metadata["__llvs_salvaged"] == {"version": third.id, "complete": False}
+    with pytest.raises(llvs.Error):
+        llvs.Store.salvage(tmp_path / "damaged", tmp_path / "new")
+    with pytest.raises(llvs.NotFoundError):
+        llvs.Store.salvage(tmp_path / "nothing", tmp_path / "other")

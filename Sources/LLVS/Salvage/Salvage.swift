@@ -15,6 +15,8 @@ public struct Salvage {
     let source: Store
     let target: Store
     let control: OperationControl
+    /// The database that the source was made of, when it was.
+    private let database: String?
     private(set) var report = SalvageReport()
 
     /// Writes all that is whole in the store at `path` into a new one at `target`.
@@ -70,7 +72,7 @@ public struct Salvage {
         }
         let source = try Store(storage: storage, options: options, loading: false)
         defer { try? source.close() }
-        var salvage = Salvage(source: source, target: new, control: control)
+        var salvage = Salvage(source: source, target: new, control: control, database: folder == nil ? nil : path)
         salvage.report.damages = damages
         try salvage.run()
         return salvage.report
@@ -88,7 +90,14 @@ public struct Salvage {
     private mutating func run() throws {
         var index = SalvageIndex()
         var damages: [StorageDamage] = []
-        try source.storage.salvage(control, found: { index.add($0, source) }, damage: { damages.append($0) })
+        var unreadable: [StorageDamage] = []
+        try source.storage.salvage(control, found: { place in
+            guard !index.add(place, source) else { return }
+            let (file, offset) = location(place)
+            unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
+        }, damage: { damages.append($0) })
+        let places = Set(damages.map { "\($0.offset) \($0.file)" })
+        damages += unreadable.filter { database != nil || !places.contains("\($0.offset) \($0.file)") }
         index.settle(source)
         // A copy of a record that is damaged costs nothing where another is whole.
         report.damages += damages.map { damage in
@@ -101,6 +110,8 @@ public struct Salvage {
         try makeVersions(index)
         tellLosses(index)
     }
+
+    private func location(_ place: RecordPlace) -> (String, UInt64) { database.map { ($0, 0) } ?? source.storage.location(place) }
 
     // MARK: Versions as they were
 
@@ -137,11 +148,12 @@ public struct Salvage {
     private mutating func tellLosses(_ index: SalvageIndex) {
         for id in index.order {
             guard index.whole(id) == nil, let record = index.best(id) else { continue }
-            report.damages += record.losses(in: source)
+            let (file, offset) = location(record.place)
+            report.damages += record.losses(file, offset)
         }
         for (id, child) in index.missing where !report.damages.contains(where: { $0.version == id && $0.lost == .version }) {
             report.damages.append(StorageDamage(
-                file: source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
+                file: database ?? source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
         }
     }
 }

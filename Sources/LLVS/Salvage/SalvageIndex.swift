@@ -16,17 +16,18 @@ struct SalvageIndex {
     /// The versions in the order in which they were found.
     private(set) var order: [VersionID] = []
 
-    /// Looks at what may be a record.
-    mutating func add(_ place: RecordPlace, _ store: Store) {
-        guard let header = try? store.readHeader(place) else { return }
+    /// Looks at what may be a record; false when it is none that can be read.
+    mutating func add(_ place: RecordPlace, _ store: Store) -> Bool {
+        guard let header = try? store.readHeader(place) else { return false }
         let known = records[header.id] ?? []
         // The same place, or one more copy of a record that is whole: after a compaction, or the union of two stores.
         if known.contains(where: { $0.place == place || ($0.isWhole && $0.header.checksum == header.checksum && $0.place.length == place.length) }) {
-            guard !known.contains(where: { $0.place == place }), let first = known.first(where: \.isWhole) else { return }
-            if (try? store.identityDigest(ofRecordAt: place)) == (try? store.identityDigest(ofRecordAt: first.place)) { return }
+            guard !known.contains(where: { $0.place == place }), let first = known.first(where: \.isWhole) else { return true }
+            if (try? store.identityDigest(ofRecordAt: place)) == (try? store.identityDigest(ofRecordAt: first.place)) { return true }
         }
         if known.isEmpty { order.append(header.id) }
         records[header.id, default: []].append(Record(place, header, store))
+        return true
     }
 
     /// The record of a version that is whole to the last byte; of several that differ, the one that prevails.
@@ -79,17 +80,17 @@ extension SalvageIndex.Record {
     }
 
     /// What of it is lost, for the report.
-    func losses(in store: Store) -> [StorageDamage] {
-        let id = header.id, file = store.description
+    func losses(_ file: String, _ offset: UInt64) -> [StorageDamage] {
+        let id = header.id
         var all: [StorageDamage] = []
         if !isTableWhole {
-            all.append(StorageDamage(file: file, offset: place.offset, message: "Version \(id) is damaged: what it changed cannot all be read. An exchange with a store that has the version brings it back.", version: id))
+            all.append(StorageDamage(file: file, offset: offset, message: "Version \(id) is damaged: what it changed cannot all be read. An exchange with a store that has the version brings it back.", version: id))
         }
         for value in lostValues {
-            all.append(StorageDamage(file: file, offset: place.offset, message: "The bytes that version \(id) stored under \"\(value)\" are damaged. An exchange with a store that has the version brings it back.", version: id, value: value, lost: .value))
+            all.append(StorageDamage(file: file, offset: offset, message: "The bytes that version \(id) stored under \"\(value)\" are damaged. An exchange with a store that has the version brings it back.", version: id, value: value, lost: .value))
         }
         if moreLostValues > 0 {
-            all.append(StorageDamage(file: file, offset: place.offset, message: "The bytes of \(moreLostValues) more values that version \(id) stored are damaged.", version: id, lost: .value))
+            all.append(StorageDamage(file: file, offset: offset, message: "The bytes of \(moreLostValues) more values that version \(id) stored are damaged.", version: id, lost: .value))
         }
         return all
     }

@@ -103,7 +103,7 @@ struct SalvagedDatabase {
             guard let length = row.integers[1], row.types[4] == 0 else { return false }
             return SQLiteStorage.checksum(length: length, first: first) == checksum
         }
-        if row.types.count == 5, row.integers[1] != Int64(row.size) { return false }
+        if row.types.count == 5, row.integers[1] != Int64(row.size) || row.size == 0 { return false }
         return [true, false].contains { pages.bytes(of: row, newest: $0).withUnsafeBytes { Int64(Bytes.crc32c($0)) } == checksum }
     }
 

@@ -139,7 +139,7 @@ public struct Snapshots: Sendable {
         let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
         let found = try count > 1 ? { () throws -> Found? in
             // Perhaps a restore was stopped in the middle.
-            guard let found = try? find(), !found.manifest.isForeign, UInt64(count) <= found.manifest.versionCount else { throw notEmpty }
+            guard let found = try? find(), !found.manifest.isForeign, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
             return found
         }() : find()
         guard let found else {
