@@ -365,7 +365,7 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *files, si
     for (i = 0; i < count && status == LLVS_OK; i++) {
         const llvs_exchange_files *file = (const llvs_exchange_files *)(const void *)((const char *)files + i * files->struct_size);
         if (is_defect("publishes the version first")) {
-            struct timespec moment = { 0, 1000000 };
+            struct timespec moment = { 0, 20000000 };
             status = spot_put(s, "versions", file->name, file->version);
             nanosleep(&moment, NULL);
         }

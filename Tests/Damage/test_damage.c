@@ -2,7 +2,8 @@
  * Damages every byte of small stores, exchange folders and snapshots, one after another and in several ways, and judges what
  * the library makes of each against what is true. Each damage is judged in a process whose end, memory and time are watched.
  *
- *   test_damage [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number>]
+ *   test_damage [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>]
+ *               [--case <number> [--keep <new folder>]]
  *
  * With --minutes: places, kinds and seeds at random, large stores too, until the time is over.
  */
@@ -40,6 +41,7 @@ static struct {
     double minutes;
     int jobs;
     long one; /* only this damage */
+    const char *keep; /* where to put what was damaged, as it was before it was judged */
 } options;
 
 static double now(void) {
@@ -160,6 +162,7 @@ static void work(const struct subject *subject, const char *root, int job, doubl
         shared->running[job].began = now();
         __atomic_store_n(&shared->running[job].number, number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
+        if (options.keep) copy_tree(folder, options.keep);
         uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number;
         int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
         if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);
@@ -227,7 +230,8 @@ static void read_options(int argc, char **argv) {
         else if (value && strcmp(argv[i], "--minutes") == 0) options.minutes = atof(value);
         else if (value && strcmp(argv[i], "--jobs") == 0) options.jobs = atoi(value);
         else if (value && strcmp(argv[i], "--case") == 0) options.one = atol(value);
-        else broken("usage: %s [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number>]", argv[0]);
+        else if (value && strcmp(argv[i], "--keep") == 0) options.keep = value;
+        else broken("usage: %s [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number> [--keep <new folder>]]", argv[0]);
     }
     if (options.jobs < 1 || options.one >= 0) options.jobs = 1;
     if (options.jobs > JOBS) options.jobs = JOBS;

@@ -511,6 +511,25 @@ int unlink(const char *path) {
     end(call);
     return result;
 }
+int unlinkat(int directory, const char *name, int flags) {
+    REAL(int, unlinkat, (int, const char *, int));
+    char path[4096], link[64];
+    ssize_t size = 0;
+    struct call call;
+    int result;
+    if (name[0] != '/' && directory != AT_FDCWD) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+        size = readlink(link, path, sizeof path / 2);
+        if (size < 0) return -1;
+    }
+    snprintf(path + size, sizeof path - (size_t)size, "%s%s", size > 0 ? "/" : "", name);
+    call = begin(is_watched(path), CALL_UNLINK, path, -1, 0);
+    if (call.fails) return failed(call);
+    result = real(directory, name, flags);
+    if (result == 0) record_path(call, OP_UNLINK, path, NULL, 0);
+    end(call);
+    return result;
+}
 int rmdir(const char *path) {
     REAL(int, rmdir, (const char *));
     struct call call = begin(is_watched(path), CALL_UNLINK, path, -1, 0);

@@ -76,7 +76,7 @@ import Darwin
     }
     func damages(_ storage: FileStorage) throws -> [StorageDamage] {
         var met: [StorageDamage] = []
-        try storage.verify(OperationControl(), found: { _ in }, damage: { met.append($0) })
+        try storage.verify(OperationControl(), found: { _ in }, damage: { if $0.lost != .unfinished { met.append($0) } })
         return met
     }
 

@@ -119,7 +119,7 @@ import Testing
         try temporary.write("shared/changes/\(ids[3])", "[")
         for _ in 0..<2 { #expect(try exchange.retrieve().problems.map(\.name) == [ids[3].description]) }
         #expect(marked.fetches == 2)
-        try temporary.write("shared/changes/\(ids[3])", "[]")
+        try temporary.write("shared/changes/\(ids[3])", String(decoding: InterchangeEncoder.changes(other.changes(madeIn: ids[3])), as: UTF8.self))
         #expect(try exchange.retrieve().versions == [ids[3]])
         #expect(try exchange.retrieve().problems.isEmpty && marked.fetches == 3)
         // What is new here is sent; what is new there shows by its mark.

@@ -225,6 +225,9 @@ import Testing
     @Test func aDifferingVersionIsReportedWhenFilesAreVerified() throws {
         let spoiled = try Spoiled(), id = spoiled.ids[3]
         try spoiled.temporary.write("shared/changes/\(id)", "[]")
+        // By somebody who writes no digests.
+        let version = try #require(try spoiled.source.version(id))
+        try spoiled.temporary.write("shared/versions/\(id)", String(decoding: InterchangeEncoder.version(version), as: UTF8.self))
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try exchange.retrieve().problems.isEmpty)
         let result = try exchange.retrieve(verifyKnown: true)

@@ -108,6 +108,19 @@ import Testing
         }
     }
 
+    /// That of a version with much metadata, by writers that tell its digest and by those that do not.
+    @Test func largeFilesOfVersionsAreWhole() throws {
+        let metadata = try Metadata([(bytes("k"), bytes(String(repeating: "x", count: WholeFile.readSize)))])
+        let large = Version(id: try VersionID("v"), predecessors: [], timestamp: 1, valueDataSize: 0, metadata: metadata)
+        for digest in [nil, [UInt8](repeating: 7, count: 32)] {
+            let file = InterchangeEncoder.version(large, digest: digest)
+            for (end, isWhole) in [(file.count, true), (file.count - 1, false), (file.count - 2, false)] {
+                let tail = Array(file[..<end].suffix(64))
+                #expect(tail.withUnsafeBytes { WholeFile.version.isWhole($0, of: end) } == isWhole)
+            }
+        }
+    }
+
     @Test func leftoversGoAfterADay() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         mkdir(temporary.path + "/tmp", 0o700)

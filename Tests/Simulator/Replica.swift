@@ -12,6 +12,8 @@ final class Replica {
     private(set) var views: [Int: FolderView] = [:]
     /// Where an app would be.
     var current: VersionID?
+    /// Where its coordinator began when there was no note of where it had been.
+    var unnoted: VersionID?
     /// What it must have, ever after: everything that it made or that was given to it.
     var known = VersionSet()
     /// What its clock says, and the ids that its next versions get.

@@ -99,11 +99,19 @@ struct Sending {
                 return nil
             }
             let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)
-            let changes = try isLarge ? InterchangeEncoder.changes(madeIn: id, of: store) : OutgoingFile(InterchangeEncoder.changes(store.changes(madeIn: id)))
+            let changes: OutgoingFile, digest: [UInt8]
+            if isLarge {
+                changes = try InterchangeEncoder.changes(madeIn: id, of: store)
+                digest = try store.identityDigest(of: id)
+            } else {
+                let recorded = try store.changes(madeIn: id)
+                changes = OutgoingFile(InterchangeEncoder.changes(recorded))
+                digest = recorded.withBorrowed { store.identityDigest(version, $0) }
+            }
             guard changes.size <= ExchangeLimits.fileSize else {
                 throw StoreError(.tooLarge, "The version \(id) cannot be sent to \(transport.description): its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.", versionID: id.description)
             }
-            return ExchangeFiles(name: id.description, version: try InterchangeEncoder.version(version, digest: store.identityDigest(of: id)), changes: changes)
+            return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version, digest: digest), changes: changes)
         } catch let error as StoreError where [.damaged, .tooLarge].contains(error.code) {
             problem(id, error)
             return nil

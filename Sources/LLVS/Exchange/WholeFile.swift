@@ -16,7 +16,8 @@ package enum WholeFile: Sendable {
     package func isWhole(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Bool {
         if bytes.count < size {
             let last = bytes.reversed().filter { !JSONString.isSpace($0) }.prefix(2)
-            return last.elementsEqual(self == .version ? "}}".utf8 : "]}".utf8)
+            // Last of a version's file is its digest, or the version where no digest is told.
+            return self == .version ? last.elementsEqual("}\"".utf8) || last.elementsEqual("}}".utf8) : last.elementsEqual("]}".utf8)
         }
         var reader = JSONReader(bytes)
         do {

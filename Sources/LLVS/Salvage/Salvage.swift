@@ -87,11 +87,11 @@ public struct Salvage {
 
     private mutating func run() throws {
         var index = SalvageIndex()
-        var damages = report.damages
+        var damages: [StorageDamage] = []
         try source.storage.salvage(control, found: { index.add($0, source) }, damage: { damages.append($0) })
         index.settle(source)
         // A copy of a record that is damaged costs nothing where another is whole.
-        report.damages = damages.map { damage in
+        report.damages += damages.map { damage in
             guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }
             var harmless = damage
             harmless.lost = .nothing

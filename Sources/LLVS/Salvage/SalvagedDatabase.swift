@@ -14,7 +14,13 @@ import Darwin
 struct SalvagedDatabase {
     private let pages: DatabasePages
     private typealias Found = (image: Int, isWhole: Bool)
-    private var records: [Int64: Found] = [:]
+    /// A row's number may be what is damaged: then there are two of one number.
+    private struct RecordRow: Hashable, Comparable {
+        let sequence: Int64
+        let checksum: Int64
+        static func < (a: RecordRow, b: RecordRow) -> Bool { a.sequence != b.sequence ? a.sequence < b.sequence : a.checksum < b.checksum }
+    }
+    private var records: [RecordRow: Found] = [:]
     private var chunks: [Int64: Found] = [:]
 
     /// Looks through the database at `path` and its log, and makes a storage of what it finds in a new `folder`.
@@ -38,6 +44,8 @@ struct SalvagedDatabase {
             if found.wholeRows >= best?.wholeRows ?? 0 { best = found }
         }
         try best?.write(to: storage, path, damage)
+        // SQLite deletes the log of a database without pages.
+        if size > 0 { try best?.addWhatSQLiteReads(path, to: storage, control, damage) }
         if !tells(size, database, path) {
             damage(StorageDamage(file: path, offset: 0, message: "The database does not have the size, or not the header, that it should have: it was cut short, bytes were inserted, or its first page is damaged. Versions that cannot be named may be lost.", lost: .unfinished))
         }
@@ -79,10 +87,12 @@ struct SalvagedDatabase {
                 // seq, length, checksum, first, data; seq, checksum, data.
                 let isRecord = row.types.count == 5
                 guard isRecord || row.types.count == 3, row.integers[0] == nil, row.types[1] != 0 else { return }
-                if (isRecord ? records[row.sequence] : chunks[row.sequence])?.isWhole == true { return }
+                let key = RecordRow(sequence: row.sequence, checksum: isRecord ? row.integers[2] ?? -1 : -1)
+                let known = isRecord ? records[key] : chunks[row.sequence]
+                if known?.isWhole == true { return }
                 let found = (image: i, isWhole: isWhole(row))
-                if !found.isWhole, (isRecord ? records[row.sequence] : chunks[row.sequence]) != nil { return }
-                if isRecord { records[row.sequence] = found } else { chunks[row.sequence] = found }
+                if !found.isWhole, known != nil { return }
+                if isRecord { records[key] = found } else { chunks[row.sequence] = found }
             }
         }
     }
@@ -98,10 +108,10 @@ struct SalvagedDatabase {
     }
 
     /// The row of that number in an image.
-    private func row(_ sequence: Int64, in image: Int, columns: Int) -> DatabasePages.Row? {
+    private func row(_ sequence: Int64, in image: Int, columns: Int, checksum: Int64? = nil) -> DatabasePages.Row? {
         var found: DatabasePages.Row?
         pages.forEachRow(of: pages.images[image]) { row in
-            guard row.sequence == sequence, row.types.count == columns, row.integers[0] == nil else { return }
+            guard row.sequence == sequence, row.types.count == columns, row.integers[0] == nil, checksum == nil || row.integers[2] ?? -1 == checksum else { return }
             if found == nil || isWhole(row) { found = row }
         }
         return found
@@ -116,8 +126,9 @@ struct SalvagedDatabase {
 
     private func write(to storage: FileStorage, _ path: String, _ damage: (StorageDamage) -> Void) throws {
         var last: Int64 = 0
-        for (sequence, found) in records.sorted(by: { $0.key < $1.key }) {
-            guard let row = row(sequence, in: found.image, columns: 5) else { continue }
+        for (key, found) in records.sorted(by: { $0.key < $1.key }) {
+            let sequence = key.sequence
+            guard let row = row(sequence, in: found.image, columns: 5, checksum: key.checksum) else { continue }
             // A number that cannot be is one of a damaged row.
             if found.isWhole, sequence - 1 > last { damage(StorageDamage.rows(path, last + 1, sequence - 1)) }
             if found.isWhole { last = sequence }
@@ -135,6 +146,51 @@ struct SalvagedDatabase {
             if !found.isWhole {
                 damage(StorageDamage(file: path, offset: UInt64(clamping: sequence), message: "Row \(sequence) of the database does not match its checksum.", version: name))
             }
+        }
+    }
+
+    /// What SQLite finds in the database, if it takes it for one: records that were not found here, and what it misses.
+    private func addWhatSQLiteReads(_ path: String, to storage: FileStorage, _ control: OperationControl, _ damage: (StorageDamage) -> Void) throws {
+        var options = SQLiteStorage.Options()
+        options.readOnly = true
+        options.create = false
+        options.inspector = Store.versionNamed
+        let database: SQLiteStorage
+        do { database = try SQLiteStorage(path: path, options: options) } catch let error as StoreError {
+            return damage(StorageDamage(file: path, offset: 0, message: error.message, lost: .unfinished))
+        }
+        defer { try? database.close(discarding: false) }
+        do {
+            try database.verify(control, found: { record in
+                guard let number = Int64(exactly: record.place.offset) else { return }
+                if UInt64(record.prefix.count) == record.place.length {
+                    if records[RecordRow(sequence: number, checksum: Int64(Bytes.crc32c(record.prefix)))]?.isWhole != true { _ = try storage.append([RecordPieces(record.prefix)]) }
+                } else if chunks[number]?.isWhole != true {
+                    try append(record.place, of: database, to: storage)
+                }
+            }, damage: damage)
+        } catch let error as StoreError where [.damaged, .io, .notAStore].contains(error.code) {
+            damage(StorageDamage(file: path, offset: 0, message: error.message))
+        }
+    }
+
+    private func append(_ place: RecordPlace, of database: SQLiteStorage, to storage: FileStorage) throws {
+        guard let length = Int(exactly: place.length) else { return }
+        func forEachPiece(_ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+            var at = 0, piece = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
+            while at < length {
+                let count = min(piece.count, length - at)
+                try piece.withUnsafeMutableBytes { b in
+                    try database.read(place, at: UInt64(at), into: UnsafeMutableRawBufferPointer(rebasing: b[0..<count]))
+                    try sink(UnsafeRawBufferPointer(rebasing: b[0..<count]))
+                }
+                at += count
+            }
+        }
+        var checksum: UInt32 = 0
+        try forEachPiece { checksum = Bytes.crc32c($0, from: checksum) }
+        try withoutActuallyEscaping(forEachPiece) { forEachPiece in
+            _ = try storage.append([RecordPieces(length: length, checksum: checksum, pieces: forEachPiece)])
         }
     }
 

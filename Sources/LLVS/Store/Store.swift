@@ -107,7 +107,8 @@ public final class Store: @unchecked Sendable {
         lines = MapLines(budget: options.memoryBudget)
         guard loading else { return }
         do { try load() } catch {
-            try? storage.close(discarding: true)
+            // Nothing was written; but connections, descriptors and what the host lent are let go of.
+            try? storage.close(discarding: false)
             throw error
         }
         compactIfItPays(.opened)

@@ -182,6 +182,10 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             guard status.size == 0 || status.size >= 100 else {
                 throw Errno(EILSEQ)
             }
+            // SQLite would delete the log then.
+            if status.size == 0, let log = try? System.status(path + "-wal"), log.size > 0 {
+                throw Errno(ENODATA)
+            }
         } catch {
             switch error.code {
             case ENOENT:
@@ -189,6 +193,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
             case EILSEQ:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
+            case ENODATA:
+                throw StoreError(.damaged, "Opening the database \(path) failed: it is empty, and its log is not: it was cut short. Put back a copy of it, or salvage the store into a new one.", path: path)
             case EISDIR:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.", path: path)
             default:
@@ -223,6 +229,27 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         }
         guard format >= 1 else {
             throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.", path: connection.path)
+        }
+        try checkTables(connection)
+    }
+
+    /// Throws unless the tables have the columns that they were made with. SQLite goes by the text of their definitions: with one
+    /// changed letter in it a table can seem to be empty.
+    private static func checkTables(_ connection: SQLiteConnection) throws {
+        let expected = [
+            "records": "seq INTEGER 0 1,length INTEGER 1 0,checksum INTEGER 1 0,first INTEGER 0 0,data BLOB 0 0",
+            "chunks": "seq INTEGER 0 1,checksum INTEGER 1 0,data BLOB 1 0",
+        ]
+        for (table, columns) in expected {
+            var found: [String] = []
+            try connection.query("PRAGMA table_info(\(table))", doing: "Opening the database", row: { row in
+                let texts = [1, 2].map { String(decoding: row.bytes($0), as: UTF8.self) }
+                found.append("\(texts[0]) \(texts[1]) \(row.integer(3)) \(row.integer(5))")
+                return true
+            })
+            guard found.joined(separator: ",") == columns else {
+                throw StoreError(.damaged, "Opening the database \(connection.path) failed: the definition of its table \(table) is damaged. Salvage the store into a new one.", path: connection.path)
+            }
         }
     }
 

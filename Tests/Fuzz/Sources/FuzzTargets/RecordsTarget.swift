@@ -34,7 +34,7 @@ enum RecordsTarget {
             },
             list: { mark in
                 let from = min(Int(mark), rows.all.count)
-                return ((from..<rows.all.count).map { (UInt64($0), UInt64(rows.all[$0].count)) }, UInt64(rows.all.count))
+                return ((from..<rows.all.count).map { CallbackStorage.Listed(place: UInt64($0), size: UInt64(rows.all[$0].count)) }, UInt64(rows.all.count))
             },
             read: { place, offset, buffer in
                 guard place < UInt64(rows.all.count) else { return 0 }

@@ -31,7 +31,7 @@ enum StoresTarget {
                 Folder.write("blobs/\((id ?? other).hex).blob", bytes)
             case 3: cache("history", bytes, repairs)
             default:
-                let id = bytes.count >= FlatMap.footerSize ? bytes.withUnsafeBytes { RandomName(loading: $0, at: $0.count - FlatMap.footerSize + 8) } : other
+                let id = bytes.count >= FlatMapFile.footerSize ? bytes.withUnsafeBytes { RandomName(loading: $0, at: $0.count - FlatMapFile.footerSize + 8) } : other
                 cache(FlatMap.namePrefix + id.hex, bytes, repairs)
             }
         }
