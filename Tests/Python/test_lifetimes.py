@@ -103,6 +103,7 @@ def test_any_order_of_release(tmp_path: Path) -> None:
     gc.collect()
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # handles that are forgotten are closed with one
 def test_shuffled_orders_of_release(tmp_path: Path) -> None:
     """Dropped one by one, some in cycles that only the collector finds, and used in between."""
     for seed in range(60):
