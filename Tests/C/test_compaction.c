@@ -317,6 +317,64 @@ static void progress_and_cancellation(void **state) {
     remove_directory(directory);
 }
 
+/* Takes a segment away at a step, as a syncing program does that puts another in its place. */
+typedef struct taker { int calls, take_at; const char *from, *to; } taker;
+static llvs_status take_it(void *payload, const llvs_progress *progress, llvs_error **error) {
+    taker *t = payload;
+    (void)progress; (void)error;
+    if (++t->calls == t->take_at) (void)rename(t->from, t->to); /* where it was removed already, there is nothing to take */
+    return LLVS_OK;
+}
+static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
+
+static void segments_that_vanish_meanwhile_are_passed_over(void **state) {
+    enum { SEGMENTS = 4 };
+    int victim, taken = 0;
+    (void)state;
+    for (victim = 0; victim < SEGMENTS; victim++) {
+        taker t = {0, 0, NULL, NULL};
+        for (t.take_at = 1, t.calls = 1; t.calls >= t.take_at; t.take_at++) {
+            char *directory = new_directory(), *path = join(directory, "store"), *segments = join(path, "segments"), *from, *to = join(directory, "away");
+            char found[SEGMENTS][64];
+            llvs_version_id head = save_often(path, SEGMENTS, LLVS_COMPACTION_ON_REQUEST);
+            llvs_store *store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
+            llvs_control control = LLVS_CONTROL_INIT;
+            llvs_verify_report *report;
+            DIR *listed = opendir(segments);
+            struct dirent *entry;
+            int count = 0, i;
+            assert_non_null(listed);
+            while ((entry = readdir(listed))) if (strstr(entry->d_name, ".seg") && count < SEGMENTS) strcpy(found[count++], entry->d_name);
+            closedir(listed);
+            assert_int_equal(count, SEGMENTS);
+            qsort(found, SEGMENTS, sizeof found[0], compare_names);
+            from = join(segments, found[victim]);
+            t.calls = 0;
+            t.from = from;
+            t.to = to;
+            control.progress = take_it;
+            control.payload = &t;
+            /* Once to fold, once to remove what was folded. */
+            OK(llvs_store_compact(store, &control, NULL, &error));
+            OK(llvs_store_compact(store, &control, NULL, &error));
+            llvs_store_free(store);
+            taken += rename(to, from) == 0;
+            store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
+            for (i = 0; i < SEGMENTS; i++) value_is(store, &head, name_of(i), name_of(i));
+            OK(llvs_store_verify(store, NULL, &report, &error));
+            assert_null(llvs_verify_report_damage_at(report, 0));
+            llvs_verify_report_free(report);
+            llvs_store_free(store);
+            free(from);
+            free(to);
+            free(segments);
+            free(path);
+            remove_directory(directory);
+        }
+    }
+    assert_true(taken > SEGMENTS);
+}
+
 static void who_may_not_does_not(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
@@ -395,7 +453,8 @@ static void verification_beside_a_compaction(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_request_beside_another_process), cmocka_unit_test(nobody_waits_for_it), cmocka_unit_test(by_itself_unless_told_not_to),
-        cmocka_unit_test(not_in_a_synced_folder_unless_told_to), cmocka_unit_test(progress_and_cancellation), cmocka_unit_test(who_may_not_does_not),
+        cmocka_unit_test(not_in_a_synced_folder_unless_told_to), cmocka_unit_test(progress_and_cancellation),
+        cmocka_unit_test(segments_that_vanish_meanwhile_are_passed_over), cmocka_unit_test(who_may_not_does_not),
         cmocka_unit_test(verification_beside_a_compaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

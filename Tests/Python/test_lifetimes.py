@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -100,6 +101,35 @@ def test_any_order_of_release(tmp_path: Path) -> None:
     things[2].close()  # type: ignore[union-attr]
     del things
     gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # handles that are forgotten are closed with one
+def test_shuffled_orders_of_release(tmp_path: Path) -> None:
+    """Dropped one by one, some in cycles that only the collector finds, and used in between."""
+    for seed in range(60):
+        order = random.Random(seed)
+        store = llvs.Store(storage="memory") if seed % 2 else llvs.Store(tmp_path / f"store-{seed}")
+        version = store.make_version(insert={str(index): b"1" for index in range(50)})
+        exchange = llvs.Exchange(store, f"memory:shuffled-{seed}")
+        things: list[Any] = [
+            store, exchange, exchange.send(), store.history(), store.heads, store.diff(version, version), iter(store.at(version)), store.at(version),
+            store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(print),
+        ]  # fmt: skip
+        del store, exchange
+        order.shuffle(things)
+        while things:
+            thing = things.pop()
+            if order.random() < 0.3:
+                cycle: list[Any] = [thing]
+                cycle.append(cycle)
+                del cycle
+            del thing
+            if order.random() < 0.3:
+                gc.collect()
+            for left in things:
+                if isinstance(left, llvs.Store):
+                    assert left.value("1", at=version) is not None
+        gc.collect()
 
 
 def test_what_is_forgotten_is_closed_with_a_warning(tmp_path: Path) -> None:
