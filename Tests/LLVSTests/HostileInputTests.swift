@@ -106,7 +106,7 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         try Store(path: path, options: options).close()
         // Tables that are defined otherwise are no store's.
         let connection = try SQLiteConnection(path, .write)
-        try connection.execute("ALTER TABLE records ADD COLUMN other", doing: "Testing")
+        try connection.run("ALTER TABLE records ADD COLUMN other", doing: "Testing")
         connection.close()
         func open() throws -> Int {
             try FolderFiles.names(in: "/proc/self/fd").count { name in

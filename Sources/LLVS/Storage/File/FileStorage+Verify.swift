@@ -49,8 +49,17 @@ extension FileStorage {
 
     /// Whether a segment is there into which that one was folded, with all that is before `end`.
     private func isFolded(_ name: String, upTo end: UInt64) -> Bool {
-        let folded = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(Origin.namePrefix) && $0 != name }
-        return folded.contains { readHead($0)?.origins.contains { $0.id.hex + ".seg" == name && $0.length >= end } ?? false }
+        // What is listed may be folded itself, and deleted, before it is looked at: then there is another that has it.
+        for _ in 0..<8 {
+            let folded = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(Origin.namePrefix) && $0 != name }
+            var areAllThere = true
+            for other in folded {
+                guard let head = readHead(other) else { areAllThere = false; continue }
+                if head.origins.contains(where: { $0.id.hex + ".seg" == name && $0.length >= end }) { return true }
+            }
+            if areAllThere { return false }
+        }
+        return false
     }
 
     /// Returns the segment's size.
