@@ -13,20 +13,28 @@ import Testing
         var keepsCaches = true
         var failure: (any Error)?
         var closes = 0, releases = 0
+        /// Stores call one at a time, but two stores may be on it.
+        let lock = Lock()
 
         var functions: CallbackStorage.Functions {
             var functions = CallbackStorage.Functions(
                 append: { [self] batch in
+                    lock.lock()
+                    defer { lock.unlock() }
                     if let failure { throw failure }
                     let first = records.count
                     records += batch.map { Array($0) }
                     return (first..<records.count).map { UInt64($0) * 3 + 7 }
                 },
                 list: { [self] mark in
+                    lock.lock()
+                    defer { lock.unlock() }
                     let from = Int(mark), to = min(records.count, from.addingReportingOverflow(page).overflow ? Int.max : from + page)
                     return ((from..<to).map { CallbackStorage.Listed(place: UInt64($0) * 3 + 7, size: UInt64(records[$0].count)) }, UInt64(to))
                 },
                 read: { [self] place, offset, buffer in
+                    lock.lock()
+                    defer { lock.unlock() }
                     guard place >= 7, (place - 7) % 3 == 0, Int((place - 7) / 3) < records.count else { return 0 }
                     let record = records[Int((place - 7) / 3)]
                     let part = record.dropFirst(Int(offset)).prefix(buffer.count)
@@ -35,9 +43,9 @@ import Testing
                 },
                 close: { [self] in closes += 1 })
             if keepsCaches {
-                functions.cacheGet = { [self] in caches[$0] }
-                functions.cachePut = { [self] in caches[$0] = Array($1) }
-                functions.cacheDelete = { [self] in caches[$0] = nil }
+                functions.cacheGet = { [self] name in lock.withLock { caches[name] } }
+                functions.cachePut = { [self] name, data in lock.withLock { caches[name] = Array(data) } }
+                functions.cacheDelete = { [self] name in lock.withLock { caches[name] = nil } }
             }
             functions.release = { [self] in releases += 1 }
             return functions

@@ -57,7 +57,8 @@ enum CachesTarget {
             out.integer(UInt32(i))
             out.integer(UInt64(i))
         }
-        out.integer(FlatMap.magic)
+        out.bytes += [UInt8](repeating: 0, count: FlatMapFile.blocks(of: out.bytes.count) * 4)
+        out.integer(FlatMapFile.magic)
         out.integer(UInt64(1))
         out.integer(UInt64(2))
         out.integer(UInt64(size))
@@ -67,6 +68,35 @@ enum CachesTarget {
         return out.bytes
     }
 
+    /// The same with checksums that are right, where the footer says where they are: nobody guesses those.
+    private static func repaired(_ bytes: [UInt8]) -> [UInt8] {
+        func integer(_ offset: Int) -> Int? {
+            bytes.withUnsafeBytes { Int(exactly: UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: bytes.count - FlatMapFile.footerSize + offset, as: UInt64.self))) }
+        }
+        guard bytes.count >= FlatMapFile.footerSize, let nodes = integer(24), let count = integer(32), nodes <= bytes.count, count <= bytes.count else { return bytes }
+        let size = nodes + count * 16, blocks = FlatMapFile.blocks(of: size)
+        guard size + blocks * 4 + FlatMapFile.footerSize == bytes.count else { return bytes }
+        var out = ByteWriter(bytes: bytes)
+        for block in 0..<blocks {
+            let start = block * FlatMapFile.blockSize, end = min(start + FlatMapFile.blockSize, size)
+            out.patch(bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }, at: size + block * 4)
+        }
+        out.patch(out.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[size..<bytes.count - 4])) }, at: bytes.count - 4)
+        return out.bytes
+    }
+
+    /// Single keys, looked up before anybody has looked over all of the map.
+    private static func glance(_ memory: CacheBytes, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?) {
+        guard let file = FlatMapFile(memory) else { return }
+        let glance = CheckpointGlance(file, patch, versionLimit: versionLimit)
+        for key in keys.prefix(40) + [[0], Array("Contact/1".utf8), [UInt8](repeating: 255, count: 600)] {
+            key.withUnsafeBytes { key in
+                if case .entry(let entry)? = glance.find(key, patched: false), let other = expected(key) { require(entry.version == other.version, "another entry") }
+                _ = glance.find(key, patched: true)
+            }
+        }
+    }
+
     private static func contents(_ map: MapNode?) -> [[UInt8]] {
         var keys: [[UInt8]] = []
         map?.forEach { key, _ in keys.append(Array(key)); return true }
@@ -74,9 +104,10 @@ enum CachesTarget {
     }
 
     private static func map(_ bytes: [UInt8], _ patch: [UInt8]) {
-        let memory = bytes.withUnsafeBytes { CacheBytes(copying: $0) }
-        guard let flat = FlatMap(memory, versionLimit: versionLimit) else { return }
+        let memory = repaired(bytes).withUnsafeBytes { CacheBytes(copying: $0) }
+        guard let flat = FlatMap(memory, versionLimit: versionLimit) else { return glance(memory, nil, []) { _ in nil } }
         let map = MapNode(flat), keys = contents(map)
+        glance(memory, MapPatch(patch, count: flat.count, versionLimit: versionLimit), keys) { map.lookup($0) }
         require(keys.count == flat.count, "\(flat.count) entries and \(keys.count) keys")
         // Bytes that match their checksum and that nobody wrote may hold keys in any order: reading must only stay within them.
         let isWhole = map.checkInvariants() == nil && zip(keys, keys.dropFirst()).allSatisfy { Bytes.compare($0, $1) < 0 }
@@ -88,13 +119,13 @@ enum CachesTarget {
             }
             flat.withKey(i) { require(!isWhole || Array($0) == key, "another key for a number") }
         }
-        let patched = MapPatch.apply(patch, to: flat, versionLimit: versionLimit)
+        let patched = MapPatch(patch, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
         let after = contents(patched)
         guard isWhole else { return }
         require(patched?.checkInvariants() == nil, "a patched map that is none: \(patched?.checkInvariants() ?? "")")
         guard patched != nil || !after.isEmpty else { return }
         guard let again = MapPatch.encode(flat, to: patched, limit: .max) else { fail("a patch that cannot be encoded") }
-        let repatched = MapPatch.apply(again, to: flat, versionLimit: versionLimit)
+        let repatched = MapPatch(again, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
         require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "a patch is encoded otherwise")
         // Written anew, it is the same map.
         var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 0)
@@ -121,7 +152,7 @@ enum CachesTarget {
             Array("D".utf8).withUnsafeBytes { changes.append($0, MapEntry(version: 4, size: MapEntry.unknownSize, bodyOffset: 0)) }
             let changed = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
             let patch = FuzzInput.part(MapPatch.encode(flat, to: changed, limit: 1000) ?? [])
-            let all = Array(bytes.bytes), nodes = Array(all.prefix(all.count - FlatMap.footerSize - count * 16))
+            let all = Array(bytes.bytes), nodes = Array(all.prefix(all.count - FlatMapFile.footerSize - count * 16 - FlatMapFile.blocks(of: all.count) * 4))
             seeds.append(FuzzTarget.Seed(name: "map-\(count)", bytes: [1] + patch + all))
             var made = ByteWriter(bytes: [2])
             made.integer(flat.root)
