@@ -317,6 +317,7 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
         job j = {open_at_exit, shared, i};
         jobs[i] = j;
         if (pthread_create(&thread, NULL, commit_for_ever, &jobs[i]) != 0) _exit(93);
+        pthread_detach(thread);
     }
     nanosleep(&pause, NULL);
     control.progress = exit_within;

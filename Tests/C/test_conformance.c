@@ -146,19 +146,26 @@ static llvs_status place_sync(void *payload, llvs_error **error) {
     place *p = payload;
     (void)error;
     if (p->failing) return is_defect("forgets errors of syncs") ? LLVS_OK : LLVS_ERROR_IO;
+    pthread_mutex_lock(&p->mutex);
     if (!is_defect("does not sync")) p->synced = p->array.count;
+    pthread_mutex_unlock(&p->mutex);
     return LLVS_OK;
 }
 static llvs_status place_cache_get(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
     place *p = payload;
     llvs_bytes other = llvs_str("index");
-    return array_cache_get(&p->array, is_defect("mixes up caches") ? &other : name, reply, error);
+    llvs_status status;
+    return WITH(p, array_cache_get(&p->array, is_defect("mixes up caches") ? &other : name, reply, error));
 }
 static llvs_status place_cache_put(void *payload, const llvs_bytes *name, const llvs_bytes *data, llvs_error **error) {
-    return array_cache_put(&((place *)payload)->array, name, data, error);
+    place *p = payload;
+    llvs_status status;
+    return WITH(p, array_cache_put(&p->array, name, data, error));
 }
 static llvs_status place_cache_delete(void *payload, const llvs_bytes *name, llvs_error **error) {
-    return is_defect("keeps caches for ever") ? LLVS_OK : array_cache_delete(&((place *)payload)->array, name, error);
+    place *p = payload;
+    llvs_status status;
+    return is_defect("keeps caches for ever") ? LLVS_OK : WITH(p, array_cache_delete(&p->array, name, error));
 }
 
 static llvs_status make_place(void *payload, uint64_t number, llvs_storage **storage, llvs_error **error) {
