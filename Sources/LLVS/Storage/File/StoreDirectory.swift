@@ -28,7 +28,7 @@ struct StoreDirectory: Sendable {
     func open(create: Bool, durably system: FileSystem) throws -> [StorageDamage] {
         let names: [String]
         do {
-            names = try System.names(in: path)
+            names = try system.names(path)
         } catch {
             switch error.code {
             case ENOENT where create:
