@@ -3,6 +3,7 @@
 #endif
 #include "worker.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,27 @@ int succeeded(const char *doing, llvs_status status, llvs_error **error) {
     return 0;
 }
 
+/* The last warning of the library in this process: what is counted as damage only is told there. */
+static char last_warning[1024];
+
+static void keep_warning(void *payload, llvs_log_level level, const llvs_bytes *message) {
+    (void)payload;
+    (void)level;
+    snprintf(last_warning, sizeof last_warning, "%.*s", (int)message->size, (const char *)message->data);
+}
+
+static void observe_warnings(void) {
+    llvs_observer *observer;
+    llvs_error *error;
+    succeeded("observing warnings", llvs_log_observe(LLVS_LOG_WARNING, keep_warning, NULL, NULL, &observer, &error), &error);
+}
+
 llvs_store *worker_open(const struct place *place, int read_only) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_store *store = NULL;
     llvs_error *error;
+    pthread_once(&once, observe_warnings);
     options.storage = place->storage;
     options.durability = place->durability;
     options.read_only = (uint32_t)read_only;
@@ -296,7 +314,7 @@ static void reload(struct worker *worker, int walks) {
     if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
     if (!succeeded("asking for counts", llvs_store_statistics(worker->store, &statistics, &error), &error)) goto done;
     if (statistics.versions < commits) ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions, (unsigned long long)commits);
-    if (statistics.damaged > 0) ledger_fail("%llu damaged places were met", (unsigned long long)statistics.damaged);
+    if (statistics.damaged > 0) ledger_fail("%llu damaged places were met; the last warning: %s", (unsigned long long)statistics.damaged, last_warning);
     if (walks) {
         if (!succeeded("walking the history", llvs_store_history(worker->store, NULL, 0, &cursor, &error), &error)) goto done;
         while (succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {

@@ -99,6 +99,41 @@ import Darwin
         #expect(try store.verify().isWhole)
     }
 
+    /// A version is in the file from when it was appended, and another handle may build on it and acknowledge that before
+    /// its own commit returns.
+    @Test func whatAnotherHandleBuiltOnACommitThatStillSyncsIsThereAfterAReload() throws {
+        let directory = TemporaryDirectory(), lock = Lock()
+        nonisolated(unsafe) var isHeld = false, isSyncing = false
+        var file = FileStorage.Options(), options = Store.Options()
+        file.system.fdatasync = { (fd) throws(Errno) in
+            if lock.withLock({ if isHeld { isSyncing = true }; return isHeld }) {
+                while lock.withLock({ isHeld }) { usleep(100) }
+            }
+            try System.fdatasync(fd)
+        }
+        options.storage = .custom(try FileStorage(path: directory.path + "/s", options: file))
+        let store = try Store(path: directory.path + "/s", options: options), other = try Store(path: directory.path + "/s")
+        let base = try store.set(["k": "0"], nil)
+        lock.withLock { isHeld = true }
+        nonisolated(unsafe) var found: String?
+        expectEnd(within: 60) {
+            let errors = Parallel.run(threads: 3, times: 1) { thread, _ in
+                if thread == 0 { _ = try store.set(["k": "1"], base, id: VersionID("slow")); return }
+                while !lock.withLock({ isSyncing }) { usleep(100) }
+                if thread == 1 {
+                    usleep(30_000)
+                    lock.withLock { isHeld = false }
+                } else {
+                    let built = try other.set(["k": "2"], other.version(VersionID("slow")), id: VersionID("built"))
+                    found = try store.text("k", built)
+                }
+            }
+            #expect(errors.isEmpty && found == "2", "\(errors.first.map { "\($0)" } ?? "")")
+        }
+        try store.close()
+        try other.close()
+    }
+
     @Test func manyFirstSavesAtOnce() throws {
         for _ in 0..<20 {
             let (store, storage) = try hookedStore(durability: .full)

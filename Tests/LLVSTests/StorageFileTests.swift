@@ -365,6 +365,26 @@ import Darwin
         }
     }
 
+    /// Another process makes the store, and saves, right after we looked what is in the directory.
+    @Test func aStoreThatAnotherMakesMeanwhileIsHealthy() throws {
+        let before = ["segments"]
+        try System.mkdir(path)
+        try System.mkdir(path + "/segments")
+        let storage = try open { options in
+            options.system.names = { [path] (folder) throws(Errno) in
+                guard folder == path, (try? System.status(path + "/llvs-store")) == nil else { return try System.names(in: folder) }
+                do {
+                    let other = try FileStorage(path: path)
+                    _ = try StorageConformance.append(other, [Array("A".utf8)])
+                    try other.close(discarding: false)
+                } catch { throw Errno(EIO) }
+                return before
+            }
+        }
+        #expect(storage.damages.isEmpty)
+        try storage.close(discarding: false)
+    }
+
     @Test func afterAFailedWriteTheSegmentIsAbandoned() throws {
         let faults = Faults()
         let storage = try open { $0.system = faults.system }

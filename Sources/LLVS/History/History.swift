@@ -82,6 +82,11 @@ final class History {
         ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .staged && self.id($0) == id }
     }
 
+    /// Whether the version is being stored.
+    func isHidden(_ id: VersionID) -> Bool {
+        table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .hidden && self.id($0) == id } != nil
+    }
+
     /// A live version whose id differs from this one by case only.
     func caseTwin(of id: VersionID, includingUnpublished: Bool = false) -> VersionID? {
         let folded = id.folded

@@ -45,6 +45,14 @@ struct PendingVersions {
         return ids.compactMap { records.removeValue(forKey: $0) }
     }
 
+    /// Those that waited for any of which `isHere` says that it is, and shall be tried again.
+    mutating func takeWaiting(_ isHere: (VersionID) -> Bool) -> [Record] {
+        waiting.keys.filter(isHere).flatMap { take(waitingFor: $0) }
+    }
+
+    /// Whether something waits for any of those.
+    func isWaiting(for isMeant: (VersionID) -> Bool) -> Bool { waiting.keys.contains(where: isMeant) }
+
     mutating func takeWaitingForBlobs() -> [Record] {
         defer { waitingForBlobs = [] }
         return waitingForBlobs.compactMap { records.removeValue(forKey: $0) }

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// From records to history: opening, and picking up what others added.
 extension Store {
     /// The storage that the options name, open.
@@ -58,9 +66,26 @@ extension Store {
     @discardableResult
     public func reloadHistory() throws -> Int {
         try checkOpen()
-        let added = try scan(loading: false, choices: [:]).added
+        let added = try scan(loading: false, choices: [:]).added + awaitOwnCommits()
         if !added.isEmpty { observers.tell(added) }
         return added.count
+    }
+
+    /// What another handle builds on a version of ours it may have acknowledged before we are done with ours: it is in
+    /// the storage from when it was appended. Then waits for the commit; it waits for the medium at most.
+    private func awaitOwnCommits() -> [VersionID] {
+        var added: [VersionID] = []
+        var pause: UInt32 = 50
+        while true {
+            let (ready, isStoring) = lock.withWrite { () -> ([PendingVersions.Record], Bool) in
+                guard pending.count > 0 else { return ([], false) }
+                return (pending.takeWaiting { dag.ordinal(of: $0) != nil }, unpublished.running > 0 && pending.isWaiting(for: dag.isHidden))
+            }
+            for record in ready { added += admit(record) }
+            guard isStoring else { return added }
+            usleep(pause)
+            pause = min(2_000, pause * 2)
+        }
     }
 
     private func scan(loading: Bool, choices: [VersionID: RecordPlace]) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {

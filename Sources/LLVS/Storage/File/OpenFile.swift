@@ -6,7 +6,7 @@ final class OpenFile: Sendable {
     deinit { System.close(descriptor) }
 }
 
-/// The system calls through which a file storage writes: tests put failing ones here.
+/// The system calls through which a file storage writes, and looks what is there first: tests put others here.
 struct FileSystem: Sendable {
     var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset)
@@ -16,6 +16,8 @@ struct FileSystem: Sendable {
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
     var rename: @Sendable (String, String) throws(Errno) -> Void = { (from, to) throws(Errno) in try System.rename(from, to) }
     var unlink: @Sendable (String) throws(Errno) -> Void = { (path) throws(Errno) in try System.unlink(path) }
+
+    var names: @Sendable (String) throws(Errno) -> [String] = { (path) throws(Errno) in try System.names(in: path) }
 
     /// Writes all of the bytes.
     @inline(__always)

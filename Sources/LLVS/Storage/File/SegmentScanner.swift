@@ -65,13 +65,17 @@ struct SegmentScanner {
                 finished = true
             case .bad(let reason, let from):
                 noteDoubt()
-                guard let from, let next = try validFrame(from: from) else { return try endInTail(reason, damage) }
-                // Perhaps the frame was being written when we read it: look once more before calling it damaged.
+                let next = try from.flatMap { try validFrame(from: $0) }
+                let moved = next == nil && suspect == nil ? try validFrame(from: position + 1, elsewhere: true) : nil
+                guard next != nil || moved != nil else { return try reportSuspects(at: position, upTo: nil) }
+                // Perhaps the frame was being written when we read it, and the one behind it since: look once more before
+                // calling it damaged.
                 if looked != position {
                     looked = position
                     buffer.forget()
                     continue
                 }
+                guard let next else { return try endInTail(reason, movedTo: moved, damage) }
                 try reportLost(at: position, reason, damage)
                 try reportSuspects(at: position, upTo: next)
                 position = next
@@ -79,9 +83,9 @@ struct SegmentScanner {
         }
     }
 
-    /// Nothing valid follows: a tail, unless frames follow that lie elsewhere than they were written.
-    private func endInTail(_ reason: String, _ damage: Damage) throws {
-        if suspect == nil, let moved = try validFrame(from: position + 1, elsewhere: true) {
+    /// Nothing valid follows where it was written, but frames that lie elsewhere perhaps.
+    private func endInTail(_ reason: String, movedTo moved: UInt64?, _ damage: Damage) throws {
+        if let moved {
             try damage(StorageDamage(file: path, offset: position, message: "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."))
         }
         try reportSuspects(at: position, upTo: nil)

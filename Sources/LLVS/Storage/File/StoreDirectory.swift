@@ -28,7 +28,7 @@ struct StoreDirectory: Sendable {
     func open(create: Bool, durably system: FileSystem) throws -> [StorageDamage] {
         let names: [String]
         do {
-            names = try System.names(in: path)
+            names = try system.names(path)
         } catch {
             switch error.code {
             case ENOENT where create:
@@ -42,7 +42,9 @@ struct StoreDirectory: Sendable {
                 throw StoreError.posix(error, doing: "Opening the store at", path: path)
             }
         }
-        let hasMarker = names.contains("llvs-store"), hasSegments = names.contains("segments")
+        let hasSegments = names.contains("segments")
+        // Others may have made the store since we looked.
+        let hasMarker = names.contains("llvs-store") || (!names.isEmpty && (try? System.status(marker)) != nil)
         if hasMarker { return try readMarker(complete: hasSegments || !create, system) }
         if hasSegments {
             // Either somebody is just making the store, or the marker was lost.
