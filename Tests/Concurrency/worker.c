@@ -21,10 +21,14 @@ int succeeded(const char *doing, llvs_status status, llvs_error **error) {
 /* The last warning of the library in this process: what is counted as damage only is told there. */
 static char last_warning[1024];
 
+static pthread_mutex_t warning_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static void keep_warning(void *payload, llvs_log_level level, const llvs_bytes *message) {
     (void)payload;
     (void)level;
+    pthread_mutex_lock(&warning_mutex);
     snprintf(last_warning, sizeof last_warning, "%.*s", (int)message->size, (const char *)message->data);
+    pthread_mutex_unlock(&warning_mutex);
 }
 
 static void observe_warnings(void) {
@@ -314,7 +318,11 @@ static void reload(struct worker *worker, int walks) {
     if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
     if (!succeeded("asking for counts", llvs_store_statistics(worker->store, &statistics, &error), &error)) goto done;
     if (statistics.versions < commits) ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions, (unsigned long long)commits);
-    if (statistics.damaged > 0) ledger_fail("%llu damaged places were met; the last warning: %s", (unsigned long long)statistics.damaged, last_warning);
+    if (statistics.damaged > 0) {
+        pthread_mutex_lock(&warning_mutex);
+        ledger_fail("%llu damaged places were met; the last warning: %s", (unsigned long long)statistics.damaged, last_warning);
+        pthread_mutex_unlock(&warning_mutex);
+    }
     if (walks) {
         if (!succeeded("walking the history", llvs_store_history(worker->store, NULL, 0, &cursor, &error), &error)) goto done;
         while (succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
