@@ -33,6 +33,7 @@ public enum TransportConformance: ConformanceSuite {
         Check("odd bytes are carried as they are", oddBytes),
         Check("large files are carried whole", largeFiles),
         Check("many files are listed and fetched", manyFiles),
+        Check("files that are whole are not called unusable", unusable),
         Check("another transport on the place sees what was sent", sharing),
         Check("whoever lists a version can fetch both its files", publishing),
         Check("two that send at once lose nothing", sendingAtOnce),
