@@ -217,6 +217,7 @@ enum {
     LLVS_ERROR_TRANSPORT = -60,
     LLVS_ERROR_MISSING_CHANGES = -61,
     LLVS_ERROR_MISSING_PREDECESSOR = -62,
+    /** A file is no JSON, or says something else than a file of its kind. One that merely ends too early is LLVS_ERROR_CUT_SHORT. */
     LLVS_ERROR_INVALID_JSON = -63,
     LLVS_ERROR_INVALID_BASE64 = -64,
     /** The identifier in a version file is not the name of the file. */
@@ -230,7 +231,9 @@ enum {
     /** The snapshot is in another implementation's format. */
     LLVS_ERROR_FOREIGN_SNAPSHOT = -70,
     /** A file that is none of ours. */
-    LLVS_ERROR_FOREIGN_FILE = -71
+    LLVS_ERROR_FOREIGN_FILE = -71,
+    /** A file is empty or ends too early: it is still on its way, or was cut short. */
+    LLVS_ERROR_CUT_SHORT = -72
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -1398,6 +1401,14 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  */
 LLVS_API llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
                                             LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Retrieves as llvs_exchange_retrieve does, and fetches as well what the store has already, which otherwise nobody looks at again. A
+ * file there that is damaged is a problem in the result, and the next llvs_exchange_send of this exchange writes the two files of
+ * that version anew. Files that are whole and tell of another version than the store has are LLVS_ERROR_VERSION_MISMATCH: both stay as
+ * they are. Cost: all that the other side has is read. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ */
+LLVS_API llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+                                          LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /** Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1. */
 LLVS_API llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
                                         LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -1784,8 +1795,15 @@ typedef struct llvs_transport_callbacks {
      */
     llvs_status (*send_large)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *version,
                               LLVS_BORROWED llvs_outgoing *changes, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /**
+     * Adds (llvs_reply_add) those of the names of which it is known, without fetching, that one of the two files is missing, empty or cut
+     * short: llvs_exchange_send, which asks once, for up to 1000 of the versions that are listed and in the store, writes them
+     * anew. Other names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can
+     * tell: then llvs_exchange_verify finds such files.
+     */
+    llvs_status (*unusable)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
 } llvs_transport_callbacks;
-#define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /** Makes the first `struct_size` bytes what LLVS_TRANSPORT_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
 LLVS_API llvs_status llvs_transport_callbacks_init(LLVS_BORROWED llvs_transport_callbacks *callbacks, size_t struct_size);
 /**
@@ -1839,7 +1857,7 @@ LLVS_LAYOUT(llvs_snapshot_info, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 80);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
-LLVS_LAYOUT(llvs_transport_callbacks, 88);
+LLVS_LAYOUT(llvs_transport_callbacks, 96);
 #undef LLVS_LAYOUT
 
 #ifdef __cplusplus

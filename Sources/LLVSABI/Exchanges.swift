@@ -120,9 +120,18 @@ public func llvs_exchange_result_free(_ result: OpaquePointer!) { free(result, E
 
 @_cdecl("llvs_exchange_retrieve") @implementation
 public func llvs_exchange_retrieve(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    retrieve(exchange, control, verifyKnown: false, result, error)
+}
+
+@_cdecl("llvs_exchange_verify") @implementation
+public func llvs_exchange_verify(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    retrieve(exchange, control, verifyKnown: true, result, error)
+}
+
+private func retrieve(_ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_control>?, verifyKnown: Bool, _ result: HandleOut?, _ error: ErrorOut?) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control))
+        let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control), verifyKnown: verifyKnown)
         if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, problems: found.problems).owned }
     }
 }

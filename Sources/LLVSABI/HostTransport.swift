@@ -3,8 +3,8 @@ import LLVS
 
 // MARK: A transport of the host
 
-/// Before it could send large files in pieces.
-let earlierSizesOfTransportCallbacks = [80]
+/// Before it could send large files in pieces; before it could tell of unusable files.
+let earlierSizesOfTransportCallbacks = [80, 88]
 
 /// Behind `llvs_transport`: what an exchange can be opened on, one at a time.
 class TransportHandle: Handle, @unchecked Sendable {
@@ -95,14 +95,17 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         return ExchangeListing(versions: reply.items.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    private typealias Fetch = @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<llvs_bytes>?, Int, OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?) -> llvs_status
+    private typealias Question = @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<llvs_bytes>?, Int, OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?) -> llvs_status
 
-    private func fetch(_ names: [String], _ control: OperationControl, _ fetch: Fetch) throws -> [FetchedFile] {
-        let reply = Reply(questions: names.count, token: control.token)
+    private func ask(_ what: String, _ names: [String], _ reply: Reply, _ question: Question) throws {
         let arena = Arena()
         let inputs = try arena.array(llvs_bytes.self, names.count)
         for (i, name) in names.enumerated() { (inputs + i).initialize(to: try arena.copy(name)) }
-        try withExtendedLifetime(arena) { try check("Fetching from") { fetch(payload, inputs, names.count, reply.borrowed, $0) } }
+        try withExtendedLifetime((arena, reply)) { try check(what) { question(payload, inputs, names.count, reply.borrowed, $0) } }
+    }
+    private func fetch(_ names: [String], _ control: OperationControl, _ fetch: Question) throws -> [FetchedFile] {
+        let reply = Reply(questions: names.count, token: control.token)
+        try ask("Fetching from", names, reply, fetch)
         return reply.answers.enumerated().map { index, answer in
             if let source = reply.sources[index] { return .pieces(source) }
             return answer.map(FetchedFile.data) ?? .missing
@@ -144,6 +147,13 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
                 }
             }
         }
+    }
+
+    func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        guard let unusable = callbacks.unusable, !names.isEmpty else { return [] }
+        let reply = Reply(token: control.token), asked = Set(names)
+        try ask("Looking for unusable files in", names, reply, unusable)
+        return reply.items.compactMap { String(validating: $0, as: UTF8.self) }.filter(asked.contains)
     }
 
     // MARK: Snapshots

@@ -33,8 +33,33 @@ public enum Disturbance: UInt32, Sendable {
     case powerCut = 3
 }
 
+/// A suite of checks for backends of one kind.
+public protocol ConformanceSuite {
+    /// What is checked: one place for a backend to keep its things in, empty at first.
+    associatedtype Subject
+    /// In the order in which they run.
+    static var checks: [Check<Subject>] { get }
+}
+
+extension ConformanceSuite {
+    /// Runs all checks, each on a subject of its own.
+    /// - Throws: `ConformanceFailure` for the first that fails.
+    public static func run(make: () throws -> Subject) throws {
+        for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
+    }
+
+    /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
+    /// - Parameter finished: hears of each as it comes to an end.
+    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
+        Checks.run(checks, only: text, make: make, finished: finished)
+    }
+
+    /// The names of all checks, in their order.
+    public static var names: [String] { checks.map(\.name) }
+}
+
 /// One check, by name.
-struct Check<Subject>: Sendable {
+public struct Check<Subject>: Sendable {
     let name: String
     let body: @Sendable (Subject) throws -> Void
     init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }

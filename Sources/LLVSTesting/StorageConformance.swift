@@ -4,7 +4,7 @@ import LLVS
 ///
 /// Runs without a test framework, so that a storage written elsewhere can be put through it: each check has a place of its
 /// own and comes out with a verdict; whatever the storage does, none traps.
-public enum StorageConformance {
+public enum StorageConformance: ConformanceSuite {
     /// One place for a storage to be kept in, empty at first.
     public struct Subject {
         /// Opens a handle on it.
@@ -26,22 +26,7 @@ public enum StorageConformance {
         }
     }
 
-    /// Runs all checks, each on a subject of its own.
-    /// - Throws: `ConformanceFailure` for the first that fails.
-    public static func run(make: () throws -> Subject) throws {
-        for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
-    }
-
-    /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
-    /// - Parameter finished: hears of each as it comes to an end.
-    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
-        Checks.run(all, only: text, make: make, finished: finished)
-    }
-
-    /// The names of all checks, in their order.
-    public static var names: [String] { all.map(\.name) }
-
-    static let all: [Check<Subject>] = [
+    public static let checks: [Check<Subject>] = [
         Check("a new storage is empty", emptiness),
         Check("records are read back", roundTrip),
         Check("each record of a batch has a place of its own", places),

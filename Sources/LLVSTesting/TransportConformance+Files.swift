@@ -99,6 +99,23 @@ extension TransportConformance {
         transport.close()
     }
 
+    static func unusable(_ subject: Subject) throws {
+        let transport = try subject.open()
+        // What a transport takes for whole may depend on what is in the files of exchanges.
+        let whole = (0..<10).map { ExchangeFiles(name: "W\($0)", version: Array("{\"version\":{\"identifier\":\"W\($0)\"}}".utf8), changes: Array("[{\"remove\":\"x\"}]".utf8)) }
+        let names = whole.map(\.name)
+        func called() throws -> [String] { try transport.unusable(among: names, OperationControl()) }
+        try send(transport, whole)
+        try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable, though their files are whole")
+        // It may know, and need not, that two have been cut short.
+        let cut = [ExchangeFiles(name: "W3", version: whole[3].version, changes: Array("[{\"remove\"".utf8)), ExchangeFiles(name: "W7", version: Array("{\"vers".utf8), changes: try whole[7].changes.bytes())]
+        try send(transport, cut)
+        try expect(try Set(called()).isSubset(of: cut.map(\.name)), "\(try called().prefix(3)) are called unusable, when only those of W3 and W7 were cut short")
+        try send(transport, [whole[3], whole[7]])
+        try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable after whole files took their place")
+        transport.close()
+    }
+
     static func manyFiles(_ subject: Subject) throws {
         let transport = try subject.open()
         let all = (0..<ExchangeLimits.batchCount + 600).map { files("M\($0)", seed: UInt64($0), size: 60) }

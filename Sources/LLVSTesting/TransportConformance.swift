@@ -4,7 +4,7 @@ import LLVS
 ///
 /// Runs without a test framework. Each check has a place of its own and comes out with a verdict; whatever the
 /// transport does, none traps.
-public enum TransportConformance {
+public enum TransportConformance: ConformanceSuite {
     /// One place on the other side, empty at first.
     public struct Subject {
         /// A transport that reaches the place.
@@ -22,22 +22,7 @@ public enum TransportConformance {
         }
     }
 
-    /// Runs all checks, each on a subject of its own.
-    /// - Throws: `ConformanceFailure` for the first that fails.
-    public static func run(make: () throws -> Subject) throws {
-        for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
-    }
-
-    /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
-    /// - Parameter finished: hears of each as it comes to an end.
-    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
-        Checks.run(all, only: text, make: make, finished: finished)
-    }
-
-    /// The names of all checks, in their order.
-    public static var names: [String] { all.map(\.name) }
-
-    static let all: [Check<Subject>] = [
+    public static let checks: [Check<Subject>] = [
         Check("a new place is empty", emptiness),
         Check("what was sent is listed, and nothing else", listing),
         Check("files come back byte for byte", roundTrip),
@@ -48,6 +33,7 @@ public enum TransportConformance {
         Check("odd bytes are carried as they are", oddBytes),
         Check("large files are carried whole", largeFiles),
         Check("many files are listed and fetched", manyFiles),
+        Check("files that are whole are not called unusable", unusable),
         Check("another transport on the place sees what was sent", sharing),
         Check("whoever lists a version can fetch both its files", publishing),
         Check("two that send at once lose nothing", sendingAtOnce),

@@ -14,7 +14,7 @@ typedef struct array_area {
     size_t count;
     /* The callback that fails: "list", "fetch_versions", ...; NULL: none. */
     const char *failing;
-    int sends, closes;
+    int sends, looks, closes;
     /* Set while something is sent, to be cancelled meanwhile. */
     llvs_cancel_token *cancel_while_sending;
 } array_area;
@@ -94,6 +94,19 @@ static inline llvs_status area_send(void *payload, const llvs_exchange_files *fi
     }
     return status;
 }
+/* Those of which a file is missing or empty. */
+static inline llvs_status area_unusable(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
+    array_area *a = payload;
+    size_t i;
+    llvs_status status = area_fails(a, "unusable", error);
+    a->looks++;
+    for (i = 0; i < count && status == LLVS_OK; i++) {
+        size_t version = area_find(a, "versions", names[i].data, names[i].size), changes = area_find(a, "changes", names[i].data, names[i].size);
+        if (version == a->count || a->files[version].size == 0 || changes == a->count || a->files[changes].size == 0)
+            status = llvs_reply_add(reply, names[i], error);
+    }
+    return status;
+}
 static inline llvs_status area_snapshot_list(void *payload, llvs_reply *reply, llvs_error **error) {
     return area_list_folder(payload, "snapshots", reply, error);
 }
@@ -122,6 +135,7 @@ static inline llvs_transport_callbacks array_transport_callbacks(void) {
     callbacks.fetch_versions = area_fetch_versions;
     callbacks.fetch_changes = area_fetch_changes;
     callbacks.send = area_send;
+    callbacks.unusable = area_unusable;
     callbacks.snapshot_list = area_snapshot_list;
     callbacks.snapshot_read = area_snapshot_read;
     callbacks.snapshot_write = area_snapshot_write;

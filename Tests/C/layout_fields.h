@@ -212,6 +212,7 @@ FIELD(llvs_transport_callbacks, snapshot_write);
 FIELD(llvs_transport_callbacks, snapshot_delete);
 FIELD(llvs_transport_callbacks, close);
 FIELD(llvs_transport_callbacks, send_large);
+FIELD(llvs_transport_callbacks, unusable);
 STRUCT(llvs_fault);
 FIELD(llvs_fault, struct_size);
 FIELD(llvs_fault, kind);

@@ -2,8 +2,8 @@
 #include "support.h"
 
 enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
-enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
-static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "write a snapshot", "restore a snapshot", "put a snapshot",
+enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
+static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
                                          "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator"};
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
@@ -18,6 +18,10 @@ typedef struct scene {
 } scene;
 
 static llvs_version_id made[VERSIONS];
+
+/* A store directory of another implementation. */
+static const char *const foreign = LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store";
+enum { FOREIGN_VERSIONS = 25 };
 
 static llvs_store *open_at(const char *path) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
@@ -65,7 +69,7 @@ static scene set(enum kind kind, const char *original) {
     copy_directory(original, s.full);
     s.store = open_at(s.full);
     OK(llvs_exchange_open(s.store, llvs_str(s.url), NULL, &s.sender, &error));
-    if (kind == RETRIEVE || kind == EXCHANGE) OK(llvs_exchange_send(s.sender, NULL, NULL, &error));
+    if (kind == RETRIEVE || kind == LOOK_AGAIN || kind == EXCHANGE) OK(llvs_exchange_send(s.sender, NULL, NULL, &error));
     if (kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT || kind == BOOTSTRAP) OK(llvs_exchange_put_snapshot(s.sender, NULL, NULL, &error));
     if (kind == EXCHANGE || kind == BOOTSTRAP || kind == MERGE_COORDINATED) {
         llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
@@ -73,7 +77,7 @@ static scene set(enum kind kind, const char *original) {
         if (kind == MERGE_COORDINATED) copy_directory(original, s.target);
         OK(llvs_coordinator_open(llvs_str(s.target), &options, &s.coordinator, &error));
         if (kind == MERGE_COORDINATED) OK(llvs_coordinator_set_current_version(s.coordinator, llvs_id(&made[1]), &error));
-    } else if (kind == RETRIEVE || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
+    } else if (kind == RETRIEVE || kind == IMPORT || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
         s.other = open_at(s.target);
         OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
     }
@@ -112,6 +116,8 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case COMPACT: return llvs_store_compact(s->store, control, NULL, error);
     case SEND: return llvs_exchange_send(s->sender, control, NULL, error);
     case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
+    case LOOK_AGAIN: return llvs_exchange_verify(s->sender, control, NULL, error);
+    case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), control, NULL, error);
     case WRITE_SNAPSHOT: return llvs_store_write_snapshot(s->store, llvs_str(s->folder), control, NULL, error);
     case RESTORE_SNAPSHOT: return llvs_store_restore_snapshot(s->other, llvs_str(s->folder), control, NULL, error);
     case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
@@ -156,6 +162,45 @@ static int check_store(const char *path) {
     llvs_store_free(store);
     return count;
 }
+/* The versions of the other implementation's store that are there have the states that they have when all are imported undisturbed. */
+static int check_imported(const char *path) {
+    llvs_store *store = open_at(path), *whole = memory_store();
+    llvs_verify_report *report;
+    llvs_history_cursor *history;
+    llvs_version_list *versions;
+    int count;
+    OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, &error));
+    assert_int_equal(version_count(whole), FOREIGN_VERSIONS);
+    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_history_cursor_next(history, 0, &versions, &error));
+    llvs_history_cursor_free(history);
+    count = (int)llvs_version_list_count(versions);
+    assert_int_equal(version_count(store), count);
+    for (int i = 0; i < count; i++) {
+        llvs_bytes id = llvs_version_list_at(versions, (size_t)i)->id;
+        llvs_value_list *values, *expected;
+        OK(llvs_store_enumerate(store, id, NULL, &values, &error));
+        OK(llvs_store_enumerate(whole, id, NULL, &expected, &error));
+        assert_int_equal(llvs_value_list_count(values), llvs_value_list_count(expected));
+        for (size_t v = 0; v < llvs_value_list_count(values); v++) {
+            const llvs_value_info *a = llvs_value_list_at(values, v), *b = llvs_value_list_at(expected, v);
+            assert_int_equal(a->id.size, b->id.size);
+            assert_memory_equal(a->id.data, b->id.data, b->id.size);
+            assert_int_equal(a->data.size, b->data.size);
+            assert_memory_equal(a->data.data, b->data.data, b->data.size);
+        }
+        llvs_value_list_free(values);
+        llvs_value_list_free(expected);
+    }
+    llvs_version_list_free(versions);
+    OK(llvs_store_verify(store, NULL, &report, &error));
+    assert_null(llvs_verify_report_damage_at(report, 0));
+    assert_int_equal(llvs_verify_report_versions(report), count);
+    llvs_verify_report_free(report);
+    llvs_store_free(store);
+    llvs_store_free(whole);
+    return count;
+}
 static size_t all_versions(const char *path) {
     llvs_store *store = open_at(path);
     size_t count = version_count(store);
@@ -181,13 +226,15 @@ static void check_folder(scene *s, bool by_snapshot) {
     llvs_exchange_free(exchange);
     llvs_store_free(store);
     assert_int_equal(check_store(path), VERSIONS);
-    free(path);
+    remove_directory(path);
 }
 
 static void check_cancelled(scene *s) {
     assert_int_equal(check_store(s->full), VERSIONS);
     assert_int_equal(all_versions(s->full), VERSIONS);
-    if (s->other) (void)check_store(s->target);
+    if (s->kind == IMPORT) assert_true(check_imported(s->target) <= FOREIGN_VERSIONS);
+    else if (s->other) (void)check_store(s->target);
+    if (s->kind == LOOK_AGAIN) check_folder(s, false);
     if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) assert_false(has_snapshot(s));
     if (s->kind == MERGE_COORDINATED) {
         llvs_version_id current;
@@ -206,11 +253,13 @@ static void check_done(scene *s) {
     assert_int_equal(check_store(s->full), VERSIONS);
     if (s->kind == MERGE_HEADS) assert_true(all_versions(s->full) > VERSIONS);
     else assert_int_equal(all_versions(s->full), VERSIONS);
-    if (s->kind == SALVAGE || s->other || s->coordinator) {
+    if (s->kind == IMPORT) {
+        assert_int_equal(check_imported(s->target), FOREIGN_VERSIONS);
+    } else if (s->kind == SALVAGE || s->other || s->coordinator) {
         assert_int_equal(check_store(s->target), VERSIONS);
         if (merges) assert_true(all_versions(s->target) > VERSIONS);
     }
-    if (s->kind == SEND) check_folder(s, false);
+    if (s->kind == SEND || s->kind == LOOK_AGAIN) check_folder(s, false);
     if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) check_folder(s, true);
 }
 

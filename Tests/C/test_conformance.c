@@ -383,6 +383,13 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *files, si
         for (k = 0; k < s->open_count; k++) llvs_transport_notify(s->open[k], error);
     return status;
 }
+static llvs_status spot_unusable(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
+    size_t i;
+    llvs_status status = LLVS_OK;
+    if (!is_defect("calls whole files unusable")) return WITH((spot *)payload, area_unusable(&((spot *)payload)->area, names, count, reply, error));
+    for (i = 0; i < count && status == LLVS_OK; i++) status = llvs_reply_add(reply, names[i], error);
+    return status;
+}
 static llvs_status spot_snapshot_list(void *payload, llvs_reply *reply, llvs_error **error) { return area_snapshot_list(&((spot *)payload)->area, reply, error); }
 static llvs_status spot_snapshot_read(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
     return area_snapshot_read(&((spot *)payload)->area, name, reply, error);
@@ -409,6 +416,7 @@ static llvs_status make_spot(void *payload, uint64_t number, llvs_transport **tr
     callbacks.fetch_versions = spot_fetch_versions;
     callbacks.fetch_changes = spot_fetch_changes;
     callbacks.send = spot_send;
+    callbacks.unusable = spot_unusable;
     callbacks.snapshot_list = spot_snapshot_list;
     callbacks.snapshot_read = spot_snapshot_read;
     callbacks.snapshot_write = spot_snapshot_write;
@@ -448,6 +456,7 @@ static void broken_transports_are_caught(void **state) {
         { "lists what is absent", "what was sent is listed, and nothing else" },
         { "lists one page only", "many files are listed and fetched" },
         { "takes snapshots for versions", "snapshot files are no versions" },
+        { "calls whole files unusable", "files that are whole are not called unusable" },
         { "answers others' bytes", "each name gets its own files" },
         { "truncates large files", "large files are carried whole" },
         { "fails where a file is absent", "files that are absent are answered as absent" },

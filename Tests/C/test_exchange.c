@@ -487,7 +487,9 @@ static void bad_files_cost_their_own_version_only(void **state) {
         { "AFTER-GOOD", VERSION("AFTER-GOOD", AFTER("GOOD")), "[]", LLVS_OK },
         { "WITHOUT-CHANGES", VERSION("WITHOUT-CHANGES", ""), NULL, LLVS_ERROR_MISSING_CHANGES },
         { "ORPHAN", VERSION("ORPHAN", AFTER("NOT-HERE")), "[]", LLVS_ERROR_MISSING_PREDECESSOR },
-        { "BAD-JSON", "{\"version\":{", "[]", LLVS_ERROR_INVALID_JSON },
+        { "BAD-JSON", "{\"version\":[}", "[]", LLVS_ERROR_INVALID_JSON },
+        { "HALF", "{\"version\":{", "[]", LLVS_ERROR_CUT_SHORT },
+        { "HALF-CHANGES", VERSION("HALF-CHANGES", ""), "[{\"ins", LLVS_ERROR_CUT_SHORT },
         { "BAD-BASE64", VERSION("BAD-BASE64", ""), CHANGES("a$b"), LLVS_ERROR_INVALID_BASE64 },
         { "OTHER-NAME", VERSION("NAME", ""), "[]", LLVS_ERROR_IDENTIFIER_MISMATCH },
         { "AFTER-BAD", VERSION("AFTER-BAD", AFTER("BAD-JSON")), "[]", LLVS_ERROR_MISSING_PREDECESSOR },
@@ -544,6 +546,152 @@ static void bad_files_cost_their_own_version_only(void **state) {
     assert_int_equal(version_count(store), 3);
     llvs_exchange_free(exchange);
     llvs_store_free(store);
+    free_place(&p);
+}
+
+/* In the changes file that lies at a place, "some" in base64 becomes "tome": as long as before, and JSON. */
+static void change_a_byte(place *p, const llvs_version_id *id) {
+    char *bytes, *found;
+    if (p->kind == HOST) {
+        size_t at = area_find(p->area, "changes", (const uint8_t *)id->text, id->size);
+        assert_true(at < p->area->count);
+        bytes = (char *)p->area->files[at].data;
+        for (found = bytes; memcmp(found, "c29t", 4) != 0; found++) assert_true(found + 4 < bytes + p->area->files[at].size);
+        *found = 'd';
+    } else {
+        char path[1400], text[1000];
+        FILE *file;
+        size_t size;
+        snprintf(path, sizeof path, "%s/changes/%.*s", p->directory, (int)id->size, id->text);
+        file = fopen(path, "r+b");
+        assert_non_null(file);
+        size = fread(text, 1, sizeof text - 1, file);
+        text[size] = 0;
+        found = strstr(text, "c29t");
+        assert_non_null(found);
+        assert_int_equal(fseek(file, found - text, SEEK_SET), 0);
+        assert_int_equal(fputc('d', file), 'd');
+        assert_int_equal(fclose(file), 0);
+    }
+}
+
+/* Retrieves, looking at all files: how many versions came, and the code of the only problem, which must be of that version; LLVS_OK: none. */
+static size_t verified(llvs_exchange *exchange, const llvs_version_id *bad, llvs_status *code) {
+    llvs_exchange_result *result;
+    size_t count;
+    OK(llvs_exchange_verify(exchange, NULL, &result, &error));
+    llvs_exchange_result_retrieved(result, &count);
+    *code = LLVS_OK;
+    if (llvs_exchange_result_problem_count(result) > 0) {
+        const llvs_problem *problem = llvs_exchange_result_problem_at(result, 0);
+        assert_int_equal(llvs_exchange_result_problem_count(result), 1);
+        assert_true(same_id(problem->name, bad));
+        *code = problem->code;
+    }
+    llvs_exchange_result_free(result);
+    return count;
+}
+
+static void a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_asked_for(void **state) {
+    static const enum kind kinds[] = {FOLDER, HOST};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        place p = new_place(kinds[k]);
+        llvs_store *one = memory_store(), *two = memory_store();
+        llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
+        llvs_version_id a = save(one, NULL, insert("x", "other bytes")), b = save(one, &a, update("x", "some bytes"));
+        llvs_status code;
+        assert_int_equal(sent(mine), 2);
+        change_a_byte(&p, &b);
+        /* Nobody looks at it again, unless asked to. */
+        assert_int_equal(retrieved(mine), 0);
+        assert_int_equal(sent(mine), 0);
+        assert_int_equal(verified(mine, &b, &code), 0);
+        assert_int_equal(code, LLVS_ERROR_DAMAGED);
+        value_is(one, &b, "x", "some bytes");
+        assert_int_equal(sent(mine), 1);
+        assert_int_equal(verified(mine, &b, &code), 0);
+        assert_int_equal(code, LLVS_OK);
+        assert_int_equal(sent(mine), 0);
+        /* It retrieves as well. */
+        assert_int_equal(verified(theirs, &b, &code), 2);
+        assert_int_equal(code, LLVS_OK);
+        value_is(two, &b, "x", "some bytes");
+        llvs_exchange_free(mine);
+        llvs_exchange_free(theirs);
+        llvs_store_free(one);
+        llvs_store_free(two);
+        free_place(&p);
+    }
+}
+
+/* One that answers with what it was not asked for as well. */
+static llvs_status unusable_and_more(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
+    llvs_status status = area_unusable(payload, names, count, reply, error);
+    if (status == LLVS_OK) status = llvs_reply_add(reply, llvs_str("NOBODY-ASKED"), error);
+    return status == LLVS_OK ? llvs_reply_add(reply, llvs_str("\xFF"), error) : status;
+}
+
+static void a_transport_of_the_host_tells_of_files_that_are_there_in_part(void **state) {
+    (void)state;
+    for (int how = 0; how < 3; how++) { /* it cannot tell; a caller of before there was the callback; it tells */
+        place p = new_place(HOST);
+        llvs_store *store = memory_store();
+        llvs_transport_callbacks callbacks = array_transport_callbacks();
+        llvs_transport *transport;
+        llvs_exchange *exchange;
+        llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2"));
+        size_t at;
+        if (how == 0) callbacks.unusable = NULL;
+        if (how == 1) callbacks.struct_size = offsetof(llvs_transport_callbacks, unusable);
+        if (how == 2) callbacks.unusable = unusable_and_more;
+        OK(llvs_transport_create(llvs_str("array"), &callbacks, p.area, NULL, &transport, &error));
+        OK(llvs_exchange_open_transport(store, transport, NULL, &exchange, &error));
+        assert_int_equal(sent(exchange), 2);
+        at = area_find(p.area, "changes", (const uint8_t *)b.text, b.size);
+        assert_true(at < p.area->count && p.area->files[at].size > 0);
+        p.area->files[at].size = 0;
+        assert_int_equal(sent(exchange), how == 2 ? 1 : 0);
+        assert_int_equal(p.area->looks, how == 2 ? 1 : 0); /* with nothing there, there is nothing to look at */
+        assert_int_equal(p.area->files[at].size > 0, how == 2);
+        if (how == 2) {
+            assert_int_equal(sent(exchange), 0);
+            p.area->failing = "unusable";
+            FAILS_NAMING(LLVS_ERROR_USER, "the line is dead", llvs_exchange_send(exchange, NULL, NULL, &error));
+        }
+        llvs_exchange_free(exchange);
+        llvs_transport_free(transport);
+        llvs_store_free(store);
+        free_place(&p);
+    }
+}
+
+static void another_version_of_the_same_id_is_reported_and_left(void **state) {
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_store *stores[2] = {memory_store(), memory_store()};
+    place p = new_place(MEMORY);
+    llvs_exchange *exchanges[2];
+    llvs_version_id id;
+    llvs_status code;
+    (void)state;
+    options.id = llvs_str("SAME");
+    for (int i = 0; i < 2; i++) {
+        llvs_change change = insert("x", i ? "theirs" : "mine");
+        OK(llvs_store_make_version(stores[i], LLVS_NONE, &change, 1, sizeof change, &options, &id, NULL, &error));
+        exchanges[i] = exchange_with(stores[i], &p);
+    }
+    assert_int_equal(sent(exchanges[1]), 1);
+    assert_int_equal(retrieved(exchanges[0]), 0);
+    assert_int_equal(verified(exchanges[0], &id, &code), 0);
+    assert_int_equal(code, LLVS_ERROR_VERSION_MISMATCH);
+    assert_int_equal(sent(exchanges[0]), 0);
+    value_is(stores[0], &id, "x", "mine");
+    assert_int_equal(verified(exchanges[1], &id, &code), 0);
+    assert_int_equal(code, LLVS_OK);
+    for (int i = 0; i < 2; i++) {
+        llvs_exchange_free(exchanges[i]);
+        llvs_store_free(stores[i]);
+    }
     free_place(&p);
 }
 
@@ -645,6 +793,9 @@ int main(void) {
         cmocka_unit_test(a_transport_sees_the_token),
         cmocka_unit_test(a_transport_serves_one_exchange_and_keeps_state),
         cmocka_unit_test(bad_files_cost_their_own_version_only),
+        cmocka_unit_test(a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_asked_for),
+        cmocka_unit_test(a_transport_of_the_host_tells_of_files_that_are_there_in_part),
+        cmocka_unit_test(another_version_of_the_same_id_is_reported_and_left),
         cmocka_unit_test(a_folder_that_is_gone_is_an_error),
         cmocka_unit_test(snapshots_bootstrap_a_store),
         cmocka_unit_test(damaged_snapshots_leave_the_store_empty),

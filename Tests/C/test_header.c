@@ -78,6 +78,7 @@ static void statuses_have_names(void **state) {
     assert_string_equal(llvs_status_name(LLVS_OK), "LLVS_OK");
     assert_string_equal(llvs_status_name(LLVS_ERROR_IO), "LLVS_ERROR_IO");
     assert_string_equal(llvs_status_name(LLVS_ERROR_FOREIGN_FILE), "LLVS_ERROR_FOREIGN_FILE");
+    assert_string_equal(llvs_status_name(LLVS_ERROR_CUT_SHORT), "LLVS_ERROR_CUT_SHORT");
     assert_string_equal(llvs_status_name(-12345), "LLVS_ERROR_UNKNOWN");
 }
 

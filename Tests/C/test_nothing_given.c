@@ -122,6 +122,7 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_exchange_result_problem_at(NULL, 0);
     llvs_exchange_result_free(NULL);
     REFUSES(llvs_exchange_retrieve(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_verify(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_send(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_restoration_state(NULL, NULL, NULL));

@@ -190,6 +190,7 @@ static void exchanges() {
     llvs::ExchangeResult result = theirs.retrieve();
     EXPECT(result.retrieved == std::vector<llvs::VersionID>{id} && result.problems.empty());
     EXPECT(two.value("x", id)->data == "1");
+    EXPECT(theirs.verify().retrieved.empty() && theirs.verify().problems.empty());
     EXPECT(code_of([&] { llvs::Exchange(one, "nothing"); }) == LLVS_ERROR_INVALID_ARGUMENT);
     llvs_exchange_options options = llvs::Exchange::options();
     options.durability = LLVS_DURABILITY_NORMAL;

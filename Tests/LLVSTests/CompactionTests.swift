@@ -390,6 +390,65 @@ import Darwin
         }
     }
 
+    @Test func whoeverSaysStopOnceIsHeardAlsoWhileFoldedSegmentsAreLookedAt() throws {
+        let all = Set(try fill(0..<3, size: 300_000))
+        try compact()
+        var calls = 0
+        while true {
+            let copied = directory.path + "/\(calls)"
+            try copy(to: copied)
+            let storage = try open(copied)
+            _ = try StorageConformance.scan(storage)
+            let lock = Lock()
+            nonisolated(unsafe) var count = 0
+            let control = OperationControl(progress: { [calls] _ in lock.withLock { count += 1; return count != calls + 1 } })
+            var isStopped = false
+            do { _ = try storage.compact(.request, control) } catch let error as StoreError where error.code == .cancelled { isStopped = true }
+            try storage.close(discarding: true)
+            #expect(try records(copied) == all)
+            let isOver = lock.withLock { count <= calls }
+            #expect(isStopped != isOver, "told to stop at call \(calls + 1)")
+            TemporaryDirectory.remove(copied)
+            if isOver { break }
+            calls += 1
+        }
+        #expect(calls > 8)
+    }
+
+    /// A syncing program brings in a shorter copy of a segment, or shortens the one that is there, while it is folded.
+    @Test(arguments: [false, true]) func aSegmentThatBecomesShorterMeanwhileIsFoldedAnotherTime(_ inPlace: Bool) throws {
+        let all = Set(try fill(0..<4, size: 4_000))
+        var givenUp = 0, made = 0
+        for name in try names() {
+            var step = 1
+            while true {
+                let copied = directory.path + "/copy", file = copied + "/segments/" + name, whole = try contents(path + "/segments/" + name)
+                try copy(to: copied)
+                let storage = try open(copied)
+                _ = try StorageConformance.scan(storage)
+                let lock = Lock()
+                nonisolated(unsafe) var count = 0
+                let control = OperationControl(progress: { [step] _ in
+                    guard lock.withLock({ count += 1; return count == step }) else { return true }
+                    if inPlace { #expect(truncate(file, 3_500) == 0) } else { #expect(throws: Never.self) { try write(Array(whole.prefix(3_500)), to: file) } }
+                    return true
+                })
+                let report = try storage.compact(.request, control)
+                if report.made == 0 { givenUp += 1 } else { made += 1 }
+                try storage.close(discarding: true)
+                // Once the whole one is there again nothing is missing, and it is folded as ever.
+                try write(whole, to: file)
+                #expect(try records(copied) == all, "\(name), call \(step)")
+                for _ in 0..<3 { try compact(copied) }
+                #expect(try records(copied) == all && names(copied).count == 1, "\(name), call \(step)")
+                TemporaryDirectory.remove(copied)
+                if lock.withLock({ count < step }) { break }
+                step += 1
+            }
+        }
+        #expect(givenUp > 4 && made > 4, "\(givenUp) given up, \(made) made")
+    }
+
     @Test func aDamagedSegmentStaysWhereItIs() throws {
         let all = try fill(0..<6)
         let damaged = try #require(names().first { name in try contents(path + "/segments/" + name).count > 100 })

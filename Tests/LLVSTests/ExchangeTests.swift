@@ -151,8 +151,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("versions", "", StoreError.Code.invalidJSON), ("versions", "{\"version\":{\"identifier\":\"", .invalidJSON), ("versions", "{\"version\":{\"identifier\":\"X\",\"timestamp\":1}}", .identifierMismatch),
-        ("versions", "\0\0\0\0", .invalidJSON), ("changes", "", .invalidJSON), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"", .invalidJSON), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"*\"}}]", .invalidBase64),
+        ("versions", "", StoreError.Code.cutShort), ("versions", "{\"version\":{\"identifier\":\"", .cutShort), ("versions", "{\"version\":{\"identifier\":\"X\",\"timestamp\":1}}", .identifierMismatch),
+        ("versions", "\0\0\0\0", .invalidJSON), ("changes", "", .cutShort), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"", .cutShort), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"*\"}}]", .invalidBase64),
         ("changes", "[{\"insert\":{\"id\":\"\",\"data\":\"\"}}]", .invalidValueID), ("changes", "-", .missingChanges),
     ])
     func oneBadFileCostsItsVersionAndWhatDependsOnIt(_ directory: String, _ contents: String, _ expected: StoreError.Code) throws {

@@ -98,6 +98,59 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         #expect(try store.verify().isWhole)
     }
 
+    @Test func aRecordReadBackMustBeOfTheVersionAskedFor() throws {
+        let a = try plainVersion("a"), b = try plainVersion("b", timestamp: 2), otherA = try plainVersion("a", timestamp: 3)
+        let (store, _) = try hookedStore(try [a, b, otherA].map { try hostileRecord($0, [.insert(try id("k"), data: Array($0.id.description.utf8))]) })
+        #expect(try store.version(a.id) == a && store.version(b.id) == b)
+        let asked = try #require(store.dag.ordinal(of: a.id)), own = store.dag.rows[Int(asked)]
+        let other = store.dag.rows[Int(try #require(store.dag.ordinal(of: b.id)))]
+        // What a history from a forged cache may say: the place of another version, with the checksum that is there; another
+        // record of the same version.
+        for (place, checksum) in [(other.place, other.checksum), (other.place, own.checksum), (own.place, other.checksum)] {
+            store.lock.withWrite { store.dag.publish(asked, place: place, checksum: checksum) }
+            #expect(errorCode { _ = try store.version(a.id) } == .damaged)
+            #expect(errorCode { _ = try store.heads() } == .damaged)
+            #expect(try store.version(b.id) == b)
+            guard place == other.place else { continue }
+            #expect(errorCode { _ = try store.value(id("k"), at: a.id) } == .damaged)
+        }
+        store.lock.withWrite { store.dag.publish(asked, place: own.place, checksum: own.checksum) }
+        #expect(try store.version(a.id) == a)
+    }
+
+    @Test func aBlobShorterThanItsRecordClaimsIsDamagedBeforeThereIsMemoryForTheClaim() throws {
+        let folder = TemporaryFolder(), name = try id("k"), size = 8_000_000
+        func open() throws -> (Store, CountingStorage) {
+            let storage = CountingStorage(try FileStorage(path: folder.path + "/store"))
+            return (try Store(storage: storage, options: Store.Options()), storage)
+        }
+        let (writer, _) = try open()
+        let version = try writer.makeVersion(basedOn: nil, changes: [.insert(name, data: [UInt8](repeating: 7, count: size))]).id
+        try writer.close()
+        // Under the name of the blob, one that is whole and has a byte only.
+        let blob = "store/blobs/" + (try #require(try folder.names("store/blobs").first))
+        var bytes = Array(try #require(folder.read(blob)).prefix(BlobDirectory.headerSize)), table = ByteWriter(), patch = ByteWriter()
+        table.integer([7].withUnsafeBytes { Bytes.crc32c($0) })
+        patch.integer(UInt64(1))
+        patch.integer(table.bytes.withUnsafeBytes { Bytes.crc32c($0) })
+        bytes.replaceSubrange(32..<44, with: patch.bytes)
+        var sum = ByteWriter()
+        sum.integer(bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<60])) })
+        bytes.replaceSubrange(60..<64, with: sum.bytes)
+        try folder.write(blob, bytes + table.bytes + [7])
+
+        let (store, storage) = try open()
+        let read = storage.bytesRead
+        #expect(errorCode { _ = try store.value(name, at: version) } == .damaged)
+        #expect(errorCode { _ = try store.changes(madeIn: version) } == .damaged)
+        #expect(errorCode {
+            _ = try name.bytes.withUnsafeBytes { try store.fetch($0, at: version) { _ in Issue.record("memory was asked for"); return nil } }
+        } == .damaged)
+        #expect(storage.bytesRead - read < size / 2, "\(storage.bytesRead - read) bytes were asked for")
+        #expect(try !store.verify().isWhole)
+        try store.close()
+    }
+
     @Test func aStoreThatCannotBeOpenedLeavesNothingOpen() throws {
         // Found by fuzzing: the connections to its database stayed.
         let folder = TemporaryFolder(), path = folder.path + "/store.sqlite"

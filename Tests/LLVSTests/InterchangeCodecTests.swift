@@ -44,7 +44,7 @@ import LLVSTestSupport
     }
 
     @Test(arguments: [
-        ("", StoreError.Code.invalidJSON), ("{", .invalidJSON), ("[]", .invalidJSON), ("{}", .invalidJSON), (#"{"version":{}}"#, .invalidJSON), (#"{"version":null}"#, .invalidJSON),
+        ("", StoreError.Code.cutShort), ("{", .cutShort), ("[]", .invalidJSON), ("{}", .invalidJSON), (#"{"version":{}}"#, .invalidJSON), (#"{"version":null}"#, .invalidJSON),
         (#"{"version":{"identifier":"OTHER","timestamp":1}}"#, .identifierMismatch),
         (#"{"version":{"identifier":"a/../b","timestamp":1}}"#, .invalidVersionID),
         (#"{"version":{"identifier":"ID"}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":1e400}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":NaN}}"#, .invalidJSON),
@@ -62,10 +62,10 @@ import LLVSTestSupport
     }
 
     @Test(arguments: [
-        ("", StoreError.Code.invalidJSON), ("{}", .invalidJSON), ("[1]", .invalidJSON), ("[{}]", .invalidJSON), (#"[{"insret":{}}]"#, .invalidJSON), (#"[{"insert":{"id":"a"}}]"#, .invalidJSON),
+        ("", StoreError.Code.cutShort), ("{}", .invalidJSON), ("[1]", .invalidJSON), ("[{}]", .invalidJSON), (#"[{"insret":{}}]"#, .invalidJSON), (#"[{"insert":{"id":"a"}}]"#, .invalidJSON),
         (#"[{"insert":{"data":""}}]"#, .invalidJSON), (#"[{"insert":{"id":"a","data":"!!!!"}}]"#, .invalidBase64), (#"[{"insert":{"id":"a","data":"YQ"}}]"#, .invalidBase64),
         (#"[{"insert":{"id":"","data":""}}]"#, .invalidValueID), (#"[{"remove":""}]"#, .invalidValueID), (#"[{"preserve":{"valueId":"a"}}]"#, .invalidJSON), (#"[{"preserve":{"valueId":"a","storedVersionId":"../x"}}]"#, .invalidVersionID),
-        (#"[{"remove":"a"}"#, .invalidJSON), (#"[{"remove":"a"},]"#, .invalidJSON), (#"[{"remove":"a","insert":{"id":"a","data":""}}]"#, .invalidJSON), (#"[{"remove":"\ud800"}]"#, .invalidJSON),
+        (#"[{"remove":"a"}"#, .cutShort), (#"[{"remove":"a"]"#, .invalidJSON), (#"[{"remove":nul"#, .invalidJSON), (#"[{"x":nul"#, .cutShort), (#"[{"x":nil"#, .invalidJSON), (#"[{"x":1."#, .cutShort), (#"[{"x":1.x"#, .invalidJSON), (#"[{"remove":"a"},]"#, .invalidJSON), (#"[{"remove":"a","insert":{"id":"a","data":""}}]"#, .invalidJSON), (#"[{"remove":"\ud800"}]"#, .invalidJSON),
     ])
     func refusesBadChanges(_ text: String, _ expected: StoreError.Code) { #expect(code { _ = try changes(text) } == expected, "\(text)") }
 

@@ -69,7 +69,9 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         for step in LargeValueTests.steps { #expect(try outcome(.pieces(Trickle(whole, step: step))).get() == expected) }
         for end in 1..<whole.count where end < 600 || end % 16 == 0 {
             guard case .failure(let error) = outcome(.pieces(Trickle(Array(whole[..<end]), step: 3))) else { Issue.record("cut at \(end)"); continue }
-            #expect(error.code == .invalidJSON || error.code == .invalidBase64, "cut at \(end): \(error.message)")
+            #expect(error.code == .cutShort, "cut at \(end): \(error.message)")
+            guard case .failure(let same) = outcome(.bytes(Array(whole[..<end]))) else { Issue.record("cut at \(end)"); continue }
+            #expect(same.code == .cutShort, "cut at \(end): \(same.message)")
         }
         var random = SeededRandom(seed: 2)
         for _ in 0..<2_000 {
@@ -189,7 +191,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         let temporary = TemporaryFolder(), store = try Store.inMemory(), second = try Store.inMemory(), id = try filled(store)
         _ = try Exchange(store: store, transport: FolderTransport(path: temporary.path + "/shared")).send()
         let whole = temporary.read("shared/changes/\(id)") ?? []
-        for (bad, code) in [(Array(whole.dropLast(1_000_000)), StoreError.Code.invalidJSON), (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64)] {
+        for (bad, code) in [(Array(whole.dropLast(1_000_000)), StoreError.Code.cutShort), (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64)] {
             try temporary.write("shared/changes/\(id)", bad)
             let exchange = Exchange(store: second, transport: try FolderTransport(path: temporary.path + "/shared"))
             let result = try exchange.retrieve()

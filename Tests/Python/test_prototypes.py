@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 import pytest
 from header import Function, read_header
@@ -36,6 +37,12 @@ def test_the_header_was_read() -> None:
 
 def test_all_functions_are_there() -> None:
     assert list(_abi.PROTOTYPES) == list(HEADER.functions)
+
+
+def test_all_that_can_be_cancelled_is_cancelled_by_the_c_tests() -> None:
+    text = (Path(__file__).parents[1] / "C" / "test_cancellation.c").read_text()
+    cancellable = [name for name, function in HEADER.functions.items() if any(parameter.type == "llvs_control*" for parameter in function.parameters)]
+    assert len(cancellable) > 12 and [name for name in cancellable if f"{name}(" not in text] == ["llvs_control_init"]
 
 
 def test_all_functions_are_in_the_library() -> None:

@@ -143,7 +143,7 @@ extension StoreError.Code {
     var name: String {
         let names: [StoreError.Code: String] = [
             .transport: "transport", .cancelled: "cancelled", .missingChanges: "missing changes", .missingPredecessor: "missing predecessor",
-            .missingVersion: "missing version", .invalidJSON: "invalid JSON", .invalidBase64: "invalid base64", .identifierMismatch: "identifier mismatch",
+            .missingVersion: "missing version", .invalidJSON: "invalid JSON", .cutShort: "cut short", .invalidBase64: "invalid base64", .identifierMismatch: "identifier mismatch",
             .snapshotDamaged: "snapshot damaged", .snapshotMissing: "snapshot missing", .versionMismatch: "version mismatch", .damaged: "damaged"]
         return names[self] ?? "\(rawValue)"
     }

@@ -1,18 +1,20 @@
 """Builds a wheel that carries libllvs.
 
-The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib). The wheel's platform is
-this machine's ("linux_x86_64"), or the one that LLVS_WHEEL_PLATFORM names: "manylinux_2_35_x86_64", where auditwheel
-has found the library fit for it (see README.md).
+The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib). The wheel's platform is what
+the library itself asks for: "manylinux_2_35_x86_64" where it was linked with a C library of which it needs version 2.35, so
+that pip refuses it where it could not be loaded. LLVS_WHEEL_PLATFORM names another.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+import struct
 import sysconfig
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -32,9 +34,70 @@ def find_library(root: Path) -> Path:
     )
 
 
-def platform_tag() -> str:
-    """The platform part of the wheel's name."""
-    return os.environ.get("LLVS_WHEEL_PLATFORM") or sysconfig.get_platform().replace("-", "_").replace(".", "_")
+# The libraries that a manylinux wheel may expect of a system, as far as ours needs them; and SQLite, which the system must have
+# as well: a copy of our own beside another in the process would break the locks of both (README.md says so to those who install).
+EXPECTED = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z|sqlite3))\.so(\.\d+)*")
+
+# From which version of the C library on a manylinux system has which libstdc++ at least (PEP 600; auditwheel's policies).
+LIBSTDCXX = (((2, 17), (3, 4, 19)), ((2, 24), (3, 4, 22)), ((2, 27), (3, 4, 24)), ((2, 31), (3, 4, 28)), ((2, 34), (3, 4, 29)), ((2, 35), (3, 4, 30)), ((2, 39), (3, 4, 33)))
+
+SECTION_DYNAMIC, SECTION_VERSIONS_NEEDED, ENTRY_NEEDED = 6, 0x6FFFFFFE, 1
+
+
+def needs(library: Path) -> tuple[set[str], set[str]]:
+    """The names of the libraries that a shared library needs, and of the versions in them ("GLIBC_2.35"). Raises ValueError for what is no ELF64."""
+    data = library.read_bytes()
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError(f"{library} is no 64-bit little-endian ELF file")
+    table, (size, count) = struct.unpack_from("<Q", data, 0x28)[0], struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQII", data, table + index * size) for index in range(count)]
+
+    def text(section: int, offset: int) -> str:
+        start = sections[section][4] + offset
+        return data[start : data.index(b"\0", start)].decode()
+
+    def versions(at: int, entries: int, names: int) -> Iterator[str]:
+        for _ in range(entries):
+            _, parts, _, part, following = struct.unpack_from("<HHIII", data, at)
+            inner = at + part
+            for _ in range(parts):
+                _, _, _, name, next_part = struct.unpack_from("<IHHII", data, inner)
+                yield text(names, name)
+                inner += next_part
+            at += following
+
+    libraries, found = set(), set()
+    for _, kind, _, _, offset, length, link, info in sections:
+        if kind == SECTION_DYNAMIC:
+            entries = struct.iter_unpack("<qQ", data[offset : offset + length])
+            libraries |= {text(link, value) for tag, value in entries if tag == ENTRY_NEEDED}
+        elif kind == SECTION_VERSIONS_NEEDED:
+            found |= set(versions(offset, info, link))
+    return libraries, found
+
+
+def manylinux(libraries: set[str], versions: set[str]) -> str | None:
+    """"manylinux_2_35" for what a library needs; None where no such promise can be kept."""
+
+    def latest(name: str) -> tuple[int, ...]:
+        found = [tuple(map(int, version[len(name) :].split("."))) for version in versions if re.fullmatch(rf"{name}[\d.]+", version)]
+        return max(found, default=())
+
+    libc, libstdcxx = latest("GLIBC_"), latest("GLIBCXX_")
+    fitting = [since for since, has in LIBSTDCXX if has >= libstdcxx]
+    if not libc or not fitting or not all(EXPECTED.fullmatch(name) for name in libraries):
+        return None
+    return "manylinux_{}_{}".format(*max(libc[:2], fitting[0]))
+
+
+def platform_tag(library: Path) -> str:
+    """The platform part of the wheel's name: this machine's where the library fits no other."""
+    here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    named = os.environ.get("LLVS_WHEEL_PLATFORM")
+    if named or not here.startswith("linux_"):
+        return named or here
+    many = manylinux(*needs(library))
+    return here if many is None else many + here[len("linux") :]
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -46,10 +109,11 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         staged = Path(self.directory) / "staged" / PACKAGED_NAME
         staged.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(find_library(Path(self.root)), staged)
+        library = find_library(Path(self.root))
+        shutil.copyfile(library, staged)
         staged.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag()}"
+        build_data["tag"] = f"py3-none-{platform_tag(library)}"
         build_data["force_include"][str(staged)] = f"llvs/{PACKAGED_NAME}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

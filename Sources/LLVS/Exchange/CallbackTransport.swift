@@ -11,6 +11,8 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
         public var fetchVersions: @Sendable ([String], OperationControl) throws -> [FetchedFile]
         public var fetchChanges: @Sendable ([String], OperationControl) throws -> [FetchedFile]
         public var send: @Sendable ([ExchangeFiles], OperationControl) throws -> Void
+        /// Nil: nobody can tell without fetching.
+        public var unusable: (@Sendable ([String], OperationControl) throws -> [String])?
         /// Nil, like the three that follow: there are no snapshots; putting one throws `.unsupported`.
         public var readSnapshotFile: (@Sendable (String) throws -> [UInt8]?)?
         public var writeSnapshotFile: (@Sendable (String, [UInt8]) throws -> Void)?
@@ -52,6 +54,9 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
         try callbacks.fetchChanges(names, control)
     }
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws { try callbacks.send(files, control) }
+    public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        try callbacks.unusable?(names, control) ?? []
+    }
 
     public func readSnapshotFile(_ name: String) throws -> [UInt8]? { try callbacks.readSnapshotFile?(name) }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {

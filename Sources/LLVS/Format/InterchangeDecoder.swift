@@ -1,7 +1,7 @@
 /// Reads version files and changes files of the interchange layout, whoever wrote them.
 ///
 /// Lenient where other implementations differ (member order, escapes, unknown members, repeats), strict
-/// about what a store keeps. Errors name the file: `.invalidJSON`, `.invalidBase64`, `.invalidUTF8`,
+/// about what a store keeps. Errors name the file: `.invalidJSON`, `.cutShort`, `.invalidBase64`, `.invalidUTF8`,
 /// `.identifierMismatch`, `.invalidValueID`, `.invalidVersionID`, `.invalidMetadata`, `.tooLarge`.
 struct InterchangeDecoder {
     /// For messages: "versions/1C227BD7-…".
@@ -231,7 +231,7 @@ struct InterchangeDecoder {
     /// - Throws: `StoreError` for what is wrong with the document, `PieceFailure` for what its reader throws.
     func reading<R>(_ document: Document, _ body: (inout JSONReader) throws -> R) throws -> R {
         guard document.size > 0 else {
-            throw StoreError(.invalidJSON, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
+            throw StoreError(.cutShort, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
         }
         do {
             switch document {
@@ -248,9 +248,13 @@ struct InterchangeDecoder {
                 }
             }
         } catch let failure as JSONReader.Failure {
-            let code: StoreError.Code = failure.reason == .utf8 ? .invalidUTF8 : .invalidJSON
             let size = failure.position <= document.size ? " of \(document.size)" : ""
-            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). It may be half-written; it is read again by the next exchange.", path: file)
+            let (code, why): (StoreError.Code, String) = switch failure.reason {
+            case .utf8: (.invalidUTF8, "It was damaged, or never was right.")
+            case .syntax: (.invalidJSON, "It was damaged, or never was right.")
+            case .end: (.cutShort, "It is still on its way, or was cut short.")
+            }
+            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). \(why) It is read again by the next exchange.", path: file)
         }
     }
 

@@ -8,7 +8,8 @@
 struct JSONReader {
     /// What is wrong, and at which byte.
     struct Failure: Error {
-        enum Reason { case syntax, utf8 }
+        /// `end`: all there is may be the beginning of a document.
+        enum Reason { case syntax, utf8, end }
         var reason: Reason
         var message: String
         var position: Int
@@ -60,7 +61,7 @@ struct JSONReader {
     mutating func kind() throws -> Kind {
         kept = .max
         try skipSpace()
-        guard try hasByte() else { throw failure("it ends too early") }
+        guard try hasByte() else { throw failure("it ends too early", .end) }
         switch bytes[position] {
         case UInt8(ascii: "{"): return .object
         case UInt8(ascii: "["): return .array
@@ -86,7 +87,8 @@ struct JSONReader {
         guard try advance(to: UInt8(ascii: "}")) else { return nil }
         let name = try text()
         try skipSpace()
-        guard try hasByte(), bytes[position] == UInt8(ascii: ":") else { throw failure("a colon is expected") }
+        guard try hasByte() else { throw failure("it ends too early", .end) }
+        guard bytes[position] == UInt8(ascii: ":") else { throw failure("a colon is expected") }
         position += 1
         return name
     }
@@ -104,7 +106,7 @@ struct JSONReader {
     private mutating func advance(to close: UInt8) throws -> Bool {
         kept = .max
         try skipSpace()
-        guard try hasByte() else { throw failure("it ends too early") }
+        guard try hasByte() else { throw failure("it ends too early", .end) }
         if bytes[position] == close { position += 1; opened = false; return false }
         if !opened {
             guard bytes[position] == UInt8(ascii: ",") else { throw failure("a comma or a closing bracket is expected") }
@@ -153,7 +155,7 @@ struct JSONReader {
                 i += 1
             }
         } while try more(&i)
-        throw failure("a string has no end")
+        throw failure("a string has no end", .end)
     }
 
     /// As `more`, with another position in `bytes` to shift.
@@ -182,7 +184,7 @@ struct JSONReader {
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
             position = end
             guard data.count <= limit else { throw TooLong(start: start) }
-            guard try hasByte() else { throw failure("a string has no end") }
+            guard try hasByte() else { throw failure("a string has no end", .end) }
             switch bytes[position] {
             case UInt8(ascii: "\""):
                 position += 1
@@ -193,7 +195,9 @@ struct JSONReader {
                 // Others write "/" as "\/".
                 while try bytes.count - position < 12 && more() {}
                 position += 1
-                guard let scalar = JSONString.escape(bytes, at: &position) else { throw failure("a string has an invalid escape") }
+                guard let scalar = JSONString.escape(bytes, at: &position) else {
+                    throw bytes[position...].contains(UInt8(ascii: "\"")) ? failure("a string has an invalid escape") : failure("a string has no end", .end)
+                }
                 var letter = UInt8(truncatingIfNeeded: scalar.value)
                 guard scalar.isASCII, withUnsafeBytes(of: &letter, { decoder.append($0, to: &data) }) else { return (nil, start) }
             case 0..<0x20: throw failure("a string holds a control character")
@@ -243,7 +247,9 @@ struct JSONReader {
                 while i < bytes.count, JSONNumber.canHold(bytes[i]) { i += 1 }
             } while try i == bytes.count && more(&i)
         }
-        guard let end = JSONNumber.end(of: bytes, from: position) else { throw failure("a number is expected") }
+        guard let end = JSONNumber.end(of: bytes, from: position) else {
+            throw bytes[position...].allSatisfy(JSONNumber.canHold) ? failure("a number has no end", .end) : failure("a number is expected")
+        }
         defer { position = end }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
     }
@@ -262,7 +268,10 @@ struct JSONReader {
         while try bytes.count - position < word.utf8CodeUnitCount && more() {}
         let end = position + word.utf8CodeUnitCount
         let expected = UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
-        guard end <= bytes.count, Bytes.equal(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), expected) else { throw failure("a value is expected") }
+        guard end <= bytes.count else {
+            throw expected.starts(with: bytes[position...]) ? failure("it ends too early", .end) : failure("a value is expected")
+        }
+        guard Bytes.equal(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), expected) else { throw failure("a value is expected") }
         position = end
     }
     /// Passes over a `null` if one is next.

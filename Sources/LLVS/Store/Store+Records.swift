@@ -211,9 +211,13 @@ extension Store {
         return located
     }
 
-    private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        // Before there is memory for as much as the record claims: the blob must have it.
+    /// To be asked before there is memory for as much as a record claims: the blob must have it.
+    func checkSize(of blob: BlobID, atLeast size: Int) throws {
         try storage.readBlob(blob, at: UInt64(size), into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+    }
+
+    private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        try checkSize(of: blob, atLeast: size)
         return try withScratch(size) { buffer in
             try storage.readBlob(blob, at: 0, into: buffer)
             return try body(UnsafeRawBufferPointer(buffer))

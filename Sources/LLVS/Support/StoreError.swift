@@ -57,6 +57,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let storeNotEmpty = Code(rawValue: -69)
         public static let foreignSnapshot = Code(rawValue: -70)
         public static let foreignFile = Code(rawValue: -71)
+        public static let cutShort = Code(rawValue: -72)
     }
 
     /// For programs.

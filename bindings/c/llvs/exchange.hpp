@@ -47,6 +47,12 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_retrieve(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
+    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes them anew.
+    ExchangeResult verify(const llvs_control *control = nullptr) {
+        llvs_exchange_result *result = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_verify(raw(), control, &result, error); });
+        return ExchangeResult(result);
+    }
     ExchangeResult send(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_send(raw(), control, &result, error); });

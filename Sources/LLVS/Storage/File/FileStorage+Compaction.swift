@@ -90,8 +90,15 @@ extension FileStorage {
         var report = CompactionReport()
         let what = "Compacting \(description)"
         let names = try segmentNames().sorted()
-        var done = 0
-        let fold = SegmentFold(system: options.system, check: { try control.check(.writing, done, of: 0, doing: what) })
+        var done = 0, stopped: (any Error)?
+        // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
+        let fold = SegmentFold(system: options.system, check: {
+            if let stopped { throw stopped }
+            do { try control.check(.writing, done, of: 0, doing: what) } catch {
+                stopped = error
+                throw error
+            }
+        })
         try fold.check()
         removeLeftovers()
 
@@ -160,7 +167,7 @@ extension FileStorage {
 
     private func write(_ inputs: [FoldInput], _ fold: SegmentFold, _ report: inout CompactionReport) throws {
         let size: UInt64
-        // What is gone meanwhile is folded another time, if it comes back.
+        // What is gone meanwhile, or has become shorter, is folded another time, if it comes back.
         do { size = try fold.write(inputs, in: directory) } catch is SegmentFold.Vanished { return }
         syncGroup.counted()
         report.made += 1
@@ -202,7 +209,10 @@ extension FileStorage {
             // The lock of one that was never sealed says whether its writer lives.
             if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
-            guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else { continue }
+            guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else {
+                try fold.check()
+                continue
+            }
             try posix("Removing the segment", oldPath) { () throws(Errno) in
                 do throws(Errno) { try options.system.unlink(oldPath) } catch { if error.code != ENOENT { throw error } }
             }

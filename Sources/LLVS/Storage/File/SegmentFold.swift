@@ -131,7 +131,8 @@ struct SegmentFold {
 
     static let asidePrefix = ".fold-"
 
-    /// An input was examined and is gone: somebody else folded and removed it, or a syncing program puts another in its place.
+    /// An input was examined and is gone, or shorter than it was: somebody else folded and removed it, or a syncing program puts
+    /// another in its place. Until it has all been copied nothing was changed.
     struct Vanished: Error {}
 
     private func write(_ inputs: [FoldInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
@@ -204,7 +205,7 @@ struct SegmentFold {
                 }
             }
             return true
-        } catch is Differs { return false }
+        } catch is Differs { return false } catch is Vanished { return false }
     }
 
     private struct Differs: Error {}
@@ -217,7 +218,7 @@ struct SegmentFold {
         while at < end {
             let bytes = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, at, FrameFormat.frameHeaderSize, size: end) }
             guard let bytes, let header = FrameFormat.frameHeader(bytes, id: id, offset: at), header.kind == FrameFormat.Kind.batch.rawValue,
-                  header.bodySize <= end - at - headerSize else { throw changed(path) }
+                  header.bodySize <= end - at - headerSize else { throw Vanished() }
             try body(header, at + headerSize)
             at += headerSize + header.bodySize
         }
@@ -229,14 +230,10 @@ struct SegmentFold {
             try check()
             let count = Int(min(size - done, 256 << 10))
             let piece = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, from + done, count, size: limit) }
-            guard let piece else { throw changed(path) }
+            guard let piece else { throw Vanished() }
             try body(piece, done)
             done += UInt64(count)
         }
-    }
-
-    private func changed(_ path: String) -> StoreError {
-        StoreError(.damaged, "Folding the segment \(path) failed: it is not what it was a moment ago. Nothing was lost; verify the store.", path: path)
     }
 }
 

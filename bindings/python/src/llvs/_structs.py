@@ -334,6 +334,7 @@ class llvs_transport_callbacks(ctypes.Structure):
         ("snapshot_delete", c_void_p),
         ("close", c_void_p),
         ("send_large", c_void_p),
+        ("unusable", c_void_p),
     ]
 
 

@@ -64,6 +64,7 @@ class ErrorCode(enum.IntEnum):
     STORE_NOT_EMPTY = c.ERROR_STORE_NOT_EMPTY
     FOREIGN_SNAPSHOT = c.ERROR_FOREIGN_SNAPSHOT
     FOREIGN_FILE = c.ERROR_FOREIGN_FILE
+    CUT_SHORT = c.ERROR_CUT_SHORT
 
 
 #: Which class stands for which code: the last that names it.
@@ -243,7 +244,10 @@ class TransportError(Error, ConnectionError, codes=[c.ERROR_TRANSPORT]):
 
 class ExchangeDataError(
     Error, ValueError,
-    codes=[c.ERROR_INVALID_JSON, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64, c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE],
+    codes=[
+        c.ERROR_INVALID_JSON, c.ERROR_CUT_SHORT, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64,
+        c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE,
+    ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""
 

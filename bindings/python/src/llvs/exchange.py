@@ -157,6 +157,16 @@ class Exchange(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_retrieve, pointer, control)
 
+    def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Retrieves as `retrieve` does, and fetches as well what the store has already, which otherwise nobody looks at again.
+
+        A file there that is damaged is a problem in the result, and the next `send` of this exchange writes the two files of that
+        version anew. Files that are whole and tell of another version than the store has are a problem with the code
+        `ErrorCode.VERSION_MISMATCH`: both stay as they are. Cost: all that the other side has is read. Errors as for `retrieve`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_verify, pointer, control)
+
     def send(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
         """Sends what the store has and the other side lacks. Errors as for `retrieve`."""
         with self._call as pointer, Control(progress, cancel) as control:

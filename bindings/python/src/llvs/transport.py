@@ -94,6 +94,14 @@ class Transport(ABC):
         """Publishes the two files of one version whose changes file has more than 1 MiB. Optional: else `send` gets it, in memory as a whole."""
         raise NotImplementedError
 
+    def unusable(self, names: Sequence[str]) -> Iterable[str]:
+        """Those of the names of which it is known, without fetching, that one of the two files is missing, empty or cut short.
+
+        Optional: for places where a file may be there in part. `Exchange.send`, which asks once, for up to 1000 of the versions
+        that are listed and in the store, writes them anew. Other names are ignored. Without it `Exchange.verify` finds such files.
+        """
+        raise NotImplementedError
+
     def snapshot_list(self) -> Iterable[str]:
         """The names of the files in the place for snapshots. Snapshots are optional: override all four of these methods, or none."""
         raise NotImplementedError
@@ -167,6 +175,11 @@ def _fetch(transport: Transport, method: str, names: int, count: int, reply: int
             lib.llvs_reply_set(reply, index, as_bytes(answer))
 
 
+def _unusable(transport: Transport, names: int, count: int, reply: int) -> None:
+    for name in transport.unusable([decode(name) for name in _pages.bytes_array(names, count)]):
+        lib.llvs_reply_add(reply, encode_name(name))
+
+
 def _write(file: _Writable, piece: int) -> None:
     file.write(_data(piece))
 
@@ -210,6 +223,7 @@ _THUNKS: dict[str, Any] = {
     "fetch_changes": _callbacks.solicited([_pointer, _size, _pointer], lambda target, *rest: _fetch(target, "fetch_changes", *rest)),
     "send": _callbacks.solicited([_pointer, _size, _pointer], _send),
     "send_large": _callbacks.solicited([_pointer, _pointer, _pointer, _pointer], _send_large),
+    "unusable": _callbacks.solicited([_pointer, _size, _pointer], _unusable),
     "snapshot_list": _callbacks.solicited([_pointer], _snapshot_list),
     "snapshot_read": _callbacks.solicited([_pointer, _pointer], _snapshot_read),
     "snapshot_write": _callbacks.solicited([_pointer, _pointer], lambda target, name, data: target.snapshot_write(_name(name), _data(data))),
@@ -254,8 +268,7 @@ class TransportHandle(Handle):
             names += snapshots
         elif any(overridden):
             raise TypeError(f"{type(transport).__name__} must have all of {', '.join(snapshots)}, or none")
-        if getattr(type(transport), "send_large", None) is not Transport.send_large:
-            names.append("send_large")
+        names += [name for name in ("send_large", "unusable") if getattr(type(transport), name, None) is not getattr(Transport, name)]
         callbacks = _structs.llvs_transport_callbacks(struct_size=ctypes.sizeof(_structs.llvs_transport_callbacks))
         for name in names:
             setattr(callbacks, name, ctypes.cast(_THUNKS[name], _pointer).value)

@@ -1,0 +1,230 @@
+"""The suites that prove a storage or transport written in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any, Callable, NamedTuple, Optional
+
+from .. import _abi, _callbacks, _constants as c, _memory, _structs
+from .._handle import Handle
+from .._signals import holding
+from ..storage import Storage
+from ..transport import Transport
+from .faults import FaultPlan
+
+lib = _abi.lib
+_pointer, _u32, _u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
+
+
+class Outcome(enum.Enum):
+    """What became of a check."""
+
+    PASSED = c.CHECK_PASSED
+    FAILED = c.CHECK_FAILED
+    #: What is checked is not promised.
+    SKIPPED = c.CHECK_SKIPPED
+
+
+class Check(NamedTuple):
+    """One check of a suite."""
+
+    #: What is checked, as a sentence that is true where it passed: "records are read back".
+    name: str
+    outcome: Outcome
+    #: What was wrong, or why it was skipped.
+    message: str
+
+
+class CheckReport(NamedTuple):
+    """What a suite found."""
+
+    #: All checks, in the order in which they ran.
+    checks: tuple[Check, ...]
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.outcome is Outcome.FAILED)
+
+
+class ConformanceError(AssertionError):
+    """A storage or transport failed checks, which the message lists; `report` has them all."""
+
+    def __init__(self, report: CheckReport) -> None:
+        lines = [f"{len(report.failures)} of {len(report.checks)} checks failed:"]
+        super().__init__("\n".join(lines + [f"  {check.name}: {check.message}" for check in report.failures]))
+        self.report = report
+
+
+class Disturbance(enum.IntEnum):
+    """What is to happen to a place."""
+
+    #: From now on nothing can be written to what the place rests on, and a transport cannot reach it.
+    FAIL = c.DISTURBANCE_FAIL
+    #: It works again.
+    MEND = c.DISTURBANCE_MEND
+    #: What was not synced is gone.
+    POWER_CUT = c.DISTURBANCE_POWER_CUT
+
+
+#: Disturbs what lies below the storage or transport of a place. Raises NotImplementedError for what it cannot do: such checks are skipped.
+Disturb = Callable[[int, Disturbance], Any]
+
+
+class _Suite:
+    """What the callbacks of one call of a suite share."""
+
+    def __init__(self, factory: Callable[[int], Any], disturb: Optional[Disturb], finished: Optional[Callable[[Check], Any]]) -> None:
+        self.factory, self.disturb, self.finished = factory, disturb, finished
+        # Without rules: gives the library a handle of its own, beside ours, by which a transport tells of news.
+        self.plan = FaultPlan()
+        self.kept: list[Handle] = []
+        self.interrupt: Optional[BaseException] = None
+
+    def make(self, place: int, wrap: Any, expected: type, slot: int) -> None:
+        """Puts what the factory makes for a place where the library looks for it."""
+        try:
+            made = self.factory(place)
+        except Exception:
+            raise
+        except BaseException as problem:
+            self.interrupt = problem
+            raise
+        if not isinstance(made, expected):
+            raise TypeError(f"the factory made {made!r}, which is no {expected.__name__}")
+        handle: Handle = made._new_handle()  # type: ignore[attr-defined]
+        self.kept.append(handle)
+        with self.plan._call as plan:
+            wrap(plan, handle._pointer, slot)
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        for handle in self.kept:
+            handle.close()
+        self.plan.close()
+
+
+def _take_check(address: int) -> Check:
+    struct = _structs.llvs_check.from_address(address)
+    return Check(_memory.text(struct.name), Outcome(struct.outcome), _memory.text(struct.message) if struct.message.size else "")
+
+
+def _disturb(suite: _Suite, place: int, what: int) -> int:
+    assert suite.disturb is not None
+    try:
+        suite.disturb(place, Disturbance(what))
+    except NotImplementedError:
+        return c.ERROR_UNSUPPORTED
+    return c.OK
+
+
+def _finished(suite: _Suite, check: int) -> None:
+    if suite.interrupt is not None:
+        raise suite.interrupt
+    if suite.finished is not None:
+        suite.finished(_take_check(check))
+
+
+_make_storage = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_storage, Storage, slot))
+_make_transport = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, Transport, slot))
+_disturb_thunk = _callbacks.solicited([_u64, _u32], _disturb)
+_finished_thunk = _callbacks.solicited([_pointer], _finished)
+
+
+def _address(thunk: Any) -> Optional[int]:
+    return ctypes.cast(thunk, _pointer).value
+
+
+def _run(function: Any, struct: Any, make: Any, suite: _Suite, traits: int, only: str, raises: bool) -> CheckReport:
+    text = _memory.encode(only)
+    buffer = ctypes.create_string_buffer(text, len(text) + 1)
+    payload = _callbacks.register(suite)
+    subject = struct(
+        struct_size=ctypes.sizeof(struct),
+        traits=traits,
+        make=_address(make),
+        disturb=_address(_disturb_thunk) if suite.disturb is not None else None,
+        finished=_address(_finished_thunk),
+        payload=payload,
+    )
+    if text:
+        subject.only.data, subject.only.size = ctypes.addressof(buffer), len(text)
+    report = ctypes.c_void_p()
+    try:
+        with holding:
+            function(ctypes.byref(subject), ctypes.byref(report))
+        count = lib.llvs_check_report_count(report.value)
+        found = CheckReport(tuple(_take_check(lib.llvs_check_report_at(report.value, index)) for index in range(count)))
+    finally:
+        lib.llvs_check_report_free(report.value)
+        _callbacks.registry.pop(payload, None)
+        suite.close()
+    if raises and found.failures:
+        raise ConformanceError(found)
+    return found
+
+
+def check_storage(
+    factory: Callable[[int], Storage],
+    *,
+    lasting: bool = True,
+    shared: bool = True,
+    disturb: Optional[Disturb] = None,
+    only: str = "",
+    finished: Optional[Callable[[Check], Any]] = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Runs the suite that the storages of the library pass.
+
+    factory: makes a storage over the place of a number: empty the first time that the number is given, and with what is there when it is
+    given again. Each check has a number of its own.
+    lasting: False: what it keeps is gone once it is closed.
+    shared: False: a place is open once at a time.
+    disturb: makes a place fail, work again, or lose its power: so the suite sees whether the storage tells of it.
+    only: run the checks whose names contain this. finished: called with each check as it ends; what it raises ends the suite.
+    raises: False: return the report also when checks failed.
+
+    Raises ConformanceError when a check failed. What the storage raises in a check makes that fail. Cost: seconds.
+    """
+    traits = (0 if lasting else c.TRAIT_VOLATILE) | (0 if shared else c.TRAIT_EXCLUSIVE)
+    return _run(lib.llvs_check_storage, _structs.llvs_storage_subject, _make_storage, _Suite(factory, disturb, finished), traits, only, raises)
+
+
+def check_transport(
+    factory: Callable[[int], Transport],
+    *,
+    shared: bool = True,
+    snapshots: bool = True,
+    tells: bool = False,
+    disturb: Optional[Disturb] = None,
+    only: str = "",
+    finished: Optional[Callable[[Check], Any]] = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Runs the suite that the transports of the library pass.
+
+    factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given again.
+    shared: False: one transport at a time reaches a place. snapshots: False: it carries none.
+    tells: True: those who observe it are told (`Transport.notify`) of what another sent.
+    The rest is as for `check_storage`.
+    """
+    traits = (0 if shared else c.TRAIT_EXCLUSIVE) | (0 if snapshots else c.TRAIT_NO_SNAPSHOTS) | (c.TRAIT_TELLS if tells else 0)
+    return _run(lib.llvs_check_transport, _structs.llvs_transport_subject, _make_transport, _Suite(factory, disturb, finished), traits, only, raises)
+
+
+def _names(function: Any) -> list[str]:
+    names: list[str] = []
+    while (name := function(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def storage_checks() -> list[str]:
+    """The names of the checks of `check_storage`, for `pytest.mark.parametrize` and its `only`."""
+    return _names(lib.llvs_check_storage_name)
+
+
+def transport_checks() -> list[str]:
+    """The names of the checks of `check_transport`."""
+    return _names(lib.llvs_check_transport_name)
