@@ -83,6 +83,17 @@ static void write_frame(const char *path, uint64_t body_size, uint32_t count, ui
     close(file);
 }
 
+/* Where a salvage would look for records behind a damaged table: some that claim headers of hundreds of MiB. */
+static void write_claims(const char *path) {
+    uint8_t claim[48] = {1};
+    int file = open(path, O_RDWR);
+    assert_true(file >= 0);
+    put(claim + 4, 0x16000000, 4);
+    put(claim + 28, 1, 1);
+    for (int at = 64 + 52 + 12; at < 64 + 52 + 12 + 4800; at += sizeof claim) assert_int_equal(pwrite(file, claim, sizeof claim, at), sizeof claim);
+    close(file);
+}
+
 static void resize(const char *path, int mebibytes) {
     int file = open(path, O_RDWR);
     assert_true(file >= 0);
@@ -248,7 +259,10 @@ static void frames_that_claim_absurd_sizes(void **state) {
                 for (size_t i = 0; i < file_count; i++) if (strstr(files[i], "/segments/")) segment = files[i];
                 assert_non_null(segment);
                 write_frame(segment, sizes[s], counts[n], counts[n] < 2 ? counts[n] : 2, lengths);
-                if (is_long) resize(segment, ABSURD_MIB);
+                if (is_long) {
+                    write_claims(segment);
+                    resize(segment, ABSURD_MIB);
+                }
                 check(c.directory, "a frame of absurd size", segment);
             }
         }

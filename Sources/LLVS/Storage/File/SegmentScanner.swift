@@ -247,9 +247,10 @@ struct SegmentScanner {
             }
         }
         var first = table + 4 + UInt64(FrameFormat.entrySize), count = 1
+        var effort = 8 * (end - table) + (64 << 20)
         while first < end, count <= FrameFormat.maxRecords {
             var found: [(UInt64, UInt64)] = [], at = first
-            while found.count < count, at < end, let length = try recordLength(at: at) {
+            while found.count < count, at < end, let length = try recordLength(at: at, &effort) {
                 found.append((at, length))
                 let (behind, overflow) = at.addingReportingOverflow(length)
                 guard !overflow else { break }
@@ -264,13 +265,26 @@ struct SegmentScanner {
         }
     }
 
-    /// How long the record says that it is whose header begins there; nil when there is none that is whole.
-    private func recordLength(at offset: UInt64) throws -> UInt64? {
-        guard let start = try bytes(at: offset, min(RecordHeader.preludeSize, Int(clamping: size - offset))) else { return nil }
-        guard start.count == RecordHeader.preludeSize, start[0] == RecordHeader.format, start[1] == 0, start[2] == 0, start[3] == 0 else { return nil }
-        let header = UInt64(RecordHeader.preludeSize) + UInt64(FrameFormat.load(start, 4, UInt32.self))
-        guard header <= size - offset, let whole = try bytes(at: offset, Int(header)), case .whole(let found) = RecordHeader.read(whole, recordLength: nil) else { return nil }
-        return UInt64(found.recordSize)
+    /// How long the record says that it is whose header begins there; nil when there is none that is whole. Any bytes may be
+    /// there: their sizes are believed once the checksum over them matches, and it is computed piece by piece.
+    /// - Parameter effort: bytes that may still be looked at, so that bytes that look like many large headers cost no hours.
+    private func recordLength(at offset: UInt64, _ effort: inout UInt64) throws -> UInt64? {
+        let preludeSize = RecordHeader.preludeSize
+        guard let start = try bytes(at: offset, min(preludeSize, Int(clamping: size - offset))), start.count == preludeSize,
+              start[0] == RecordHeader.format, start[1] == 0, start[2] == 0, start[3] == 0 else { return nil }
+        let headerSize = UInt64(FrameFormat.load(start, 4, UInt32.self)), checksum = FrameFormat.load(start, 24, UInt32.self)
+        let tableSize = FrameFormat.load(start, 8, UInt64.self), bodiesSize = FrameFormat.load(start, 16, UInt64.self), largest = UInt64(Int64.max / 4)
+        guard tableSize <= largest, bodiesSize <= largest, headerSize <= size - offset - UInt64(preludeSize), headerSize <= effort else { return nil }
+        effort -= headerSize
+        var crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: start[..<24]))
+        var done: UInt64 = 0
+        while done < headerSize {
+            let count = Int(min(headerSize - done, UInt64(ScanBuffer.chunk / 4)))
+            guard let piece = try bytes(at: offset + UInt64(preludeSize) + done, count) else { return nil }
+            crc = Bytes.crc32c(piece, from: crc)
+            done += UInt64(count)
+        }
+        return crc == checksum ? UInt64(preludeSize) + headerSize + tableSize + bodiesSize : nil
     }
 
     private func message(_ reason: String, _ version: VersionID?) -> String {
