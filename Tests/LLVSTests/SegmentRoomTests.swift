@@ -75,6 +75,36 @@ import Darwin
         #expect(try StorageConformance.scan(files.open()).count == 3)
     }
 
+    /// A segment that is long has more room, of zeros that were written, so that most frames go into blocks that it has.
+    @Test func aLongSegmentHasMoreRoom() throws {
+        nonisolated(unsafe) var isFull = false
+        let storage = try files.open {
+            $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in
+                // Half of the zeros find a place.
+                if isFull, bytes.count > 4_000 { _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset); throw Errno(ENOSPC) }
+                return try System.pwrite(fd, bytes, at: offset)
+            }
+        }
+        var all: [[UInt8]] = []
+        func add(_ count: Int) throws {
+            all.append(record("V\(all.count)", count))
+            try StorageConformance.append(storage, [all[all.count - 1]])
+        }
+        for _ in 0..<2 { try add(40_000) }
+        #expect(try size() == 128 << 10)
+        for _ in 0..<12 { try add(3_900) }
+        #expect(try size() == 128 << 10)
+        isFull = true
+        try add(3_900)
+        let half = try size()
+        #expect(half > 128 << 10 && half < 192 << 10)
+        for _ in 0..<20 { try add(3_000) }
+        let reader = try files.open()
+        #expect(try StorageConformance.scan(reader) == all && reader.damages.isEmpty)
+        try storage.close(discarding: false)
+        #expect(try size() < all.reduce(0) { $0 + $1.count + 200 } && StorageConformance.scan(files.open()) == all)
+    }
+
     /// The size does not tell whether a frame that failed is there: its bytes do.
     @Test(arguments: [0, 10, 90, Int.max]) func aFailedWriteIsToldByItsBytes(written: Int) throws {
         nonisolated(unsafe) var fails = false

@@ -332,7 +332,7 @@ final class ScanBuffer {
     /// Since `forget`, bytes were met that the medium does not give out.
     private(set) var metUnreadable = false
 
-    deinit { memory.deallocate() }
+    deinit { free(memory.baseAddress) }
     func forget() { count = 0; start = 0; metUnreadable = false }
 
     @inline(__always)
@@ -348,10 +348,14 @@ final class ScanBuffer {
         let ahead = forward ? ScanBuffer.chunk : ScanBuffer.chunk / 4
         let filling = Int(min(size - offset, UInt64(max(wanted, ahead))))
         if memory.count < filling {
-            memory.deallocate()
+            free(memory.baseAddress)
             memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+            // What was in it is gone, also when there is no other.
+            count = 0
             // A small file gets a small buffer; a longer one the full one at once.
-            memory = .allocate(byteCount: max(filling, min(ScanBuffer.chunk, filling * 4)), alignment: 16)
+            let room = max(filling, min(ScanBuffer.chunk, filling * 4))
+            guard let bytes = malloc(room) else { throw Errno(ENOMEM) }
+            memory = UnsafeMutableRawBufferPointer(start: bytes, count: room)
         }
         count = 0
         let target = UnsafeMutableRawBufferPointer(rebasing: memory[0..<filling])

@@ -11,9 +11,8 @@ import Darwin
 /// Used under the storage's append lock. Bytes once written are never overwritten or truncated: after
 /// a failure the segment is abandoned where it stands.
 ///
-/// A file system makes the size of a file durable by its journal, which costs about as much again as the bytes. So where
-/// every frame is synced the file ends where a block of the file system does, and most frames go into room that it has
-/// already, which reads as zeros and was never written. Sealing takes it away.
+/// A file system makes the size of a file, and which blocks it has, durable by its journal, which costs about as much again
+/// as the bytes. So where every frame is synced the file ends in zeros, and most frames go into this room. Sealing takes it away.
 final class SegmentWriter {
     let id: RandomName
     let path: String
@@ -91,17 +90,29 @@ final class SegmentWriter {
         return places
     }
 
-    /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames.
+    /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames, or with some zeros.
     private func makeRoom() {
         guard makesRoom, frames > 0, end > room else { return }
-        let size = (end &+ (SegmentWriter.blockSize - 1)) / SegmentWriter.blockSize * SegmentWriter.blockSize
+        let step = end < SegmentWriter.longRoom ? SegmentWriter.blockSize : SegmentWriter.longRoom
+        room = (end &+ (step - 1)) / step * step
+        guard room > end else { return }
         do throws(Errno) {
-            if size > end { try system.truncate(file.descriptor, size) }
-            room = size
-        } catch {}
+            if step == SegmentWriter.blockSize {
+                // Within the block that the frame ends in, which is its own already.
+                try system.truncate(file.descriptor, room)
+            } else {
+                // Blocks that were never written would be the journal's matter once more when they are.
+                let zeros = [UInt8](repeating: 0, count: Int(room - end))
+                try zeros.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
+            }
+        } catch {
+            room = (try? System.status(file.descriptor).size) ?? room
+        }
     }
     /// Of most file systems.
     private static let blockSize: UInt64 = 4096
+    /// The room of a segment that is longer.
+    private static let longRoom: UInt64 = 64 << 10
 
     /// The whole frame, and the segment's header before the first, in one buffer and one write.
     private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
