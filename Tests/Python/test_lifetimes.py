@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
@@ -17,7 +18,7 @@ from typing import Any, Callable
 import llvs
 import pytest
 from interchange import DictTransport
-from llvs import _callbacks
+from llvs import _abi, _callbacks
 
 
 def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
@@ -286,6 +287,17 @@ def run(code: str, tmp_path: Path, expect: int = 0) -> str:
     assert done.returncode == expect, done.stdout + done.stderr
     assert "Fatal" not in done.stderr and "Segmentation" not in done.stderr, done.stderr
     return done.stdout
+
+
+def test_an_interruption_while_an_argument_is_converted_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(value: bytes) -> _abi.BytesArgument:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_abi.BytesArgument, "from_param", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _abi.Library().llvs_store_open(b"never", None, None)
+    with pytest.raises(ctypes.ArgumentError):
+        _abi.Library().llvs_store_close("no pointer")
 
 
 def test_exit_with_everything_open(tmp_path: Path) -> None:

@@ -472,7 +472,13 @@ class Library:
             byref, pointer = ctypes.byref, ctypes.c_void_p
 
             def call(*arguments: Any) -> Any:
-                return function(*arguments, byref(pointer()))
+                try:
+                    return function(*arguments, byref(pointer()))
+                except ctypes.ArgumentError as error:
+                    # An interruption while ctypes converts an argument: of the exception it keeps the name alone.
+                    if "KeyboardInterrupt" in str(error):
+                        raise KeyboardInterrupt from None
+                    raise
 
         setattr(self, name, call)
         return call

@@ -1,0 +1,74 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Who writes waits for who reads, and what readers hold without counting references is there until they have left.
+@Suite struct ReadWriteLockTests {
+    /// What happened, in order.
+    private final class Log: @unchecked Sendable {
+        private let lock = Lock()
+        private var words: [String] = []
+        func add(_ word: String) { lock.withLock { words.append(word) } }
+        func has(_ word: String) -> Bool { lock.withLock { words.contains(word) } }
+        var all: [String] { lock.withLock { words } }
+    }
+
+    @Test(arguments: [false, true]) func writersWaitForReaders(byWaitingOnly: Bool) throws {
+        expectEnd(within: 60) {
+            let lock = ReadWriteLock(), log = Log()
+            let errors = Parallel.run(threads: 3, times: 1) { thread, _ in
+                if thread < 2 {
+                    lock.withRead {
+                        log.add("reads \(thread)")
+                        while !log.has("writer comes") { usleep(100) }
+                        usleep(20_000)
+                        log.add("leaves")
+                    }
+                } else {
+                    while !log.has("reads 0") || !log.has("reads 1") { usleep(100) }
+                    log.add("writer comes")
+                    if byWaitingOnly { lock.waitForReaders() } else { lock.withWrite {} }
+                    log.add("wrote")
+                }
+            }
+            #expect(errors.isEmpty && log.all.suffix(3) == ["leaves", "leaves", "wrote"])
+        }
+    }
+
+    @Test func aMapThatIsReadIsNotReleased() throws {
+        expectEnd(within: 60) {
+            let lock = ReadWriteLock(), cache = MapCache(budget: 1 << 20, readers: lock), log = Log()
+            let key: [UInt8] = [1, 2, 3]
+            nonisolated(unsafe) weak var node: MapNode?
+            try key.withUnsafeBytes { key in
+                let map = try #require(MapNode.applying([MapChange(key: key, entry: MapEntry(version: 0, size: 0, bodyOffset: 0))][...], to: nil))
+                node = map
+                cache.store(7, map, changes: 1, on: MapCache.Slot())
+            }
+            #expect(node != nil)
+            let errors = Parallel.run(threads: 2, times: 1) { thread, _ in
+                if thread == 0 {
+                    try lock.withRead {
+                        guard cache.root(of: 7).found else { throw StoreError(.internal, "It is not there.") }
+                        log.add("reads")
+                        while cache.slot(7) != nil { usleep(100) }
+                        usleep(20_000)
+                        if node == nil { throw StoreError(.internal, "It was released while it was read.") }
+                    }
+                } else {
+                    while !log.has("reads") { usleep(100) }
+                    cache.drop(7)
+                    if node != nil { throw StoreError(.internal, "It was never released.") }
+                }
+            }
+            #expect(errors.isEmpty, "\(errors.first.map { "\($0)" } ?? "")")
+        }
+    }
+}
