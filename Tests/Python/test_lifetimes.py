@@ -297,7 +297,7 @@ def test_an_interruption_while_an_argument_is_converted_is_one(monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         _abi.Library().llvs_store_open(b"never", None, None)
     with pytest.raises(ctypes.ArgumentError):
-        _abi.Library().llvs_store_close("no pointer")
+        _abi.Library().llvs_store_close(object())
 
 
 def test_exit_with_everything_open(tmp_path: Path) -> None:
