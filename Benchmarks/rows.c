@@ -26,6 +26,7 @@ const row rows[] = {
     { "fetch", "per_second_8", "  8 threads", "/s", 1, NO_GOAL },
     { "fetch", "scaling", "  8 threads / one thread", "x", 1, ABSOLUTE, 1.7, 0, { 100000, 1000000 } },
     { "fetch", "memory", "  peak memory above the data", "MiB", -1, ABSOLUTE, 0, 0, { 1000000, 1000000 } },
+    { "fetch", "read_ns", "  one pread of as many bytes, at random", "ns", -1, NO_GOAL },
     { "fetch-first", "first_ms", "fetch at the first version: first", "ms", -1, ABSOLUTE, 1, 0, { 100000, 100000 } },
     { "fetch-first", "slower_than_head", "  then, times slower than at the head", "x", -1, ABSOLUTE, 2, 0, { 100000, 100000 } },
     { "fetch-first", "per_second", "  then", "/s", 1, NO_GOAL },

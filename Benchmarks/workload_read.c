@@ -1,9 +1,17 @@
 /* Opening, and reading values at one version. */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
 #include "data.h"
 #include "workload.h"
+#include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { THREADS = 8 };
 
@@ -61,6 +69,40 @@ static double fetch_rate_of_threads(const setting *setting, void *database, cons
     return (double)count / start;
 }
 
+static char *largest;
+static off_t largest_size;
+static int keep_largest(const char *path, const struct stat *status, int type, struct FTW *where) {
+    (void)where;
+    if (type == FTW_F && status->st_size > largest_size) {
+        free(largest);
+        largest = strdup(path);
+        largest_size = status->st_size;
+    }
+    return 0;
+}
+
+/* What one read of as many bytes as a value has costs that is not in this process's memory: at random in the largest file of the
+   database, all of which the system has in its. In nanoseconds. */
+static double read_cost(const setting *setting, size_t count) {
+    char *folder = path_in(setting, "data");
+    uint8_t *copy = allocate(1, setting->value_size);
+    uint64_t seed = 6;
+    double start;
+    int file;
+    size_t i;
+    if (nftw(folder, keep_largest, 16, FTW_PHYS) != 0 || !largest || largest_size <= (off_t)setting->value_size) fail("there is nothing to read in %s", folder);
+    if ((file = open(largest, O_RDONLY)) < 0) fail("cannot open %s", largest);
+    for (start = now(), i = 0; i < 2 * count; i++) {
+        if (i == count) start = now();
+        if (pread(file, copy, setting->value_size, (off_t)(draw(&seed) % (uint64_t)(largest_size - (off_t)setting->value_size))) != (ssize_t)setting->value_size) fail("cannot read %s", largest);
+    }
+    start = now() - start;
+    close(file);
+    free(copy);
+    free(folder);
+    return start * 1e9 / (double)count;
+}
+
 /* Random ids, after as many others: by one thread, and then by eight. */
 void run_fetch(const setting *setting) {
     char *ids = data_ids(setting->count, setting->prefix);
@@ -77,6 +119,7 @@ void run_fetch(const setting *setting) {
     eight = fetch_rate_of_threads(setting, database, ids, head, count * 2);
     report("per_second_8", eight);
     report("scaling", eight / one);
+    report("read_ns", read_cost(setting, count));
     setting->side->close(database);
     report("versions", 10001);
     report("check", (double)sum);
