@@ -365,6 +365,26 @@ import Darwin
         }
     }
 
+    /// Pipes in the place of files would be waited for; a directory cannot be read.
+    @Test func whatIsNoFileIsPassedOver() throws {
+        let storage = try open()
+        try StorageConformance.append(storage, [record("A")])
+        try storage.close(discarding: false)
+        mkfifo(path + "/segments/" + String(repeating: "0", count: 32) + ".seg", 0o600)
+        mkfifo(path + "/segments/" + String(repeating: "f", count: 32) + ".seg", 0o600)
+        for isPipe in [false, true] {
+            unlink(path + "/llvs-store")
+            rmdir(path + "/llvs-store")
+            #expect((isPipe ? mkfifo(path + "/llvs-store", 0o600) : mkdir(path + "/llvs-store", 0o700)) == 0)
+            expectEnd(within: 60) {
+                let storage = try open()
+                #expect(try StorageConformance.scan(storage) == [record("A")])
+                #expect(storage.damages.map(\.lost) == [.nothing])
+                try storage.close(discarding: false)
+            }
+        }
+    }
+
     /// Another process makes the store, and saves, right after we looked what is in the directory.
     @Test func aStoreThatAnotherMakesMeanwhileIsHealthy() throws {
         let before = ["segments"]

@@ -52,9 +52,12 @@ import Testing
         mkfifo(temporary.path + "/versions/PIPE", 0o600)
         mkdir(temporary.path + "/versions/DIRECTORY", 0o700)
         symlink("/nonexistent", temporary.path + "/versions/LINK")
-        let fetched = try transport.fetchVersions(["A", "PIPE", "DIRECTORY", "LINK"], OperationControl())
-        guard case .data = fetched[0], case .unreadable = fetched[1], case .unreadable = fetched[2], case .missing = fetched[3] else { Issue.record("\(fetched)"); return }
-        #expect(try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "B"], OperationControl()) == ["PIPE", "LINK", "B"])
+        // A file that somebody else may read is not told to those who read the folder.
+        try temporary.write("elsewhere", "{}")
+        symlink(temporary.path + "/elsewhere", temporary.path + "/versions/SECRET")
+        let fetched = try transport.fetchVersions(["A", "PIPE", "DIRECTORY", "LINK", "SECRET"], OperationControl())
+        guard case .data = fetched[0], case .unreadable = fetched[1], case .unreadable = fetched[2], case .unreadable = fetched[3], case .unreadable = fetched[4] else { Issue.record("\(fetched)"); return }
+        #expect(try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "SECRET", "B"], OperationControl()) == ["PIPE", "LINK", "SECRET", "B"])
         // Another type of thing of that name does not keep the rest from coming over, nor from being mended.
         try transport.send([files("PIPE")], OperationControl())
         #expect(try transport.unusable(among: ["A", "PIPE"], OperationControl()) == [])

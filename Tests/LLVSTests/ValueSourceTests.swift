@@ -136,6 +136,29 @@ import LLVSTestSupport
         }
     }
 
+    /// Nobody is bringing the rest of a blob that was not written to for a while: then its value is lost, and nothing waits for it.
+    @Test func aBlobThatIsDamagedHoldsUpNoVersions() throws {
+        let folder = TemporaryFolder()
+        var store = try open(folder, "a.llvs")
+        let first = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("a"), data: bytes(1_200_000)), .insert(ValueID("b"), data: [1])])
+        let second = try store.makeVersion(basedOn: first.id, changes: [.insert(ValueID("c"), data: [2])])
+        try store.close()
+        let blob = try "a.llvs/blobs/" + #require(folder.names("a.llvs/blobs").first)
+        var damaged = try #require(folder.read(blob))
+        damaged[5] ^= 4
+        try folder.write(blob, damaged)
+        store = try open(folder, "a.llvs")
+        #expect(try store.allVersionIDs().isEmpty)
+        try store.close()
+        var times = [timespec(tv_sec: time(nil) - 100, tv_nsec: 0), timespec(tv_sec: time(nil) - 100, tv_nsec: 0)]
+        #expect(utimensat(AT_FDCWD, folder.path + "/" + blob, &times, 0) == 0)
+        store = try open(folder, "a.llvs")
+        #expect(try store.headIDs() == [second.id] && store.value(ValueID("b"), at: second.id)?.data == [1] && store.value(ValueID("c"), at: second.id)?.data == [2])
+        #expect(code { _ = try store.value(ValueID("a"), at: second.id) } == .damaged)
+        #expect(try store.verify().isWhole == false)
+        try store.close()
+    }
+
     /// However many writes succeed: either the version is there, or no blob is.
     @Test func blobsOfAVersionThatCannotBeStoredAreRemoved() throws {
         let large = bytes(1_200_000), other = bytes(1_100_000, 2)

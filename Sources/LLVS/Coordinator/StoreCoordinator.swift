@@ -81,6 +81,9 @@ public final class StoreCoordinator: @unchecked Sendable {
             current = saved
         } else {
             current = try startingVersion() ?? EmptyRoot.id
+            if let saved, saved != EmptyRoot.id {
+                Log.write(.warning, "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), or waits for something that is missing. It goes on at \(current). Verify the store.")
+            }
         }
     }
 

@@ -115,18 +115,22 @@ enum FolderFiles {
         }
     }
 
+    /// Non-blocking, so that a pipe of that name does not hold up the exchange; and no symbolic link, which could lead to files
+    /// that are not the folder's.
+    private static func openToRead(_ path: String) -> Int32 { llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0) }
+
     enum Opened {
         case open(FolderFile)
         /// It is missing or cannot be read.
         case failed(FetchedFile)
     }
     private static func open(_ path: String, limit: Int) throws -> Opened {
-        // Non-blocking, so that a pipe of that name does not hold up the exchange.
-        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        let descriptor = openToRead(path)
         guard descriptor >= 0 else {
             let failure = error(-descriptor, "Opening the file", path)
             switch -descriptor {
             case ENOENT: return .failed(.missing)
+            case ELOOP: return .failed(.unreadable(StoreError(.foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
             case EMFILE, ENFILE, ENOMEM: throw failure
             default: return .failed(.unreadable(failure))
             }
@@ -195,7 +199,7 @@ enum FolderFiles {
     /// Nil when there is no regular file.
     static func signature(_ path: String) -> Signature? {
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         #if canImport(Darwin)
         let modified = status.st_mtimespec
         #else
@@ -205,7 +209,7 @@ enum FolderFiles {
     }
     /// Whether a file is there, and all of it as far as can be told.
     static func isWhole(_ path: String, _ kind: WholeFile) -> Bool {
-        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        let descriptor = openToRead(path)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         let size = Int(lseek(descriptor, 0, SEEK_END))
@@ -218,7 +222,7 @@ enum FolderFiles {
     }
 
     static func beginsWith(_ start: StaticString, _ path: String) -> Bool {
-        let descriptor = llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        let descriptor = openToRead(path)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         let size = start.utf8CodeUnitCount

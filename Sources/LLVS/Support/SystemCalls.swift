@@ -10,8 +10,9 @@ import Darwin
 /// The system calls of the engine, one function each: interrupted calls are retried, short reads
 /// are continued, and failures are thrown as `Errno`.
 enum System {
+    /// Non-blocking, so that a pipe in the place of a file holds nobody up; for files it makes no difference.
     static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
-        let fd = llvs_shim_open(path, flags, mode)
+        let fd = llvs_shim_open(path, flags | O_NONBLOCK | O_NOCTTY, mode)
         if fd < 0 { throw Errno(-fd) }
         return fd
     }

@@ -161,7 +161,14 @@ final class BlobDirectory: @unchecked Sendable {
 
     // MARK: Reading
 
-    func has(_ id: BlobID) -> Bool { (try? blob(RandomName(id))) != nil }
+    /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
+    func has(_ id: BlobID) -> Bool {
+        if (try? blob(RandomName(id))) != nil { return true }
+        guard let status = try? System.status(path + "/" + RandomName(id).hex + ".blob"), status.isRegularFile else { return false }
+        return System.now &- status.modified > BlobDirectory.longestPause
+    }
+    /// Nanoseconds between two writes of whoever carries a blob here.
+    private static let longestPause: Int64 = 60 * 1_000_000_000
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let blob = try blob(RandomName(id))
@@ -272,7 +279,7 @@ final class BlobDirectory: @unchecked Sendable {
         let filePath = path + "/" + id.hex + ".blob"
         let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_RDONLY) }
         let damaged = StoreError(.damaged, "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
-        let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here yet. Wait for the sync to finish.", path: filePath)
+        let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
         let fileSize = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor).size }
         guard fileSize >= UInt64(BlobDirectory.headerSize) else { throw incomplete }
         let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)

@@ -69,6 +69,8 @@ struct StoreDirectory: Sendable {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = try posix("Reading", marker) { () throws(Errno) in
             let file = try OpenFile(marker, O_RDONLY)
+            // What is no file has nothing in it.
+            guard try System.status(file.descriptor).isRegularFile else { return 0 }
             return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
         }
         let lines = bytes.prefix(count).split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
