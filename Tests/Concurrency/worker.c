@@ -340,12 +340,23 @@ done:
     free(must);
 }
 
+static int is_missing_blob(const llvs_damage *damage) {
+    static const char end[] = ".blob failed: No such file";
+    for (size_t i = 0; i + sizeof end - 1 <= damage->message.size; i++) if (memcmp((const char *)damage->message.data + i, end, sizeof end - 1) == 0) return 1;
+    return 0;
+}
+
 static void verify(struct worker *worker) {
     llvs_verify_report *report;
     llvs_error *error;
     if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), &error)) return;
-    const llvs_damage *damage = llvs_verify_report_damage_at(report, 0);
-    if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
+    const llvs_damage *damage;
+    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)); i++) {
+        /* A copy of a store that was being written may lack a large value until the two are united: docs/durability.md. */
+        if (worker->place->world && is_missing_blob(damage)) continue;
+        ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
+        break;
+    }
     llvs_verify_report_free(report);
     tally(VERIFICATIONS, 1);
 }
