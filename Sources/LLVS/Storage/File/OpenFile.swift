@@ -16,7 +16,6 @@ struct FileSystem: Sendable {
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
     var rename: @Sendable (String, String) throws(Errno) -> Void = { (from, to) throws(Errno) in try System.rename(from, to) }
     var unlink: @Sendable (String) throws(Errno) -> Void = { (path) throws(Errno) in try System.unlink(path) }
-
     var names: @Sendable (String) throws(Errno) -> [String] = { (path) throws(Errno) in try System.names(in: path) }
 
     /// Writes all of the bytes.
