@@ -14,16 +14,17 @@ final class MapCache: @unchecked Sendable {
         var root: MapNode?
         /// Changes to replay from the nearest anchor behind.
         var replay = 0
-        /// Changes since the flat map that it builds on, or since there was nothing: what may be nodes in memory.
+        /// Changes since the flat map that it builds on, or since there was nothing.
         var overlay = 0
+        /// Bytes of nodes that were made since the nearest anchor behind, about.
+        var replayMemory = 0
     }
     /// So many changes are replayed at most between two anchors, while the budget lasts.
     static let anchorSpacing = 1_024
-    /// Memory that one changed value costs in copied nodes, about.
-    private static let costPerChange = 2_048
-    /// The same for many at once, which share what is copied: for one of them, and for each value when all are copied.
-    private static let nodesPerChange = 1_024
-    private static let nodesPerValue = 80
+    /// The least that a map costs, beside what it does not share with others.
+    private static let leastCost = 512
+    /// As how much memory a flat map counts, which takes little but room on the disk: for each value, and at most.
+    private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
     /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
     private final class Kept {
@@ -69,7 +70,7 @@ final class MapCache: @unchecked Sendable {
         self.budget = max(1 << 20, budget)
         self.readers = readers
         var size = 64
-        while size < min(self.budget / MapCache.costPerChange, 1 << 16) { size *= 2 }
+        while size < min(self.budget / 2_048, 1 << 16) { size *= 2 }
         mask = size - 1
         table = .allocate(capacity: size)
         table.initialize(repeating: 0, count: size)
@@ -120,17 +121,20 @@ final class MapCache: @unchecked Sendable {
     /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
-        store(ordinal, root, changes: changes, overlay: behind.overlay + changes, replayBehind: behind.replay)
+        let memory = MapCache.leastCost + (root?.memory(beside: behind.root) ?? 0)
+        let slot = Slot(root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, replayMemory: behind.replayMemory + memory)
+        return store(ordinal, slot, cost: memory)
     }
 
     /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
-        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
+        let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost) + MapCache.leastCost
+        return store(ordinal, Slot(root: root, replay: MapCache.anchorSpacing, replayMemory: cost), cost: cost)
     }
 
-    private func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, overlay: Int, replayBehind: Int) -> Slot {
-        var slot = Slot(root: root, replay: replayBehind + changes, overlay: overlay)
+    private func store(_ ordinal: UInt32, _ made: Slot, cost: Int) -> Slot {
+        var slot = made
         letGo { gone in
             if let known = kept[ordinal] {
                 // Made twice at once: they are equal.
@@ -139,16 +143,17 @@ final class MapCache: @unchecked Sendable {
                 return trimRecent(&gone)
             }
             let isAnchor = slot.replay >= MapCache.anchorSpacing
-            let whole = (root?.count ?? 0) * 72
-            let anchorCost = min(slot.replay * MapCache.costPerChange, whole)
-            if isAnchor { slot.replay = 0 }
-            let new = Kept(ordinal, slot, cost: isAnchor ? anchorCost : min(max(1, changes) * MapCache.costPerChange, max(MapCache.costPerChange, whole)))
+            if isAnchor {
+                slot.replay = 0
+                slot.replayMemory = 0
+            }
+            let new = Kept(ordinal, slot, cost: isAnchor ? min(made.replayMemory, max(cost, slot.root?.memory ?? 0)) : cost)
             kept[ordinal] = new
             show(new)
             if isAnchor {
                 new.isAnchor = true
                 anchors.append(new)
-                self.anchorCost += new.cost
+                anchorCost += new.cost
                 trimAnchors(&gone)
             }
             addRecent(new)
@@ -223,9 +228,8 @@ final class MapCache: @unchecked Sendable {
     ///
     /// Writing one costs by all values, so as many changes come first as will pay for it, unless that would be too much memory.
     func isHeavy(_ slot: Slot) -> Bool {
-        guard let count = slot.root?.count else { return false }
-        let memory = min(slot.overlay * MapCache.nodesPerChange, count * MapCache.nodesPerValue)
-        return memory > budget / 2 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 8, budget / 3 * 4 / MapCache.nodesPerChange))
+        guard let root = slot.root, root.memory > budget / 2 else { return false }
+        return slot.overlay >= max(MapCache.anchorSpacing, root.count / 8) || root.memory > budget / 3 * 4
     }
 
     /// Forgets all: they are made again from the records when they are asked for.
