@@ -20,6 +20,8 @@ const workload workloads[] = {
     { "commits-full-8", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full_8 },
     { "fetch", UPDATED, MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_fetch },
     { "fetch-first", UPDATED, LARGE_TOO | SQLITE_TOO, 0, run_fetch_first },
+    { "past", UPDATED, SQLITE_TOO, 0, run_past },
+    { "past-long", LONG, UUIDS_ONLY | MEMORY, 0, run_past_long },
     { "enumerate", UPDATED, MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_enumerate },
     { "prefix", UPDATED, SQLITE_TOO, 0, run_prefix },
     { "open", UPDATED, SQLITE_TOO, 0, run_open },

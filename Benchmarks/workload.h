@@ -85,6 +85,8 @@ void run_commits_full(const setting *setting);
 void run_commits_full_8(const setting *setting);
 void run_fetch(const setting *setting);
 void run_fetch_first(const setting *setting);
+void run_past(const setting *setting);
+void run_past_long(const setting *setting);
 void run_enumerate(const setting *setting);
 void run_prefix(const setting *setting);
 void run_open(const setting *setting);

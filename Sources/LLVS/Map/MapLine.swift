@@ -106,6 +106,9 @@ final class MapLine {
         return (from, slot, arena)
     }
 
+    /// How many changes there are since the nearest map at or before `position`.
+    func changeCount(before position: Int) -> Int { position - (made.map { $0.position <= position ? $0.position : 0 } ?? 0) }
+
     /// Keeps a map for those of later positions to be made from.
     func keep(_ slot: MapCache.Slot, at position: Int) {
         if made.map({ $0.position < position }) ?? true { made = (position, slot) }
@@ -140,6 +143,9 @@ final class MapLines: @unchecked Sendable {
             if let change = lines.lock.withLock({ line.find(key, before: position) }) { return change.entry }
             return line.base.root?.lookup(key)
         }
+
+        /// How many changes the map would be made of.
+        var changes: Int { lines.lock.withLock { line.changeCount(before: position) } }
 
         /// The map, and what it was made of: a map that was there, and so many changes.
         func map() -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {

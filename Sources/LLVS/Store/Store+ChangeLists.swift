@@ -57,7 +57,8 @@ extension Store {
         changeLists.insert(ordinal, kept)
     }
 
-    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing.
+    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing. The caller
+    /// holds the lock for writing.
     func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
         guard record.count <= Store.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
         var kept: [ChangeLists.Change] = []
@@ -71,6 +72,7 @@ extension Store {
             }
             guard read ?? nil != nil else { return }
         }
+        dag.noteKeys(ordinal, kept.lazy.map { History.keyHash($0.key) })
         changeLists.insert(ordinal, kept)
     }
 }

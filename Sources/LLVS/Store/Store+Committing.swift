@@ -239,11 +239,13 @@ extension Store {
 
     /// The caller holds the lock for writing.
     func appendHidden(_ draft: Draft) -> UInt32 {
-        dag.append(
+        let ordinal = dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
             traits: draft.traits)
+        if draft.changes.count <= History.mostKeys { dag.noteKeys(ordinal, draft.changes.lazy.map { History.keyHash($0.id) }) }
+        return ordinal
     }
 
     /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the

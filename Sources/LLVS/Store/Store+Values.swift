@@ -26,7 +26,7 @@ extension Store {
             switch glance(id, at: ordinal) {
             case .entry(let found)?: entry = found
             case .absent?: entry = nil
-            case .void?, nil: entry = try map(ordinal)?.lookup(id)
+            case .void?, nil: entry = try self.entry(id, at: ordinal)
             }
             return lock.withRead { entry.map { locatedLocked($0) } }
         }
@@ -87,12 +87,19 @@ extension Store {
     // MARK: By id and by version
 
     /// All versions that stored bytes under an id, newest first.
-    /// - Complexity: reads the change tables of all versions.
+    /// - Complexity: reads the change tables of the versions that changed it, and of those of more than 1,024 changes. The first time
+    ///   in a process, and after many versions were added, also O(versions).
     public func versions(of id: ValueID) throws -> [Version] {
-        let all = try lock.withRead { try checkOpenLocked(); return dag.topologicalOrder().map { ($0, dag.rows[Int($0)].place, dag.rows[Int($0)].changeCount) } }
+        try checkOpen()
+        let index = try pastIndex()
         var found: [UInt32] = []
         try id.bytes.withUnsafeBytes { raw in
-            for (ordinal, place, changes) in all where changes > 0 {
+            let hash = History.keyHash(raw)
+            let all = lock.withRead { () -> [(UInt32, RecordPlace)] in
+                let newer = (index.end..<max(index.end, UInt32(truncatingIfNeeded: dag.rows.count))).filter { dag.mayHaveChanged($0, hash) }
+                return (index.all(hash) + newer).compactMap { dag.rows[Int($0)].state == .live ? ($0, dag.rows[Int($0)].place) : nil }
+            }
+            for (ordinal, place) in all {
                 if let change = try findChange(place, raw), change.kind == .insert || change.kind == .update { found.append(ordinal) }
             }
         }

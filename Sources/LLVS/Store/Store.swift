@@ -63,6 +63,9 @@ public final class Store: @unchecked Sendable {
     private var isDiscarded = false
     let maps: MapCache
     let lines: MapLines
+    /// Made when the past is first read here and there. Guarded by `lock`.
+    var past: PastIndex?
+    let pastReads = PastReads()
     let newIDs = VersionIDSource()
     /// Set before the store is used.
     package var surroundings = Surroundings()
