@@ -5,6 +5,8 @@ extension Store {
     private static let fewChanges = 16
     /// So many are looked for at a version before making its map is thought of.
     private static let fewReads = 64
+    /// Changes of a large version that go into a map in the time in which one is found without.
+    private static let changesPerRead = 64
     /// Versions on the way back that do not hold the id after all.
     private static let mostSteps = 4_096
 
@@ -57,11 +59,20 @@ extension Store {
             case .void?, nil: break
             }
             if let slot = takeCheckpoint(of: at) { return .found(slot.root?.lookup(id)) }
+            if isWorthAMap(at) { return .found(try map(at)?.lookup(id)) }
             if let change = try change(of: id, madeIn: at) { return .found(change.entry) }
             start = lock.withRead { dag.rows[Int(at)].first }
             if start == History.none { return .found(nil) }
         }
         return .tooMuch
+    }
+
+    /// Whether a version of many changes was asked for so often that making its map pays, which is written from its record
+    /// faster than a few of its changes are found there.
+    private func isWorthAMap(_ ordinal: UInt32) -> Bool {
+        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
+        let reads = pastReads.count(ordinal)
+        return reads & (reads - 1) == 0 && isWithin(reads * Store.changesPerRead, toMakeMapOf: ordinal)
     }
 
     /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
