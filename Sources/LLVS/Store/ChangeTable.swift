@@ -17,7 +17,7 @@ final class ChangeTable {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var beginning: RecordTable.Page?
     private var page: RecordTable.Page?
-    /// Its first entry, and the one that the search stopped at, as far as it was searched.
+    /// Its first entry, and the one that the search stopped at.
     private var first: RecordTable.Entry?
     private var met: RecordTable.Entry?
 
@@ -53,7 +53,7 @@ final class ChangeTable {
         // Where the page before `low` is known to end below the id.
         var isLowest = true
         if let number {
-            switch try search(id, in: store) {
+            switch search(id) {
             case .found(let entry): return entry
             case .between: return nil
             case .below: high = number
@@ -72,14 +72,14 @@ final class ChangeTable {
             if try begins(middle, behind: id, in: store) { high = middle } else { low = middle }
         }
         try load(low, in: store)
-        switch try search(id, in: store) {
+        switch search(id) {
         case .found(let entry): return entry
         case .between: return nil
         case .below where low == lowest && isLowest: return nil
         case .above where low == header.pageCount - 1: return nil
         case .above:
             try load(low + 1, in: store)
-            if case .below = try search(id, in: store) { return nil }
+            if case .below = search(id) { return nil }
         case .below: break
         }
         return try findChecked(id, in: store)
@@ -91,7 +91,7 @@ final class ChangeTable {
         while low < high {
             let middle = (low + high) / 2
             try load(middle, in: store)
-            switch try search(id, in: store) {
+            switch search(id) {
             case .found(let entry): return entry
             case .between: return nil
             case .below: high = middle
@@ -102,7 +102,7 @@ final class ChangeTable {
     }
 
     /// In the page that is here: from where the last search stopped, or from its beginning.
-    private func search(_ id: UnsafeRawBufferPointer, in store: Store) throws -> Searched {
+    private func search(_ id: UnsafeRawBufferPointer) -> Searched {
         if let first, Bytes.compare(id, first.id) < 0 { return .below }
         if let met {
             let order = Bytes.compare(id, met.id)
@@ -110,14 +110,11 @@ final class ChangeTable {
             if order < 0 { page = beginning }
         }
         while let entry = page?.next(header) {
-            let isFirst = first == nil
-            if isFirst { first = entry }
             met = entry
             let order = Bytes.compare(id, entry.id)
             if order == 0 { return .found(entry) }
-            if order < 0 { return isFirst ? .below : .between }
+            if order < 0 { return .between }
         }
-        guard page?.isAtEnd == true else { throw isDamaged(store) }
         return .above
     }
 
@@ -182,14 +179,17 @@ final class ChangeTable {
         memory = .allocate(byteCount: size, alignment: 8)
     }
 
-    /// Begins with the page whose bytes are in memory, if they are what their checksum says.
+    /// Begins with the page whose bytes are in memory, if they are what their checksum says, and all of it can be read.
     private func open(_ number: Int, _ size: Int, in store: Store) throws {
-        first = nil
-        met = nil
         var needs: Int?
-        beginning = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs)
-        guard beginning != nil else { throw isDamaged(store) }
-        page = beginning
+        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs) else { throw isDamaged(store) }
+        var rest = whole
+        first = rest.next(header)
+        while rest.next(header) != nil {}
+        guard rest.isAtEnd else { throw isDamaged(store) }
+        beginning = whole
+        page = whole
+        met = nil
         self.number = number
     }
 }
