@@ -86,6 +86,7 @@ enum RecordTable {
 
         /// The page that begins at the front of `bytes`; nil when it is damaged. `needs` is set when it goes on behind them.
         init?(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) {
+            Work.pages.count()
             var frame = ByteReader(bytes)
             guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else { needs = pageHeaderSize; return nil }
             let total = pageHeaderSize + Int(size)

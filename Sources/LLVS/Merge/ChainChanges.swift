@@ -87,6 +87,7 @@ extension History {
         let floor = rows[Int(base)].generation
         var versions: [UInt32] = [], changes = 0, at = version
         while at != base {
+            Work.versions.count()
             guard rows[Int(at)].generation > floor, rows[Int(at)].first != History.none else { return nil }
             versions.append(at)
             changes += Int(rows[Int(at)].changeCount)
@@ -101,6 +102,7 @@ extension History {
         var meeting = Meeting(at: a)
         var x = a, y = b, leftCost = 0, rightCost = 0
         while x != y {
+            Work.versions.count()
             if rows[Int(x)].generation >= rows[Int(y)].generation {
                 leftCost += 1 + Int(rows[Int(x)].changeCount)
                 meeting.left.append(x)

@@ -41,6 +41,7 @@ final class MergedLine {
             guard top != History.none else { return nil }
             var more: [UInt32] = [], at = first
             while at != top {
+                Work.versions.count()
                 more.append(at)
                 at = store.dag.rows[Int(at)].first
                 if at == History.none || store.dag.rows[Int(at)].generation < store.dag.rows[Int(top)].generation { return nil }
@@ -58,6 +59,7 @@ final class MergedLine {
 
     private func extend(down generation: UInt32, in store: Store) throws {
         while let last = links.last, last.generation > generation {
+            Work.versions.count()
             let next = store.lock.withRead { () -> Link? in
                 let first = store.dag.rows[Int(last.ordinal)].first
                 return first == History.none ? nil : Link(ordinal: first, generation: store.dag.rows[Int(first)].generation)
