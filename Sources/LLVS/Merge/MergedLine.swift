@@ -58,6 +58,7 @@ final class MergedLine {
     }
 
     private func extend(down generation: UInt32, in store: Store) throws {
+        if links.count == 1, let first = links.first, first.generation > generation { links.reserveCapacity(1 + Int(min(first.generation - generation, 4_096))) }
         while let last = links.last, last.generation > generation {
             Work.versions.count()
             let next = store.lock.withRead { () -> Link? in
