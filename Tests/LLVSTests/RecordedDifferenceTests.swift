@@ -129,7 +129,7 @@ import Testing
                 #expect(bases == Self.bestCommonAncestors(pair[0], pair[1], store), "seed \(seed)")
                 if bases.count == 1, !pair.contains(bases[0]) {
                     let first = store.lock.withRead { store.dag.isNewer(pair[0], pair[1]) } ? 0 : 1
-                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, PreservedAges()) != nil { short += 1 }
+                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, MergedLine()) != nil { short += 1 }
                 }
             }
         }

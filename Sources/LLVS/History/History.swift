@@ -336,6 +336,12 @@ final class History {
     /// Newest first.
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
+    /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
+    func heads(onBranch branch: String) -> [UInt32] {
+        guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }
+        return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
+    }
+
     /// Bytes that the arrays take, about.
     var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 200 }
 }

@@ -75,6 +75,8 @@ public final class Store: @unchecked Sendable {
     let commitLock = Lock()
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
+    /// What was read of the tables of changes of records lately.
+    let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
     let inFlight = InFlight()
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
