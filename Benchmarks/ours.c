@@ -148,15 +148,18 @@ static version merge(void *store, const version *a, const version *b) {
 }
 
 static void newest(void *store, version *versions, size_t count) {
+    enum { PAGE = 1000 };
     llvs_history_cursor *cursor;
     llvs_version_list *page;
     llvs_error *error;
-    size_t i;
+    size_t found = 0, i;
     must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
-    must(llvs_history_cursor_next(cursor, count, &page, &error), error);
-    if (llvs_version_list_count(page) != count) fail("the history has fewer than %zu versions", count);
-    for (i = 0; i < count; i++) versions[i] = version_of(llvs_version_list_at(page, i));
-    llvs_version_list_free(page);
+    while (found < count) {
+        must(llvs_history_cursor_next(cursor, count - found < PAGE ? count - found : PAGE, &page, &error), error);
+        if (!page) fail("the history has fewer than %zu versions", count);
+        for (i = 0; i < llvs_version_list_count(page); i++) versions[found++] = version_of(llvs_version_list_at(page, i));
+        llvs_version_list_free(page);
+    }
     llvs_history_cursor_free(cursor);
 }
 

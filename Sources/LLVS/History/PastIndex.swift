@@ -46,7 +46,7 @@ final class PastIndex: Sendable {
     }
 
     init(_ rows: Rows, behind index: PastIndex?) {
-        let new = rows.changes.sorted(), old = index?.changes ?? []
+        let new = PastIndex.sorted(rows.changes), old = index?.changes ?? []
         var changes = ContiguousArray<UInt64>()
         changes.reserveCapacity(old.count + new.count)
         var i = 0
@@ -59,6 +59,24 @@ final class PastIndex: Sendable {
         others = (index?.others ?? []) + rows.others
         steps = rows.steps
         end = UInt32(truncatingIfNeeded: rows.steps.count)
+    }
+
+    /// By hashes; what has one hash stays in the order in which it is. O(changes): a radix sort.
+    private static func sorted(_ changes: ContiguousArray<UInt64>) -> ContiguousArray<UInt64> {
+        var from = changes, to = changes
+        for shift in [32, 43, 54] {
+            var ends = ContiguousArray(repeating: 0, count: 2_048)
+            for change in from { ends[Int(change >> UInt64(shift) & 2_047)] += 1 }
+            var start = 0
+            for i in ends.indices { (ends[i], start) = (start, start + ends[i]) }
+            for change in from {
+                let digit = Int(change >> UInt64(shift) & 2_047)
+                to[ends[digit]] = change
+                ends[digit] += 1
+            }
+            swap(&from, &to)
+        }
+        return from
     }
 
     enum Found {

@@ -205,10 +205,10 @@ final class MapCache: @unchecked Sendable {
 
     /// Over the budget, every other anchor goes: what remains is evenly spread over the past.
     private func trimAnchors(_ gone: inout [Kept]) {
-        guard anchorCost > budget / 2, anchors.count > 4 else { return }
+        guard anchorCost > budget / 2, anchors.count > 1 else { return }
         var left: [Kept] = []
         for (i, anchor) in anchors.enumerated() {
-            if i % 2 == 0 || i == anchors.count - 1 { left.append(anchor); continue }
+            if (i % 2 == 0 && anchors.count > 2) || i == anchors.count - 1 { left.append(anchor); continue }
             anchor.isAnchor = false
             anchorCost -= anchor.cost
             forget(anchor, &gone)

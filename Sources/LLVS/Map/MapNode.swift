@@ -211,6 +211,10 @@ final class MapNode: @unchecked Sendable {
         return size
     }
 
+    /// Which keys a leaf has, shared with others or not, and what it takes with and without them; for tests.
+    var keysIdentity: ObjectIdentifier? { keys.map { ObjectIdentifier($0) } }
+    func ownMemory(withKeys: Bool) -> Int { memory - children.reduce(0) { $0 + $1.memory } - (withKeys ? 0 : keys?.size ?? 0) }
+
     /// Bytes of all keys beneath, when that is no more than go into a leaf; nil when it is more, or may be.
     var fewKeyBytes: Int? {
         guard count <= MapNode.leafCapacity else { return nil }

@@ -71,7 +71,7 @@ extension Store {
     /// faster than a few of its changes are found there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
         guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
-        let reads = pastReads.count(ordinal)
+        let reads = largeReads.count(ordinal)
         return reads & (reads - 1) == 0 && isWithin(reads * Store.changesPerRead, toMakeMapOf: ordinal)
     }
 

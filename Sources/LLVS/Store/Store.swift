@@ -65,7 +65,8 @@ public final class Store: @unchecked Sendable {
     let lines: MapLines
     /// Made when the past is first read here and there. Guarded by `lock`.
     var past: PastIndex?
-    let pastReads = PastReads()
+    /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
+    let pastReads = PastReads(), largeReads = PastReads()
     let newIDs = VersionIDSource()
     /// Set before the store is used.
     package var surroundings = Surroundings()
@@ -108,7 +109,8 @@ public final class Store: @unchecked Sendable {
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
         changeLists = ChangeLists(capacity: forLists)
-        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
+        // What is made meanwhile, and what the allocator holds back, is nobody's.
+        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         guard loading else { return }
         do { try load() } catch {
