@@ -170,7 +170,7 @@ enum {
 
     /* Where the store rests. */
 
-    /** No such file or directory. */
+    /** No such file or directory; or that of an open store is gone: deleted, moved, or replaced by another. */
     LLVS_ERROR_NOT_FOUND = -20,
     /** Something else is there than a store. */
     LLVS_ERROR_NOT_A_STORE = -21,

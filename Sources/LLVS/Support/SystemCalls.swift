@@ -126,6 +126,12 @@ enum System {
         return Status(s)
     }
 
+    /// Whether the file has no name any more, so that its bytes go with the last descriptor.
+    static func isUnlinked(_ fd: Int32) -> Bool {
+        var s = stat()
+        return fstat(fd, &s) == 0 && s.st_nlink == 0
+    }
+
     /// The names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] {
         guard let directory = opendir(path) else { throw Errno.current }

@@ -51,6 +51,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
+    /// The directory that was opened, and which it is; while it is open no other gets its number. Guarded by `state`.
+    private var held: (directory: OpenFile, identity: FileIdentity)?
     let options: Options
     let blobs: BlobDirectory
     let caches: CacheDirectory
@@ -99,6 +101,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         caches = try CacheDirectory(path: options.cacheDirectory ?? directory.path + "/cache", writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
         damageList = damages
         damageSet = Set(damages)
+        if !isReadOnly, let root = try? OpenFile(directory.path, O_RDONLY | O_DIRECTORY), let status = try? System.status(root.descriptor) {
+            held = (root, FileIdentity(status))
+        }
     }
 
     deinit { scratch.deallocate() }
@@ -161,6 +166,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
             listed = nil
             opened = []
             durability = DurabilityState()
+            held = nil
         }
         blobs.letGo()
     }
@@ -170,6 +176,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
     func checkWritable() throws {
         try state.withLock { try checkOpen() }
         if isReadOnly { throw StorageRange.readOnly(description) }
+    }
+
+    /// Throws when the directory is not the one that was opened any more.
+    func checkPresence(_ doing: String) throws {
+        if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) { throw StoreError.gone(doing, description, path: directory.path) }
     }
 
     /// Remembers a damage; whether it is new. Under `state`.

@@ -44,6 +44,9 @@ final class SegmentWriter {
         self.id = id; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
+    /// Whether the file is not what its path names any more.
+    var isGone: Bool { (try? System.status(file.descriptor)).map { FileIdentity($0).isGone(from: path) } ?? false }
+
     /// Bytes of a frame that holds the records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {
         guard records.count <= FrameFormat.maxRecords else {

@@ -15,10 +15,10 @@ extension SQLiteStorage {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        do { return try append(records, to: writable()) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
+        do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
             // Perhaps it is so no more: another connection is made when there can be one.
             writerRefuses = true
-            return try append(records, to: writable())
+            return try append(records, to: writable("Adding versions to"))
         }
     }
 
@@ -163,6 +163,7 @@ extension SQLiteStorage {
 
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
+        try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.use { connection in
             try scanUnreadable(connection, found)
@@ -366,7 +367,7 @@ extension SQLiteStorage {
     /// Caches need not wait for the disk: losing one costs making it again.
     private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
         try writing.withLock {
-            let writer = try writable()
+            let writer = try writable("Writing a cache to")
             try setSynced(false)
             try body(writer)
         }
