@@ -192,6 +192,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
         try checkWritable()
+        try checkPresence("Adding a value to")
         let (id, size) = try blobs.store(data)
         state.withLock {
             durability.serial &+= 1
@@ -202,6 +203,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func blobWriter(size: Int?) throws -> any BlobWriter {
         try checkWritable()
+        try checkPresence("Adding a value to")
         return try FileBlobWriter(blobs, size: size) { [self] written in
             state.withLock {
                 durability.serial &+= 1
@@ -228,6 +230,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try state.withLock { try checkOpen() }
+        try checkPresence("Writing a cache to")
         try caches.put(name, data)
     }
     public func cacheDelete(_ name: String) throws {
@@ -240,6 +243,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter {
         try state.withLock { try checkOpen() }
+        try checkPresence("Writing a cache to")
         return try caches.writer(name)
     }
 }
