@@ -25,10 +25,11 @@ struct Retrieval {
         _ = try store.reloadHistory()
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
-        if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown { return result }
+        let damaged = try store.damagedVersions()
+        if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions) }
-        let wanted = try sortOut(listing)
+        let wanted = try sortOut(listing, damaged)
         if !wanted.isEmpty {
             try fetchVersions(wanted)
             try addInOrder(try ordered())
@@ -48,13 +49,14 @@ struct Retrieval {
     // MARK: Names
 
     /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
-    private mutating func sortOut(_ listing: ExchangeListing) throws -> [VersionID] {
+    /// - Parameter damaged: those that are here and to be fetched all the same.
+    private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>) throws -> [VersionID] {
         var told: Set<String> = []
         for foreign in listing.foreign where !ForeignNames.isExpected(foreign.name) && told.insert(foreign.name).inserted {
             result.problems.append(ExchangeProblem(name: foreign.name, error: StoreError(
                 .foreignFile, "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: foreign.name)))
         }
-        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions))
+        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions)).union(damaged.isEmpty ? [] : damaged.intersection(listing.versions))
         for id in Set(try store.unknown(among: listing.changesOnly)).subtracting(wanted) {
             result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
                 .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
@@ -179,10 +181,11 @@ struct Retrieval {
             done.insert(id)
         }
         guard !batch.isEmpty else { return }
-        for (received, addition) in zip(batch, try store.add(batch)) {
+        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
             let id = received.version.id
             switch addition {
             case .added: result.versions.append(id)
+            case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
             case .problem(let error): done.remove(id); problem(id, error)
             }

@@ -286,10 +286,12 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                     number += 1
                 }
             }
-        } catch let error as StoreError where error.code == .damaged {
+        } catch let error as StoreError where error.code == .damaged || (thorough && Store.isOfOne(error.code)) {
             let version = first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
-            return try damage(StorageDamage(file: description, offset: place, message: error.message, version: version))
+            var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
+            if version == nil { met.place = RecordPlace(segment: 0, offset: place, length: length) }
+            return try damage(met)
         }
         try first.withUnsafeBytes { bytes in
             let prefix = length == 0 ? UnsafeRawBufferPointer(start: nil, count: 0) : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])

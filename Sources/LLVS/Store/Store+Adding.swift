@@ -13,13 +13,16 @@ extension Store {
     public enum Addition: Sendable {
         case added
         case alreadyPresent
+        /// It was here and damaged, and is whole again.
+        case repaired
         case problem(StoreError)
     }
 
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
-    /// with its problem and holds back only what depends on it.
+    /// with its problem and holds back only what depends on it. A version that is here, and in which damage was met, is made whole.
+    /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
     /// - Throws: failures of the storage only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion]) throws -> [Addition] {
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false) throws -> [Addition] {
         try checkWritable("Adding versions")
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
@@ -28,6 +31,11 @@ extension Store {
         do {
             for i in order {
                 do {
+                    if let damaged = try damagedOrdinal(received[i].version.id, isVerifying: isVerifying) {
+                        try withExtendedLifetime(received[i]) { try repair(damaged, received[i]) }
+                        results[i] = .repaired
+                        continue
+                    }
                     guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
@@ -79,8 +87,8 @@ extension Store {
         return order
     }
 
-    /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
+    /// The changes of a received version that one can have, in order of their ids. Borrowed from it.
+    func sortedChanges(_ received: ReceivedVersion) throws -> [RecordChange] {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
@@ -102,6 +110,12 @@ extension Store {
                 throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
             }
         }
+        return sorted
+    }
+
+    /// The draft of a received version; nil when it is here already.
+    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
+        let version = received.version, sorted = try sortedChanges(received)
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
                 throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ.", versionID: version.id.description)

@@ -77,6 +77,8 @@ public final class Store: @unchecked Sendable {
     var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
+    /// Met when reading or verifying what is here.
+    let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// While opening: where all records are, should a second reading be needed.

@@ -214,6 +214,16 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func removeBlob(_ id: BlobID) { blobs.remove(id) }
 
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws {
+        try checkWritable()
+        try checkPresence("Writing a value anew to")
+        let written = try blobs.replace(id, data)
+        state.withLock {
+            durability.serial &+= 1
+            counters.bytesWritten &+= written
+        }
+    }
+
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
         return blobs.has(id)
