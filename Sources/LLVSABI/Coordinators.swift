@@ -226,7 +226,7 @@ public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: 
         let done = try openCoordinator(coordinator).exchange(LLVSABI.control(control))
         guard let result else { return }
         result.pointee = try ExchangeResultHandle(
-            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions),
+            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
             problems: done.flatMap { $0.retrieved.problems + $0.sent.problems }).owned
     }
 }

@@ -116,6 +116,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_open_transport(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);
+    (void)llvs_exchange_result_repaired(NULL, NULL);
     (void)llvs_exchange_result_retrieved(NULL, NULL);
     (void)llvs_exchange_result_sent(NULL, NULL);
     (void)llvs_exchange_result_problem_count(NULL);

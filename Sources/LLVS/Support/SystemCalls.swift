@@ -92,6 +92,13 @@ enum System {
         return parent.utf8.count == 1 ? parent + path : parent + "/" + path
     }
 
+    /// The path without links and dots; nil when there is nothing.
+    static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func rmdir(_ path: String) throws(Errno) { try retrying { cRmdir(path) } }

@@ -252,6 +252,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     ),
     "llvs_exchange_close": (STATUS, [borrowed("llvs_exchange*"), ERROR]),
     "llvs_exchange_free": (None, [owned("llvs_exchange*")]),
+    "llvs_exchange_result_repaired": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
     "llvs_exchange_result_retrieved": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
     "llvs_exchange_result_sent": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
     "llvs_exchange_result_problem_count": (SIZE, [borrowed("llvs_exchange_result*")]),
