@@ -187,9 +187,12 @@ enum FolderFiles {
         guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
     }
 
-    static func isNonDirectory(_ path: String) -> Bool {
+    /// A file that is put into the place of another replaces it, but for a directory. An empty one goes.
+    /// - Throws: `.foreignFile` when there is one with something in it.
+    static func makeRoom(_ path: String) throws {
         var status = stat()
-        return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, rmdir(path) != 0, errno != ENOENT else { return }
+        throw StoreError(.foreignFile, "\(path) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: path)
     }
 
     /// What tells one state of a file from another, without reading it.

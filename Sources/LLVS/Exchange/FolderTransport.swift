@@ -84,15 +84,19 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         try prepare()
         let sync = isDurable ? FolderSync(path) : nil
+        for file in files {
+            guard let version = self.file("versions", file.name), let changes = self.file("changes", file.name) else {
+                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+            }
+            try FolderFiles.makeRoom(version)
+            try FolderFiles.makeRoom(changes)
+        }
         var staged: [String] = []
         defer {
             for path in staged { try? FolderFiles.remove(path) }
             lock.withLock { syncCount += sync?.count ?? 0 }
         }
         for (i, file) in files.enumerated() {
-            guard self.file("versions", file.name) != nil else {
-                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
-            }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
             try check()
             for data in [file.changes, OutgoingFile(file.version)] {
@@ -135,8 +139,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
                 let known = whole[id], version = file("versions", name) ?? "", changes = file("changes", name) ?? ""
                 if let v = isWhole(version, known?.version, .version), let c = isWhole(changes, known?.changes, .changes) {
                     if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
-                } else if FolderFiles.isNonDirectory(version) && FolderFiles.isNonDirectory(changes) {
-                    // No file can take the place of a directory; whoever reads there reports it.
+                } else {
                     bad.append(name)
                 }
             }

@@ -46,6 +46,12 @@ struct Retrieval {
         result.problems.append(ExchangeProblem(name: id.description, error: error))
     }
 
+    private mutating func unreadable(_ id: VersionID, _ error: StoreError) {
+        problem(id, error)
+        // Something else is in its place.
+        if error.code == .foreignFile { memory.broken.insert(id) }
+    }
+
     // MARK: Names
 
     /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
@@ -87,7 +93,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
-        case .unreadable(let error): problem(id, error)
+        case .unreadable(let error): unreadable(id, error)
         case .data, .pieces:
             guard let found = try decode(id, file, { try InterchangeDecoder.versionAndDigest($0, name: id) }) else { return nil }
             digests[id] = found.digest
@@ -200,7 +206,7 @@ struct Retrieval {
             memory.broken.insert(id)
             return nil
         case .unreadable(let error):
-            problem(id, error)
+            unreadable(id, error)
             return nil
         case .data, .pieces: break
         }

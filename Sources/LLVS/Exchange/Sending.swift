@@ -76,7 +76,11 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        try transport.send(batch, control.within(.sending, result.versions.count, of: total))
+        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError where error.code == .foreignFile && batch.count > 1 {
+            // One of them has no room; nobody has said which.
+            for (files, id) in zip(batch, ids) { try sendAlone(files, id) }
+            ids = []
+        }
         result.versions += ids
         batch = []
         ids = []
@@ -87,7 +91,7 @@ struct Sending {
         do {
             var batch = [files], ids = [id]
             try flush(&batch, &ids)
-        } catch let error as StoreError where error.code == .damaged { problem(id, error) }
+        } catch let error as StoreError where [.damaged, .foreignFile].contains(error.code) { problem(id, error) }
     }
 
     /// Nil, and a problem, when the version cannot be sent.

@@ -64,7 +64,7 @@ extension Store {
             var version = received.version
             version.valueDataSize = row.valueDataSize
             var known = found.blobs[...]
-            var encoder = RecordEncoder()
+            let encoder = RecordEncoder()
             try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data in
                 // Those that have a file keep it.
                 try known.popFirst() ?? storage.storeBlob(data)
