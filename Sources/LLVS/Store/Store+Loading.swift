@@ -51,6 +51,7 @@ extension Store {
             }
             lock.withWrite {
                 dag = History()
+                cachedRows = 0
                 pending = PendingVersions()
                 changeLists.removeAll()
                 checkpoint = nil

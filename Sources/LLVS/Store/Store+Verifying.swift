@@ -26,7 +26,7 @@ extension Store {
     /// - Complexity: reads the whole store.
     public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
         try reloadHistory()
-        var verification = Verification()
+        var verification = Verification(caches: CacheVerification(rows: lock.withRead { cachedRows }))
         // Without the commit lock: the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
@@ -42,11 +42,13 @@ extension Store {
         var whole: Set<VersionID> = []
         /// What the storage tells.
         var met: [StorageDamage] = []
+        var caches: CacheVerification
     }
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
         do {
             let header = try readHeader(record.place, prefix: record.prefix)
+            lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
             let values = try verifyValues(record.place, &verification.report, control)
             if verification.report.damages.count == before { verification.whole.insert(header.id) }
@@ -107,6 +109,9 @@ extension Store {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
         }
+        // Records that nobody can name any more may be of any version.
+        let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report)
         verification.report = report
     }
 

@@ -54,6 +54,10 @@ public final class Store: @unchecked Sendable {
     var namedCheckpoint: MapCheckpoint?
     /// How many versions the caches know.
     var cachedVersions = 0
+    /// How many rows of the history came from the caches.
+    var cachedRows = 0
+    /// A verification has found that they are not what the records say: no others are made of what they said. Guarded by `lock`.
+    var cachesAreWrong = false
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
     /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.

@@ -123,7 +123,8 @@ enum System {
 
     static func status(_ path: String) throws(Errno) -> Status {
         var s = stat()
-        try retrying { stat(path, &s) }
+        // As it is: handing over a string as such copies it.
+        try retrying { path.withCString { stat($0, &s) } }
         return Status(s)
     }
 

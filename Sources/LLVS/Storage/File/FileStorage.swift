@@ -247,6 +247,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
     }
+    public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try state.withLock { try checkOpen() }
         return try caches.open(name)
