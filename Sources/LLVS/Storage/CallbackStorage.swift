@@ -290,7 +290,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             let version = first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
             var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
-            if version == nil { met.place = RecordPlace(segment: 0, offset: place, length: length) }
+            if version == nil { met.place = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size)) }
             return try damage(met)
         }
         try first.withUnsafeBytes { bytes in
@@ -305,6 +305,12 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     static func envelopeSize(_ length: UInt64) -> UInt64 {
         let blocks = length / UInt64(blockSize) &+ (length % UInt64(blockSize) == 0 ? 0 : 1)
         return UInt64(headerSize) &+ length &+ 4 &* blocks
+    }
+
+    /// Bytes of the record in an envelope of that many.
+    private static func recordSize(_ size: UInt64) -> UInt64 {
+        let bytes = size > UInt64(headerSize) ? size - UInt64(headerSize) : 0, block = UInt64(blockSize) + 4
+        return bytes - bytes / block * 4 - min(4, bytes % block)
     }
 
     private static func wrap(_ record: RecordPieces, in envelope: UnsafeMutableRawBufferPointer) throws {
