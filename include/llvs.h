@@ -1564,6 +1564,14 @@ LLVS_API llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coor
 /** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
+ * Where the coordinator was when it was last used, when the store had not got that version as it was opened: it is damaged or lost, or
+ * waits for something that is missing (llvs_statistics.pending). The coordinator then went on at the most recent head without a
+ * branch, or at the empty root. Verify the store, and exchange; once the version is there, llvs_coordinator_set_current_version goes back to it.
+ * @param version  size 0 when nothing is missing
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_missing_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
  * Moves the current version, back in time or to a branch, say.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
  */

@@ -79,6 +79,12 @@ public func llvs_coordinator_current_version(_ coordinator: OpaquePointer!, _ ve
     return entry(error) { write(try openCoordinator(coordinator).currentVersion, to: try required(version, "version")) }
 }
 
+@_cdecl("llvs_coordinator_missing_version") @implementation
+public func llvs_coordinator_missing_version(_ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    write(nil, to: version)
+    return entry(error) { write(try openCoordinator(coordinator).missingVersion, to: try required(version, "version")) }
+}
+
 @_cdecl("llvs_coordinator_set_current_version") @implementation
 public func llvs_coordinator_set_current_version(_ coordinator: OpaquePointer!, _ version: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
     entry(error) { try openCoordinator(coordinator).setCurrentVersion(versionID(version, "version")) }

@@ -142,6 +142,7 @@ static void every_function_takes_nothing(void **state) {
     llvs_coordinator_free(NULL);
     REFUSES(llvs_coordinator_store(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_current_version(NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_missing_version(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_set_current_version(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_coordinator_branch_version(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL));

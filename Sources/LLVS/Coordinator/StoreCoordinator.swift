@@ -82,6 +82,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         } else {
             current = try startingVersion() ?? EmptyRoot.id
             if let saved, saved != EmptyRoot.id {
+                missingVersion = saved
                 Log.write(.warning, "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), or waits for something that is missing. It goes on at \(current). Verify the store.")
             }
         }
@@ -106,6 +107,10 @@ public final class StoreCoordinator: @unchecked Sendable {
     }
 
     // MARK: The current version
+
+    /// Where the coordinator was when it was last used, when the store had not got that version as it was opened: lost, or waiting
+    /// for something that is missing. It went on elsewhere.
+    public private(set) var missingVersion: VersionID?
 
     /// The version that the app is at; the empty root in a new store.
     public var currentVersion: VersionID { lock.withLock { current } }

@@ -105,6 +105,7 @@ extension Store {
             report.pending = UInt64(pending.count)
             report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
+        for i in report.damages.indices { tellIfWaiting(&report.damages[i]) }
         for i in report.damages.indices {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
@@ -124,6 +125,13 @@ extension Store {
             for i in dag.rows.indices where dag.rows[i].state == .live && places.contains(dag.rows[i].place) { found[dag.rows[i].place] = dag.id(UInt32(truncatingIfNeeded: i)) }
         }
         for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
+    }
+
+    /// A version is not there as long as the file of a value of it is missing.
+    private func tellIfWaiting(_ damage: inout StorageDamage) {
+        guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
+        damage.lost = .version
+        damage.message += " Until then version \(version) waits, and so does all that builds on it."
     }
 
     private struct Spot: Hashable {
