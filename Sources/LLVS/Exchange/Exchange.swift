@@ -157,7 +157,7 @@ final class ExchangeGate: @unchecked Sendable {
 
     func checkOpen(_ what: String) throws { try lock.withLock { try checkOpenLocked(what) } }
     private func checkOpenLocked(_ what: String) throws {
-        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed.") }
+        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed. Open another to go on.") }
     }
 
     /// Waits for the running call; when that is this thread's, closing is left to its end.

@@ -16,11 +16,11 @@ enum FolderFiles {
         switch number {
         case ENOENT: code = .notFound; advice = "It is not there; check the path, and that its drive is connected."
         case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
-        case EROFS: code = .permission; advice = "The file system is mounted read-only."
+        case EROFS: code = .permission; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
         case EMFILE, ENFILE: code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
-        case ENOMEM: code = .outOfMemory; advice = "The system is short of memory."
-        case ENOTDIR: code = .notADirectory; advice = "A file is where a directory should be."
+        case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
+        case ENOTDIR: code = .notADirectory; advice = "A file is in the place of a folder: move it away, or give another path."
         case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
         default: code = .io; advice = "Check the drive and run it again."
         }

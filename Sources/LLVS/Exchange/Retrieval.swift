@@ -256,7 +256,7 @@ extension ExchangeTransport {
     func fetched(_ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl) throws -> [FetchedFile] {
         let files = try fetch(names, control)
         guard !files.isEmpty, files.count <= names.count else {
-            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count).")
+            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: it answers at least one and at most as many as were asked for.")
         }
         return files
     }

@@ -40,7 +40,7 @@ struct Sending {
         let there = Set(listing.versions), folded = Set(listing.versions.map(\.folded))
         return missing.filter { id in
             guard !there.contains(id), folded.contains(id.folded) else { return true }
-            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only.", versionID: id.description))
+            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only. Use another folder for one of the two.", versionID: id.description))
             return false
         }
     }
@@ -99,7 +99,7 @@ struct Sending {
         do {
             guard let version = try store.version(id) else { return nil }
             if let held = version.predecessors.first(where: failed.contains) {
-                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be.", versionID: held.description))
+                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be. It is sent once that can be.", versionID: held.description))
                 return nil
             }
             let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)

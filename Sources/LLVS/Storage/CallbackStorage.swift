@@ -115,7 +115,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         let sizes = try records.map { record in
             let size = CallbackStorage.envelopeSize(UInt64(record.length))
             let (sum, overflow) = total.addingReportingOverflow(Int(clamping: size))
-            guard !overflow, sum < Int.max / 2 else { throw StoreError(.tooLarge, "Adding \(records.count) records to \(description) failed: together they are too large.") }
+            guard !overflow, sum < Int.max / 2 else { throw StoreError(.tooLarge, "Adding \(records.count) records to \(description) failed: together they are too large. Add them in several batches.") }
             total = sum
             return Int(size)
         }
@@ -248,7 +248,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             for record in records { seen.insert(record.place) }
             idle = seen.count == before ? idle + 1 : 0
             guard idle < 1000 else {
-                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same.")
+                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did.")
             }
         }
     }

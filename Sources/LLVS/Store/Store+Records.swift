@@ -13,7 +13,7 @@ extension Store {
     func readBytes(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment {
             guard provisional.read(place, at: offset, into: buffer) else {
-                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile.")
+                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
             }
             return
         }

@@ -96,7 +96,7 @@ public final class Store: @unchecked Sendable {
             throw StoreError(.invalidArgument, "The memory budget must be above 0 bytes; 64 MiB is the default.")
         }
         guard !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte.")
+            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
         }
         try self.init(storage: Store.makeStorage(path, options), options: options)
     }

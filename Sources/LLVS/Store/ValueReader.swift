@@ -52,7 +52,7 @@ public final class ValueReader: @unchecked Sendable {
     public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try store.checkOpen()
         guard offset >= 0 else {
-            throw StoreError(.invalidArgument, "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0.", valueID: id)
+            throw StoreError(.invalidArgument, "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0. Give another offset.", valueID: id)
         }
         guard offset < size, buffer.count > 0 else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])

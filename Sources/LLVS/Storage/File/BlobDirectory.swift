@@ -335,7 +335,7 @@ final class BlobDirectory: @unchecked Sendable {
         let got = try posix("Reading the blob", filePath) { () throws(Errno) in
             try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: offset) }
         }
-        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here.", path: filePath) }
+        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or retrieve from a store that has the value.", path: filePath) }
         return bytes
     }
 }

@@ -103,7 +103,7 @@ final class FileBlobWriter: BlobWriter {
             let got = try posix("Reading what was written to", path) { () throws(Errno) in
                 try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[..<min(b.count, position - at)]), at: UInt64(at)) }
             }
-            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back.", path: path) }
+            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back. The medium fails: copy the store to another.", path: path) }
             try buffer.withUnsafeBytes { try blob.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
             at += got
         }

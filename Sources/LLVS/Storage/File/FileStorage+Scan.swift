@@ -64,7 +64,7 @@ extension FileStorage {
     func segmentLocked(named name: String) throws -> Segment {
         if let index = segmentsByName[name] { return segments[index] }
         guard let index = UInt32(exactly: segments.count) else {
-            throw StoreError(.tooLarge, "\(description) has too many segments.", path: directory.segments)
+            throw StoreError(.tooLarge, "\(description) has too many segments. Compact it with an earlier version of what is in its directory, or salvage it into a new store.", path: directory.segments)
         }
         let segment = Segment(index: index, name: name)
         segmentsByName[name] = segments.count

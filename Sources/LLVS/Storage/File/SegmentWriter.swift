@@ -56,7 +56,7 @@ final class SegmentWriter {
         for record in records {
             let (sum, overflow) = size.addingReportingOverflow(record.length)
             guard !overflow, sum < Int.max / 2 else {
-                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large.")
+                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large. Add them in several batches.")
             }
             size = sum
         }

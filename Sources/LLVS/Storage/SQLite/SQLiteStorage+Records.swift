@@ -223,7 +223,7 @@ extension SQLiteStorage {
                     return true
                 })
             } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
-            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem)")) }
+            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the versions are.")) }
             if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
         }
     }

@@ -77,7 +77,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
+            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
         let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
         self.path = path
