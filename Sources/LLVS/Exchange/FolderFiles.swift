@@ -177,22 +177,19 @@ enum FolderFiles {
         }
     }
 
-    /// Gives a file its final name, replacing what has it.
+    /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
+    /// - Throws: `.foreignFile` when it is a directory with something in it.
     static func publish(_ path: String, as final: String) throws {
-        guard rename(path, final) == 0 else { throw error(errno, "Putting in place the file", final) }
+        if rename(path, final) == 0 { return }
+        let number = errno
+        guard number == EISDIR else { throw error(number, "Putting in place the file", final) }
+        if rmdir(final) == 0, rename(path, final) == 0 { return }
+        throw StoreError(.foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: final)
     }
 
     /// No error when it is not there.
     static func remove(_ path: String) throws {
         guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
-    }
-
-    /// A file that is put into the place of another replaces it, but for a directory. An empty one goes.
-    /// - Throws: `.foreignFile` when there is one with something in it.
-    static func makeRoom(_ path: String) throws {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, rmdir(path) != 0, errno != ENOENT else { return }
-        throw StoreError(.foreignFile, "\(path) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: path)
     }
 
     /// What tells one state of a file from another, without reading it.

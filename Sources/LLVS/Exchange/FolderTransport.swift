@@ -84,19 +84,15 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         try prepare()
         let sync = isDurable ? FolderSync(path) : nil
-        for file in files {
-            guard let version = self.file("versions", file.name), let changes = self.file("changes", file.name) else {
-                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
-            }
-            try FolderFiles.makeRoom(version)
-            try FolderFiles.makeRoom(changes)
-        }
         var staged: [String] = []
         defer {
             for path in staged { try? FolderFiles.remove(path) }
             lock.withLock { syncCount += sync?.count ?? 0 }
         }
         for (i, file) in files.enumerated() {
+            guard self.file("versions", file.name) != nil else {
+                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+            }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
             try check()
             for data in [file.changes, OutgoingFile(file.version)] {
