@@ -139,7 +139,7 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: id.text == nil ? traits : traits.union(.isText)))
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
         keyHashes.append(0)
         if id.text != nil { texts[ordinal] = id }
         let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
@@ -264,7 +264,7 @@ final class History {
 
     static func keyHash(_ key: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(key) }
 
-    /// Keeps in mind which ids a version changed: one hash for each of its changes, in any order.
+    /// Keeps in mind which ids a version changed: one hash for each of its changes, in order of the ids.
     func noteKeys(_ ordinal: UInt32, _ hashes: some Collection<UInt32>) {
         let i = Int(ordinal), count = Int(rows[i].changeCount)
         guard count == hashes.count, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown), let first = hashes.first else { return }
