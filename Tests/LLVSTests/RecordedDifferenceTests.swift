@@ -180,6 +180,14 @@ import Testing
         #expect(try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right" && store.text("k300", next) == "old")
     }
 
+    @Test func whatWasStoredAnewDiffersAlsoWithTheSameBytes() throws {
+        let store = try memoryStore()
+        let one = try store.set(["a": "1", "b": "2"], nil), other = try store.set(["a": "1", "c": "3"], nil)
+        #expect(try Self.told(store.differences(from: one.id, to: other.id)) == ["update a \(other.id)", "remove b -", "insert c \(other.id)"])
+        let again = try store.set(["a": "1"], one)
+        #expect(try Self.told(store.differences(from: one.id, to: again.id)) == ["update a \(again.id)"])
+    }
+
     @Test func sameBytesAreNoConflict() throws {
         let store = try memoryStore()
         let base = try store.set(["a": "1", "b": "1", "c": "1"], nil)

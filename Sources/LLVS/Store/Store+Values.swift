@@ -176,7 +176,8 @@ extension Store {
     }
 
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not.
+    /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
+    /// are compared.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
     ///   by what differs; not by the size of the store.
     public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
