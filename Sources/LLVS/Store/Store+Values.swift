@@ -192,7 +192,7 @@ extension Store {
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        if let sides = try RecordedSides(x, y, in: self) {
+        if let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
             try MapNode.forEachDifference(map(x), map(y)) { key, before, after in
