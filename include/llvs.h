@@ -170,7 +170,7 @@ enum {
 
     /* Where the store rests. */
 
-    /** No such file or directory. */
+    /** No such file or directory; or that of an open store is gone: deleted, moved, or replaced by another. */
     LLVS_ERROR_NOT_FOUND = -20,
     /** Something else is there than a store. */
     LLVS_ERROR_NOT_A_STORE = -21,
@@ -700,11 +700,11 @@ LLVS_API llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS
 /** What a damage costs. Since 0.1. */
 typedef uint32_t llvs_loss;
 enum {
-    /** Nothing: what was there is known without it, or there is another copy. */
+    /** Nothing: what was there is known without it, is made again, or there is another copy, as after a repair (llvs_exchange_retrieve). */
     LLVS_LOSS_NOTHING = 0,
-    /** A version, or several. What builds on them waits until they are here again; an exchange with a store that has them brings them. */
+    /** A version, or several. What builds on them waits until they are here again; a retrieve from where they are brings them. */
     LLVS_LOSS_VERSION = 1,
-    /** The bytes of a value. The version is there, and its other values can be read. */
+    /** The bytes of a value. The version is there, and its other values can be read; a retrieve from where the version is repairs it. */
     LLVS_LOSS_VALUE = 2,
     /**
      * Perhaps something: a file ends in bytes that count as never written, or without saying that it is complete, and no process
@@ -731,8 +731,10 @@ typedef struct llvs_damage {
 /** The outcome of llvs_store_verify; immutable, owned. Since 0.1. */
 typedef struct llvs_verify_report llvs_verify_report;
 /**
- * Reads everything again and compares it with its checksums. Changes nothing. A store is healthy when the report has no damage;
- * when, besides, nothing is unfinished and nothing waits, nothing can be missing at the end of a file either.
+ * Reads everything again and compares it with its checksums. Changes nothing, but for a cache that says other than the records, which
+ * is removed. All is there when each damage in the report is LLVS_LOSS_NOTHING; when, besides, nothing is unfinished and nothing
+ * waits, nothing can be missing at the end of a file either. What is damaged is repaired by the next llvs_exchange_retrieve
+ * of this store from where the versions are, or put into a new store by llvs_store_salvage.
  * @param control  progress and cancellation; may be NULL
  * @param report   what was found; damage found is no error
  * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Cost: the size of the store.
@@ -787,8 +789,9 @@ typedef struct llvs_salvage_report llvs_salvage_report;
  * @param target, target_options   the new store, which is made; there must be no versions in it
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
- * Errors: LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), those of llvs_store_open,
- * storage errors. After an error the new store is to be deleted.
+ * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is within
+ * the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors: the new store is to be deleted.
  * Cost: reads the damaged store up to three times; memory for the history and for the ids of the values that go into versions that
  * are made. A database needs its own size again beside the new store while it lasts.
  * Since 0.1.
@@ -1386,6 +1389,11 @@ typedef struct llvs_exchange_result llvs_exchange_result;
 LLVS_API const llvs_bytes *llvs_exchange_result_retrieved(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
 /** The ids of the versions that were sent; `count` receives how many. An array borrowed from the result. Since 0.1. */
 LLVS_API const llvs_bytes *llvs_exchange_result_sent(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
+/**
+ * The ids of the versions that were here and damaged, and are whole again: see llvs_exchange_retrieve; `count` receives how many. An array
+ * borrowed from the result. Since 0.1.
+ */
+LLVS_API const llvs_bytes *llvs_exchange_result_repaired(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
 /** How many problems there were. Since 0.1. */
 LLVS_API size_t llvs_exchange_result_problem_count(LLVS_BORROWED const llvs_exchange_result *result);
 /** One of them, borrowed from the result; NULL beyond the end. Since 0.1. */
@@ -1396,6 +1404,10 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
 /**
  * Adds to the store what the other side has and the store lacks. What cannot be added (damaged, incomplete, foreign) is a
  * problem in the result, not an error. May be interrupted and run again at any time.
+ *
+ * Repairs, too: versions of the store in which reading, or llvs_store_verify, met damage through any use of this store handle are fetched
+ * as well, and what is damaged of them is written anew. What is whole of such a version must be the same there, else it is a problem
+ * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed.
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors.
@@ -1407,7 +1419,8 @@ LLVS_API llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchang
  * Retrieves as llvs_exchange_retrieve does, and fetches as well what the store has already, which otherwise nobody looks at again. A
  * file there that is damaged is a problem in the result, and the next llvs_exchange_send of this exchange writes the two files of
  * that version anew. Files that are whole and tell of another version than the store has are LLVS_ERROR_VERSION_MISMATCH: both stay as
- * they are. Cost: all that the other side has is read. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ * they are. Versions that are damaged in the store are repaired, as llvs_exchange_retrieve does, whether or not the damage was met before.
+ * Cost: all that the other side has is read, and the same in the store. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
 LLVS_API llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
                                           LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -1552,6 +1565,14 @@ LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
 LLVS_API llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
 /** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
 LLVS_API llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
+ * Where the coordinator was when it was last used, when the store had not got that version as it was opened: it is damaged or lost, or
+ * waits for something that is missing (llvs_statistics.pending). The coordinator then went on at the most recent head without a
+ * branch, or at the empty root. Verify the store, and exchange; once the version is there, llvs_coordinator_set_current_version goes back to it.
+ * @param version  size 0 when nothing is missing
+ * Since 0.1.
+ */
+LLVS_API llvs_status llvs_coordinator_missing_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Moves the current version, back in time or to a branch, say.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.

@@ -79,6 +79,12 @@ public func llvs_coordinator_current_version(_ coordinator: OpaquePointer!, _ ve
     return entry(error) { write(try openCoordinator(coordinator).currentVersion, to: try required(version, "version")) }
 }
 
+@_cdecl("llvs_coordinator_missing_version") @implementation
+public func llvs_coordinator_missing_version(_ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    write(nil, to: version)
+    return entry(error) { write(try openCoordinator(coordinator).missingVersion, to: try required(version, "version")) }
+}
+
 @_cdecl("llvs_coordinator_set_current_version") @implementation
 public func llvs_coordinator_set_current_version(_ coordinator: OpaquePointer!, _ version: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
     entry(error) { try openCoordinator(coordinator).setCurrentVersion(versionID(version, "version")) }
@@ -226,7 +232,7 @@ public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: 
         let done = try openCoordinator(coordinator).exchange(LLVSABI.control(control))
         guard let result else { return }
         result.pointee = try ExchangeResultHandle(
-            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions),
+            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
             problems: done.flatMap { $0.retrieved.problems + $0.sent.problems }).owned
     }
 }

@@ -77,14 +77,16 @@ public func llvs_exchange_free(_ exchange: OpaquePointer!) {
 final class ExchangeResultHandle: ListHandle<llvs_problem>, @unchecked Sendable {
     private(set) var retrieved = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
     private(set) var sent = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
+    private(set) var repaired = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
 
-    init(retrieved: [VersionID] = [], sent: [VersionID] = [], problems: [ExchangeProblem]) throws {
+    init(retrieved: [VersionID] = [], sent: [VersionID] = [], repaired: [VersionID] = [], problems: [ExchangeProblem]) throws {
         try super.init(problems) { problem, arena in
             llvs_problem(struct_size: UInt32(MemoryLayout<llvs_problem>.size), code: problem.error.code.rawValue,
                          name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
         }
         self.retrieved = try ids(retrieved)
         self.sent = try ids(sent)
+        self.repaired = try ids(repaired)
     }
     private func ids(_ ids: [VersionID]) throws -> UnsafeBufferPointer<llvs_bytes> {
         let start = try arena.array(llvs_bytes.self, ids.count)
@@ -103,6 +105,13 @@ public func llvs_exchange_result_retrieved(_ result: OpaquePointer!, _ count: Un
 @_cdecl("llvs_exchange_result_sent") @implementation
 public func llvs_exchange_result_sent(_ result: OpaquePointer!, _ count: UnsafeMutablePointer<Int>!) -> UnsafePointer<llvs_bytes>! {
     let ids = peek(result, ExchangeResultHandle.self)?.sent
+    count?.pointee = ids?.count ?? 0
+    return ids?.baseAddress
+}
+
+@_cdecl("llvs_exchange_result_repaired") @implementation
+public func llvs_exchange_result_repaired(_ result: OpaquePointer!, _ count: UnsafeMutablePointer<Int>!) -> UnsafePointer<llvs_bytes>! {
+    let ids = peek(result, ExchangeResultHandle.self)?.repaired
     count?.pointee = ids?.count ?? 0
     return ids?.baseAddress
 }
@@ -132,7 +141,7 @@ private func retrieve(_ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_
     result?.pointee = nil
     return entry(error) {
         let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control), verifyKnown: verifyKnown)
-        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, problems: found.problems).owned }
+        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).owned }
     }
 }
 

@@ -24,7 +24,7 @@ private func version(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorO
 /// The version, which must be known.
 func knownVersion(_ id: VersionID, in store: Store) throws -> Version {
     guard let version = try store.version(id) else {
-        throw StoreError(.unknownVersion, "There is no version \(id) in \(store.description).", versionID: id.description)
+        throw StoreError(.unknownVersion, "There is no version \(id) in \(store.description). Retrieve it from where it was made, or check the id.", versionID: id.description)
     }
     return version
 }

@@ -30,7 +30,7 @@ class TransportHandle: Handle, @unchecked Sendable {
     /// What the transport wants to find again.
     func state() throws -> [UInt8] { [] }
     func setState(_ state: [UInt8]) throws {
-        throw StoreError(.unsupported, "\(name) keeps no state of the host's.")
+        throw StoreError(.unsupported, "\(name) keeps no state of the host's. Only transports that llvs_transport_create made do.")
     }
     /// Tells those who observe it.
     func notify() {}
@@ -82,7 +82,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     /// The lock is not held while calling back: what comes from the host's callback may be another exchange's work.
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
-        guard !lock.withLock({ isClosed }) else { throw StoreError(.closed, "The exchange with \(host.name) is closed.") }
+        guard !lock.withLock({ isClosed }) else { throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.") }
         try callHost("\(what) \(host.name)", keeping: HostTransport.codes, call)
     }
     private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
@@ -158,7 +158,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     // MARK: Snapshots
 
-    private var noSnapshots: StoreError { StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them.") }
+    private var noSnapshots: StoreError { StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them. Give it all four.") }
 
     func readSnapshotFile(_ name: String) throws -> [UInt8]? {
         guard let read = callbacks.snapshot_read else { throw noSnapshots }

@@ -67,6 +67,6 @@ public func llvs_store_import(_ store: OpaquePointer!, _ directory: llvs_bytes, 
     result?.pointee = nil
     return entry(error) {
         let found = try StoreImporter.importStore(at: path(directory, "directory"), into: LLVSABI.store(store), LLVSABI.control(control))
-        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, problems: found.problems).owned }
+        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).owned }
     }
 }

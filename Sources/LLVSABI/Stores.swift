@@ -51,7 +51,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     }
     if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
     guard input.host_storage == nil || Int(input.storage) == LLVS_STORAGE_HOST else {
-        throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST.")
+        throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }
     switch Int(input.storage) {
     case LLVS_STORAGE_FILE: options.storage = .file

@@ -187,6 +187,7 @@ static void accessors_and_frees_take_null(void **state) {
     assert_null(llvs_value_list_at(NULL, 0));
     assert_null(llvs_change_list_at(NULL, 0));
     assert_null(llvs_exchange_result_retrieved(NULL, &count));
+    assert_null(llvs_exchange_result_repaired(NULL, &count));
     assert_int_equal(count, 0);
     assert_null(llvs_exchange_result_problem_at(NULL, 0));
     assert_null(llvs_merge_first(NULL));

@@ -116,6 +116,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_open_transport(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);
+    (void)llvs_exchange_result_repaired(NULL, NULL);
     (void)llvs_exchange_result_retrieved(NULL, NULL);
     (void)llvs_exchange_result_sent(NULL, NULL);
     (void)llvs_exchange_result_problem_count(NULL);
@@ -141,6 +142,7 @@ static void every_function_takes_nothing(void **state) {
     llvs_coordinator_free(NULL);
     REFUSES(llvs_coordinator_store(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_current_version(NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_missing_version(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_set_current_version(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_coordinator_branch_version(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL));

@@ -235,6 +235,27 @@ import Testing
         #expect(try !spoiled.source.changes(madeIn: id).isEmpty)
     }
 
+    /// An empty one is replaced; what is in another is somebody's.
+    @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(_ folder: String, isEmpty: Bool) throws {
+        let spoiled = try Spoiled(), id = spoiled.ids[3], path = "\(spoiled.temporary.path)/shared/\(folder)/\(id)"
+        try FolderFiles.remove(path)
+        try FolderFiles.makeDirectory(path)
+        if !isEmpty { try spoiled.temporary.write("shared/\(folder)/\(id)/letter", "Dear all") }
+        let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
+        #expect(try exchange.retrieve(verifyKnown: true).problems.map(\.error.code) == [.foreignFile])
+        // One that was sent anew beside it is not held up.
+        try spoiled.temporary.write("shared/versions/\(spoiled.ids[1])", "")
+        let sent = try exchange.send()
+        if isEmpty {
+            #expect(Set(sent.versions) == [id, spoiled.ids[1]] && sent.problems.isEmpty)
+            #expect(try exchange.retrieve(verifyKnown: true).problems.isEmpty)
+            #expect(try exchange.send().versions.isEmpty)
+        } else {
+            #expect(sent.versions == [spoiled.ids[1]] && sent.problems.map(\.name) == [id.description] && sent.problems.map(\.error.code) == [.foreignFile])
+            #expect(spoiled.temporary.read("shared/\(folder)/\(id)/letter") != nil)
+        }
+    }
+
     @Test func idsThatDifferByCaseOnlyNeverReplaceEachOther() throws {
         let temporary = TemporaryFolder(), a = try Store.inMemory(), b = try Store.inMemory()
         _ = try a.makeVersion(basedOn: nil, changes: [insert("x", "upper")], id: VersionID("CASE-a"))

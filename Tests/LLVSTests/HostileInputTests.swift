@@ -272,6 +272,7 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             switch result {
             case .added: "added"
             case .alreadyPresent: "present"
+            case .repaired: "repaired"
             case .problem(let error): error.code == .versionMismatch ? "mismatch" : error.code == .invalidVersionID ? "case" : "\(error)"
             }
         }

@@ -39,6 +39,39 @@ import Darwin
         return (report, store)
     }
 
+    @Test(arguments: [0, 1]) func whereThereIsNoStoreNothingIsMade(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            var options = Store.Options()
+            options.storage = StoreOnDiskTests.kinds[kind].storage
+            try System.mkdir(directory + "/other")
+            try writeFile(directory + "/other/letter", bytes("Dear all"))
+            for (path, expected) in [("/none", StoreError.Code.notFound), ("/other", .notAStore), ("/other/letter", kind == 0 ? .notADirectory : nil)] {
+                guard let expected else { continue }
+                #expect(code { _ = try Salvage.run(directory + path, options, into: directory + "/salvaged") } == expected)
+                #expect(try System.names(in: directory) == ["other"])
+            }
+        }
+    }
+
+    /// Also when another path leads there.
+    @Test(arguments: [0, 1]) func aSalvageDoesNotWriteIntoTheDamagedStore(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let store = try StoreOnDiskTests.open(kind, directory)
+            _ = try store.set(["a": "1"], nil)
+            try store.close()
+            symlink(directory, directory + "/link")
+            var options = Store.Options()
+            options.storage = StoreOnDiskTests.kinds[kind].storage
+            let path = directory + (kind == 0 ? "/store" : "/store.sqlite")
+            let inside = kind == 0 ? ["/store", "/store/", "/store/new", "/store/segments/a/b", "/link/store/../store/new"] : ["/store.sqlite", "/link/store.sqlite"]
+            for target in inside {
+                #expect(code { _ = try Salvage.run(path, options, into: directory + target) } == .invalidArgument, "\(target)")
+            }
+            if kind == 0 { #expect(try Set(System.names(in: path)).isSubset(of: ["llvs-store", "segments", "cache"])) }
+            #expect(try Salvage.run(path, options, into: directory + "/store-new").versions == 1)
+        }
+    }
+
     /// a, b, c, d on one line. What `b` stored is damaged; `c` stored the same id anew, `d` another.
     @Test(arguments: [(0, 0), (0, 1), (1, 0), (1, 1)]) func aDamagedValueCostsTheVersionsThatShowIt(kind: Int, target: Int) throws {
         try withTemporaryDirectory { directory in
@@ -132,7 +165,7 @@ import Darwin
             let store = try StoreOnDiskTests.open(0, directory)
             _ = try store.set(["x": "1"], nil)
             try store.close()
-            #expect(errorCode { _ = try Salvage.run(directory + "/store", into: directory + "/store") } == .storeNotEmpty)
+            #expect(errorCode { _ = try Salvage.run(directory + "/store", into: directory + "/store") } == .invalidArgument)
             #expect(errorCode { _ = try Salvage.run(directory + "/nothing", into: directory + "/new") } == .notFound)
         }
     }

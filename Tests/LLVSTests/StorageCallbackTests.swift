@@ -12,6 +12,8 @@ import Testing
         var page = Int.max
         var keepsCaches = true
         var failure: (any Error)?
+        /// What reading the record of that number throws, from a byte on.
+        var unreadable: (record: Int, from: UInt64, error: StoreError)?
         var closes = 0, releases = 0
         /// Stores call one at a time, but two stores may be on it.
         let lock = Lock()
@@ -36,6 +38,7 @@ import Testing
                     lock.lock()
                     defer { lock.unlock() }
                     guard place >= 7, (place - 7) % 3 == 0, Int((place - 7) / 3) < records.count else { return 0 }
+                    if let unreadable, unreadable.record == Int((place - 7) / 3), offset &+ UInt64(buffer.count) > unreadable.from { throw unreadable.error }
                     let record = records[Int((place - 7) / 3)]
                     let part = record.dropFirst(Int(offset)).prefix(buffer.count)
                     buffer.copyBytes(from: part)
@@ -70,6 +73,26 @@ import Testing
         host.failure = nil
         try StorageConformance.append(storage, [[2]])
         #expect(host.records.count == 1)
+    }
+
+    /// A record that the host cannot read is told of, and the rest is verified all the same.
+    @Test(arguments: [StoreError.Code.damaged, .io, .notFound, .permission], [0 as UInt64, 150_000]) func aVerificationGoesOnBehindWhatTheHostCannotRead(_ code: StoreError.Code, _ from: UInt64) throws {
+        let host = Host()
+        var store = try Store(storage: CallbackStorage(functions: host.functions), options: Store.Options())
+        let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("a"), data: StorageConformance.bytes(seed: 1, count: 60_000)), .insert(id("b"), data: StorageConformance.bytes(seed: 2, count: 300_000))])
+        _ = try store.makeVersion(basedOn: first.id, changes: [.insert(id("c"), data: [1])])
+        host.unreadable = (0, from, StoreError(code, "The host's disk says no."))
+        let open = try store.verify()
+        #expect(open.versions == (from == 0 ? 1 : 2) && !open.damages.isEmpty && open.damages.allSatisfy { $0.version == first.id }, "\(open)")
+        // What is read at once is all or nothing: of the first block not even the header can be read.
+        #expect(try open.damages.map(\.value) == [from == 0 ? nil : id("b")])
+        host.unreadable = nil
+        #expect(try store.verify().isWhole)
+        try store.close()
+        store = try Store(storage: CallbackStorage(functions: host.functions), options: Store.Options())
+        host.unreadable = (0, from, StoreError(code, "The host's disk says no."))
+        #expect(try !store.verify().damages.isEmpty)
+        try store.close()
     }
 
     @Test func whatTheHostHandsBackIsNotTrusted() throws {

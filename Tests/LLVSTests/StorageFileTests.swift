@@ -341,6 +341,46 @@ import Darwin
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
+    /// What is committed into a file without a name is lost when the handle is closed.
+    @Test(arguments: [Durability.full, .normal]) func aDeletedStoreTakesNoVersions(_ durability: Durability) throws {
+        for isMadeAnew in [false, true] {
+            let writer = try open { $0.durability = durability }
+            try StorageConformance.append(writer, [record("A")])
+            try writer.sync()
+            TemporaryDirectory.remove(path)
+            if isMadeAnew { try open().close(discarding: false) }
+            #expect(code { try StorageConformance.append(writer, [record("B")]) } == .notFound)
+            #expect(code { try writer.close(discarding: false) } == nil)
+            // What somebody deleted is not brought back.
+            #expect(segmentPaths.isEmpty && isMadeAnew == ((try? System.status(path)) != nil))
+            TemporaryDirectory.remove(path)
+
+            let unsynced = try open { $0.durability = durability }
+            try StorageConformance.append(unsynced, [record("A")])
+            TemporaryDirectory.remove(path)
+            #expect(code { try unsynced.close(discarding: false) } == .unknownOutcome)
+        }
+    }
+
+    @Test func aNewSegmentDoesNotGoIntoAnotherStore() throws {
+        let writer = try open()
+        TemporaryDirectory.remove(path)
+        let other = try open()
+        #expect(code { try StorageConformance.append(writer, [record("A")]) } == .notFound)
+        #expect(try StorageConformance.scan(other).isEmpty)
+    }
+
+    @Test func ourSegmentDeletedWhileWeWrite() throws {
+        let writer = try open { $0.durability = .normal }
+        try StorageConformance.append(writer, [record("A")])
+        try System.unlink(segmentPaths[0])
+        try StorageConformance.append(writer, [record("B")])
+        #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B")])
+        try System.unlink(segmentPaths[0])
+        try writer.close(discarding: false)
+        #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B")])
+    }
+
     // MARK: Failing disks
 
     /// Fails the n-th call, and all after it until told otherwise; half of a failing write is done.

@@ -74,6 +74,39 @@ import Darwin
         #expect(code { _ = try open { $0.readOnly = true } } == .newerFormat)
     }
 
+    /// SQLite goes on writing into files that have no name any more.
+    @Test(arguments: ["all", "log", "replaced", "moved"]) func aDeletedDatabaseTakesNoVersions(_ what: String) throws {
+        for durability in [Durability.full, .normal] {
+            let storage = try open { $0.durability = durability }
+            let reader = try open { $0.readOnly = true }
+            try StorageConformance.append(storage, [record("A")])
+            #expect(try StorageConformance.scan(reader) == [record("A")])
+            switch what {
+            case "all": for suffix in ["", "-wal", "-shm"] { try System.unlink(path + suffix) }
+            case "log": try System.unlink(path + "-wal")
+            case "replaced":
+                let other = try SQLiteStorage(path: path + "-other")
+                try other.close(discarding: false)
+                try System.rename(path + "-other", path)
+            default: try System.rename(path, path + "-moved")
+            }
+            #expect(code { try StorageConformance.append(storage, [record("B")]) } == .notFound)
+            #expect(code { try storage.cachePut("x", [1]) } == .notFound)
+            #expect(code { _ = try StorageConformance.scan(storage) } == .notFound)
+            #expect(code { _ = try StorageConformance.scan(reader) } == .notFound)
+            if durability == .normal { #expect(code { try storage.sync() } == .unknownOutcome) }
+            if what == "moved" {
+                // Put back, it is the one that is open.
+                try System.rename(path + "-moved", path)
+                try StorageConformance.append(storage, [record("B")])
+            }
+            try storage.close(discarding: false)
+            try reader.close(discarding: false)
+            if what == "moved" { #expect(try StorageConformance.scan(open()) == [record("A"), record("B")]) }
+            for suffix in ["", "-wal", "-shm"] { try? System.unlink(path + suffix) }
+        }
+    }
+
     @Test func changedRowsAreReportedAndSkipped() throws {
         let storage = try open()
         try StorageConformance.append(storage, [record("A"), record("B"), record("C", 200_000), record("D", 200_000), record("E")])

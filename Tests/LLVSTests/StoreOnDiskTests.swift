@@ -43,6 +43,23 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
     }
 
+    /// Neither a large value nor the caches make its directory again.
+    @Test(arguments: [0, 1]) func aDeletedStoreIsNotBroughtBack(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let store = try Self.open(kind, directory)
+            var last: Version?
+            for i in 0..<1_500 { last = try store.makeVersion(basedOn: last?.id, changes: [.insert(id("v \(i)"), data: [1])]) }
+            try store.cachePut("mine", [1])
+            for name in try System.names(in: directory) { TemporaryDirectory.remove(directory + "/" + name) }
+            let error = #expect(throws: StoreError.self) { try store.makeVersion(basedOn: last?.id, changes: [.insert(id("large"), data: [UInt8](repeating: 7, count: 2_000_000))]) }
+            #expect(error?.code == .notFound)
+            #expect(throws: StoreError.self) { try store.cachePut("mine", [2]) }
+            #expect(throws: StoreError.self) { try store.reloadHistory() }
+            try? store.close()
+            #expect(try System.names(in: directory).isEmpty)
+        }
+    }
+
     @Test(arguments: [0, 1]) func everythingIsThereAgain(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let large = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }, text = [UInt8](repeating: 0x61, count: 5_000)

@@ -181,8 +181,9 @@ import Darwin
     }
 
     @Test func manyThreadsShareAReader() throws {
+        let folder = TemporaryFolder()
         for name in ["file", "memory"] {
-            let (store, _) = try open(TemporaryFolder(), name), value = text(2 << 20)
+            let (store, _) = try open(folder, name), value = text(2 << 20)
             let made = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("v"), data: value)])
             let reader = try #require(try store.openValue(ValueID("v"), at: made.id))
             let errors = Parallel.run(threads: 4, times: 6) { thread, turn in

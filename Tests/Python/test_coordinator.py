@@ -62,6 +62,28 @@ def test_empty_saves_and_branches(tmp_path: Path) -> None:
         assert notes.merge("all") and notes.current_version != main.id
 
 
+def test_a_version_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
+    url, path = (tmp_path / "shared").as_uri(), tmp_path / "notes"
+    with llvs.Coordinator(path, exchange=url) as notes:
+        assert notes.missing_version is None
+        first = notes.save(insert={"a": b"1"})
+        large = notes.save(insert={"b": bytes(2_000_000)})
+        assert first is not None and large is not None
+        notes.exchange()
+    for blob in (path / "blobs").iterdir():
+        blob.unlink()
+    with llvs.Coordinator(path, exchange=url) as notes:
+        assert notes.current_version == first.id and notes.missing_version == large.id
+        report = notes.store.verify()
+        assert report.pending == notes.store.statistics().pending == 1
+        assert [(damage.version, damage.value_id, damage.lost) for damage in report.damages] == [(large.id, "b", llvs.Loss.VERSION)]
+        assert notes.exchange().retrieved == (large.id,)
+        notes.current_version = large.id
+        assert notes.value("b") is not None
+    with llvs.Coordinator(path, exchange=url) as notes:
+        assert notes.current_version == large.id and notes.missing_version is None
+
+
 def test_observers(tmp_path: Path) -> None:
     transport = DictTransport()
     with llvs.Coordinator(tmp_path / "store") as notes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import threading
 import time
 from pathlib import Path
@@ -145,6 +146,41 @@ def test_verify_finds_a_changed_file_and_send_mends_it(tmp_path: Path, memory: l
             token.cancel()
             with pytest.raises(llvs.CancelledError):
                 theirs.verify(cancel=token)
+
+
+def flip(data: bytes, directory: Path) -> None:
+    """Changes a bit where a file of a store begins to hold these bytes."""
+    for path in directory.rglob("*"):
+        if path.is_file() and data[:32] in (content := path.read_bytes()):
+            at = content.index(data[:32]) + 7
+            path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+
+
+@pytest.mark.parametrize("size", [200_000, 2_000_000])
+def test_a_retrieve_repairs_what_a_verification_found(tmp_path: Path, size: int) -> None:
+    data = random.Random(size).randbytes(size)
+    place = (tmp_path / "shared").as_uri()
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, place) as exchange:
+        version = store.make_version(insert={"x": data, "y": b"small"})
+        exchange.send()
+    flip(data, tmp_path / "store")
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, place) as exchange:
+        with pytest.raises(llvs.StorageError) as caught:
+            store.value("x", at=version)
+        assert (caught.value.code, caught.value.value_id, caught.value.version_id) == (llvs.ErrorCode.DAMAGED, "x", version.id)
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, place) as exchange:
+        damages = store.verify().damages
+        assert [(damage.value_id, damage.version, damage.lost) for damage in damages] == [("x", version.id, llvs.Loss.VALUE)]
+        result = exchange.retrieve()
+        assert result == llvs.ExchangeResult((), (), (), (version.id,)) and result.versions == ()
+        assert store.at(version)["x"] == data and all(damage.lost is llvs.Loss.NOTHING for damage in store.verify().damages)
+        assert exchange.verify().repaired == ()
+    with llvs.Store(tmp_path / "store") as store:
+        assert store.at(version)["x"] == data
+    flip(data, tmp_path / "store")
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, place) as exchange:
+        assert exchange.retrieve().repaired == () and exchange.verify().repaired == (version.id,)
+        assert store.at(version)["x"] == data
 
 
 class Tells(DictTransport):

@@ -13,7 +13,7 @@ extension StoreCoordinator {
     /// - Throws: `.invalidArgument` for a name that is no file name, `.notFound` when there is no home directory.
     public static func defaultLocation(app: String) throws -> String {
         guard !app.isEmpty, app != ".", app != "..", !app.utf8.contains(UInt8(ascii: "/")), !app.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "\"\(app)\" cannot be the name of a directory.")
+            throw StoreError(.invalidArgument, "\"\(app)\" cannot be the name of a directory. Give a name without slashes and NULs that is not \".\" or \"..\".")
         }
         #if os(macOS)
         let variable: String? = nil, below = "/Library/Application Support"

@@ -82,6 +82,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         } else {
             current = try startingVersion() ?? EmptyRoot.id
             if let saved, saved != EmptyRoot.id {
+                missingVersion = saved
                 Log.write(.warning, "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), or waits for something that is missing. It goes on at \(current). Verify the store.")
             }
         }
@@ -107,6 +108,10 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     // MARK: The current version
 
+    /// Where the coordinator was when it was last used, when the store had not got that version as it was opened: lost, or waiting
+    /// for something that is missing. It went on elsewhere.
+    public private(set) var missingVersion: VersionID?
+
     /// The version that the app is at; the empty root in a new store.
     public var currentVersion: VersionID { lock.withLock { current } }
 
@@ -114,7 +119,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// - Throws: `.unknownVersion`.
     public func setCurrentVersion(_ id: VersionID) throws {
         if id != EmptyRoot.id, try store.version(id) == nil {
-            throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one.", versionID: id.description)
+            throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one. Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
         try moving("Setting the current version") {
             guard currentVersion != id else { return }
@@ -221,12 +226,12 @@ public final class StoreCoordinator: @unchecked Sendable {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
         }
         guard exchange.store === store else {
-            throw StoreError(.invalidArgument, "The exchange \"\(name)\" works on another store than the coordinator.")
+            throw StoreError(.invalidArgument, "The exchange \"\(name)\" works on another store than the coordinator. Open it with the coordinator's store.")
         }
         let state = try store.cacheGet(CoordinatorState.exchangeName(options.name, name))
         try lock.withLock {
             guard !attached.contains(where: { $0.name == name }) else {
-                throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already.")
+                throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
             }
             if let state { exchange.restorationState = state }
             attached.append((name, exchange))

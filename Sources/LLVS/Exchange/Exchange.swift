@@ -31,7 +31,8 @@ public final class Exchange: @unchecked Sendable {
     ///
     /// One listing when there is nothing new, or less where the transport can tell that nothing changed. A version that is here already is not fetched again, so that
     /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
-    /// (`.versionMismatch`, or what is wrong with the file).
+    /// (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store has met damage are
+    /// fetched, too, and made whole; with `verifyKnown` all are looked at.
     /// - Parameter control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
     /// - Returns: the versions added, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks, and
@@ -100,6 +101,8 @@ struct ExchangeMemory {
 public struct ExchangeResult: Sendable {
     /// The versions added or sent, in that order.
     public var versions: [VersionID]
+    /// Those that were here and damaged, and are whole again.
+    public var repaired: [VersionID] = []
     /// What could not be, by name; sorted by name.
     public var problems: [ExchangeProblem]
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
@@ -154,7 +157,7 @@ final class ExchangeGate: @unchecked Sendable {
 
     func checkOpen(_ what: String) throws { try lock.withLock { try checkOpenLocked(what) } }
     private func checkOpenLocked(_ what: String) throws {
-        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed.") }
+        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed. Open another to go on.") }
     }
 
     /// Waits for the running call; when that is this thread's, closing is left to its end.

@@ -16,11 +16,11 @@ enum FolderFiles {
         switch number {
         case ENOENT: code = .notFound; advice = "It is not there; check the path, and that its drive is connected."
         case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
-        case EROFS: code = .permission; advice = "The file system is mounted read-only."
+        case EROFS: code = .permission; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
         case EMFILE, ENFILE: code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
-        case ENOMEM: code = .outOfMemory; advice = "The system is short of memory."
-        case ENOTDIR: code = .notADirectory; advice = "A file is where a directory should be."
+        case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
+        case ENOTDIR: code = .notADirectory; advice = "A file is in the place of a folder: move it away, or give another path."
         case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
         default: code = .io; advice = "Check the drive and run it again."
         }
@@ -177,19 +177,19 @@ enum FolderFiles {
         }
     }
 
-    /// Gives a file its final name, replacing what has it.
+    /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
+    /// - Throws: `.foreignFile` when it is a directory with something in it.
     static func publish(_ path: String, as final: String) throws {
-        guard rename(path, final) == 0 else { throw error(errno, "Putting in place the file", final) }
+        if rename(path, final) == 0 { return }
+        let number = errno
+        guard number == EISDIR else { throw error(number, "Putting in place the file", final) }
+        if rmdir(final) == 0, rename(path, final) == 0 { return }
+        throw StoreError(.foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: final)
     }
 
     /// No error when it is not there.
     static func remove(_ path: String) throws {
         guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
-    }
-
-    static func isNonDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR
     }
 
     /// What tells one state of a file from another, without reading it.

@@ -31,7 +31,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of an exchange folder is empty or holds a NUL.", path: path)
+            throw StoreError(.invalidArgument, "The path of an exchange folder is empty or holds a NUL. Give the path of a folder.", path: path)
         }
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
@@ -135,8 +135,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
                 let known = whole[id], version = file("versions", name) ?? "", changes = file("changes", name) ?? ""
                 if let v = isWhole(version, known?.version, .version), let c = isWhole(changes, known?.changes, .changes) {
                     if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
-                } else if FolderFiles.isNonDirectory(version) && FolderFiles.isNonDirectory(changes) {
-                    // No file can take the place of a directory; whoever reads there reports it.
+                } else {
                     bad.append(name)
                 }
             }

@@ -26,7 +26,7 @@ enum FolderWatch {
         init() throws {
             var ends: (Int32, Int32) = (0, 0)
             let made = withUnsafeMutableBytes(of: &ends) { pipe($0.assumingMemoryBound(to: Int32.self).baseAddress) }
-            guard made == 0 else { throw StoreError(.io, "A folder cannot be watched: the process has too many open files (error \(errno)).") }
+            guard made == 0 else { throw StoreError(.io, "A folder cannot be watched: the process has too many open files (error \(errno)). Close some, or raise the limit (ulimit -n).") }
             reading = ends.0; writing = ends.1
             for end in [reading, writing] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         }

@@ -25,10 +25,11 @@ struct Retrieval {
         _ = try store.reloadHistory()
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
-        if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown { return result }
+        let damaged = try store.damagedVersions()
+        if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions) }
-        let wanted = try sortOut(listing)
+        let wanted = try sortOut(listing, damaged)
         if !wanted.isEmpty {
             try fetchVersions(wanted)
             try addInOrder(try ordered())
@@ -45,16 +46,23 @@ struct Retrieval {
         result.problems.append(ExchangeProblem(name: id.description, error: error))
     }
 
+    private mutating func unreadable(_ id: VersionID, _ error: StoreError) {
+        problem(id, error)
+        // Something else is in its place.
+        if error.code == .foreignFile { memory.broken.insert(id) }
+    }
+
     // MARK: Names
 
     /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
-    private mutating func sortOut(_ listing: ExchangeListing) throws -> [VersionID] {
+    /// - Parameter damaged: those that are here and to be fetched all the same.
+    private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>) throws -> [VersionID] {
         var told: Set<String> = []
         for foreign in listing.foreign where !ForeignNames.isExpected(foreign.name) && told.insert(foreign.name).inserted {
             result.problems.append(ExchangeProblem(name: foreign.name, error: StoreError(
                 .foreignFile, "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: foreign.name)))
         }
-        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions))
+        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions)).union(damaged.isEmpty ? [] : damaged.intersection(listing.versions))
         for id in Set(try store.unknown(among: listing.changesOnly)).subtracting(wanted) {
             result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
                 .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
@@ -85,7 +93,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
-        case .unreadable(let error): problem(id, error)
+        case .unreadable(let error): unreadable(id, error)
         case .data, .pieces:
             guard let found = try decode(id, file, { try InterchangeDecoder.versionAndDigest($0, name: id) }) else { return nil }
             digests[id] = found.digest
@@ -179,10 +187,11 @@ struct Retrieval {
             done.insert(id)
         }
         guard !batch.isEmpty else { return }
-        for (received, addition) in zip(batch, try store.add(batch)) {
+        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
             let id = received.version.id
             switch addition {
             case .added: result.versions.append(id)
+            case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
             case .problem(let error): done.remove(id); problem(id, error)
             }
@@ -197,7 +206,7 @@ struct Retrieval {
             memory.broken.insert(id)
             return nil
         case .unreadable(let error):
-            problem(id, error)
+            unreadable(id, error)
             return nil
         case .data, .pieces: break
         }
@@ -247,7 +256,7 @@ extension ExchangeTransport {
     func fetched(_ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl) throws -> [FetchedFile] {
         let files = try fetch(names, control)
         guard !files.isEmpty, files.count <= names.count else {
-            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count).")
+            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: it answers at least one and at most as many as were asked for.")
         }
         return files
     }

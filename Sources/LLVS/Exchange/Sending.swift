@@ -40,7 +40,7 @@ struct Sending {
         let there = Set(listing.versions), folded = Set(listing.versions.map(\.folded))
         return missing.filter { id in
             guard !there.contains(id), folded.contains(id.folded) else { return true }
-            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only.", versionID: id.description))
+            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only. Use another folder for one of the two.", versionID: id.description))
             return false
         }
     }
@@ -76,7 +76,11 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        try transport.send(batch, control.within(.sending, result.versions.count, of: total))
+        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError where error.code == .foreignFile && batch.count > 1 {
+            // One of them has no room; nobody has said which.
+            for (files, id) in zip(batch, ids) { try sendAlone(files, id) }
+            ids = []
+        }
         result.versions += ids
         batch = []
         ids = []
@@ -87,7 +91,7 @@ struct Sending {
         do {
             var batch = [files], ids = [id]
             try flush(&batch, &ids)
-        } catch let error as StoreError where error.code == .damaged { problem(id, error) }
+        } catch let error as StoreError where [.damaged, .foreignFile].contains(error.code) { problem(id, error) }
     }
 
     /// Nil, and a problem, when the version cannot be sent.
@@ -95,7 +99,7 @@ struct Sending {
         do {
             guard let version = try store.version(id) else { return nil }
             if let held = version.predecessors.first(where: failed.contains) {
-                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be.", versionID: held.description))
+                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be. It is sent once that can be.", versionID: held.description))
                 return nil
             }
             let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)

@@ -52,7 +52,7 @@ final class PieceWindow {
         let wanted = max(2 * rest, rest + pieceSize)
         if wanted > capacity {
             guard let grown = realloc(start, wanted) else {
-                throw PieceFailure(error: StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a file."))
+                throw PieceFailure(error: StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a file. Free some, and run it again."))
             }
             start = grown
             capacity = wanted
@@ -68,7 +68,7 @@ final class PieceWindow {
         count += min(got, capacity - rest)
         total += got
         guard total <= limit else {
-            throw PieceFailure(error: StoreError(.tooLarge, "A file has more than the \(limit) bytes that are read of one."))
+            throw PieceFailure(error: StoreError(.tooLarge, "A file has more than the \(limit) bytes that are read of one. Move it away: no version makes such a file."))
         }
         return true
     }

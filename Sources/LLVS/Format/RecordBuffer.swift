@@ -28,7 +28,7 @@ struct RecordBuffer: ~Copyable {
     private mutating func grow(_ more: Int) throws {
         let wanted = max(count + more, 2 * capacity, 256)
         guard let grown = realloc(start, wanted) else {
-            throw StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a record.")
+            throw StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a record. Save the values in several versions.")
         }
         start = grown
         capacity = wanted

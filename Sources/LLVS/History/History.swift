@@ -217,6 +217,12 @@ final class History {
         rows[i].second = replaced[rows[i].second] ?? rows[i].second
     }
 
+    /// The record of a live version is another from now on.
+    func move(_ ordinal: UInt32, to place: RecordPlace, checksum: UInt32) {
+        rows[Int(ordinal)].place = place
+        rows[Int(ordinal)].checksum = checksum
+    }
+
     /// Gives up an unpublished version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 

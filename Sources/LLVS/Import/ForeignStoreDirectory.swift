@@ -15,10 +15,10 @@ struct ForeignStoreDirectory {
     init(path: String) throws {
         self.path = path
         guard !path.utf8.contains(0), !path.isEmpty else {
-            throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL.", path: path)
+            throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
         }
         if FolderFiles.signature(path) != nil, ForeignStoreDirectory.isSQLite(path) { throw ForeignStoreDirectory.unsupportedSQLite(path) }
-        guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path).", path: path) }
+        guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path). Check the path.", path: path) }
         for folder in ["", "/values", "/maps", "/maps/__llvs_values"] {
             for name in (try? FolderFiles.names(in: path + folder)) ?? [] {
                 let file = "\(path)\(folder)/\(name)"
@@ -26,7 +26,7 @@ struct ForeignStoreDirectory {
             }
         }
         for folder in ["versions", "maps"] where try !FolderFiles.isDirectory("\(path)/\(folder)") {
-            throw StoreError(.notAStore, "\(path) is not a store that can be imported: it has no folder \"\(folder)\".", path: path)
+            throw StoreError(.notAStore, "\(path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.", path: path)
         }
     }
 

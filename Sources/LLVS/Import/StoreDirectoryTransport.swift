@@ -77,7 +77,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         while let (node, depth) = open.popLast() {
             for value in node.values { values[value.id] = value.version }
             guard depth < StoreDirectoryTransport.depthLimit else {
-                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply.", path: directory.path)
+                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply. Import from a copy of the store that is whole.", path: directory.path)
             }
             for name in node.nodes where seen.insert(name).inserted { open.append((try self.node(name), depth + 1)) }
         }
@@ -95,7 +95,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: What there is not
 
     private var unsupported: StoreError {
-        StoreError(.unsupported, "\(description) can only be imported from.", path: directory.path)
+        StoreError(.unsupported, "\(description) can only be imported from. Send to an exchange instead.", path: directory.path)
     }
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws { throw unsupported }
     func readSnapshotFile(_ name: String) throws -> [UInt8]? { nil }

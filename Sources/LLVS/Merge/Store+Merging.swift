@@ -147,7 +147,7 @@ extension Store {
     private func existingStep(_ version: Version) throws -> UInt32? {
         guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
         guard found.1 == version.predecessors else {
-            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for.", versionID: version.id.description)
+            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for: somebody has taken the id. Give the merge other metadata, which makes it another version.", versionID: version.id.description)
         }
         return found.0
     }

@@ -27,7 +27,8 @@ public struct Salvage {
     ///   - options, targetOptions: how to open the two; they may have different storages.
     ///   - control: called with stages `.verifying` (bytes, or rows) and `.adding` (versions).
     /// - Returns: what was written, and what is lost.
-    /// - Throws: `.storeNotEmpty` when there are versions at `target`; what opening and writing throw; `.cancelled`: the new store
+    /// - Throws: `.notFound` and the like when there is no store at `path`, `.invalidArgument` when `target` is within it: then nothing is
+    ///   made; `.storeNotEmpty` when there are versions at `target`; what opening and writing throw; `.cancelled`: the new store
     ///   is then to be deleted.
     /// - Complexity: reads the damaged store three times at most; memory for the history, and for the ids of values that versions
     ///   changed which cannot be kept as they are.
@@ -38,6 +39,9 @@ public struct Salvage {
         var reading = options
         reading.readOnly = true
         reading.create = false
+        let storage = try damagedStorage(path, reading)
+        defer { try? storage?.close(discarding: false) }
+        try checkIsOutside(target, targetOptions, of: path, options)
         // All is synced at the end.
         var writing = targetOptions
         writing.durability = .normal
@@ -48,7 +52,7 @@ public struct Salvage {
             guard try new.allVersionIDs().isEmpty, try new.statistics().pending == 0 else {
                 throw StoreError(.storeNotEmpty, "A salvage can only be written to a new store; \(new.description) has versions. Give another path.", path: target)
             }
-            let report = try run(path, reading, beside: target, into: new, control)
+            let report = try run(path, storage, reading, beside: target, into: new, control)
             try new.storage.sync()
             try new.close()
             return report
@@ -58,17 +62,43 @@ public struct Salvage {
         }
     }
 
-    private static func run(_ path: String, _ options: Store.Options, beside target: String, into new: Store, _ control: OperationControl) throws -> SalvageReport {
+    /// The damaged store's, open; nil for a database, which is only looked for: SQLite may refuse it.
+    private static func damagedStorage(_ path: String, _ options: Store.Options) throws -> (any Storage)? {
+        guard case .sqlite = options.storage else { return try Store.makeStorage(path, options) }
+        let status = try posix("Salvaging the database", path) { () throws(Errno) in try System.status(path) }
+        guard status.isRegularFile else {
+            throw StoreError(.notAStore, "Salvaging the database \(path) failed: it is not a file. A store in SQLite is one file; give its path.", path: path)
+        }
+        return nil
+    }
+
+    /// The damaged store is only read: nothing is made in it.
+    private static func checkIsOutside(_ target: String, _ targetOptions: Store.Options, of path: String, _ options: Store.Options) throws {
+        switch (options.storage, targetOptions.storage) {
+        case (.file, .file), (.file, .sqlite), (.sqlite, .file), (.sqlite, .sqlite): break
+        default: return
+        }
+        guard !target.isEmpty, let damaged = System.resolved(path) else { return }
+        // As much of the target's path as there is.
+        var at = System.absolute(StoreDirectory.withoutTrailingSlashes(target))
+        while at != "/", (try? System.status(at)) == nil, StoreDirectory.parent(of: at) != at { at = StoreDirectory.parent(of: at) }
+        guard let new = System.resolved(at), new == damaged || new.utf8.starts(with: (damaged + "/").utf8) else { return }
+        throw StoreError(.invalidArgument, "Salvaging \(path) into \(target) is not possible: the new store would be within the damaged one. Give a path outside of it.", path: target)
+    }
+
+    private static func run(
+        _ path: String, _ opened: (any Storage)?, _ options: Store.Options, beside target: String, into new: Store, _ control: OperationControl
+    ) throws -> SalvageReport {
         var damages: [StorageDamage] = [], folder: String?
         defer { if let folder { removeFolder(folder) } }
         let storage: any Storage
-        if case .sqlite = options.storage {
+        if let opened {
+            storage = opened
+        } else {
             let name = try posix("Naming a folder", target) { () throws(Errno) in try RandomName.random().hex }
             let made = System.absolute(StoreDirectory.withoutTrailingSlashes(target.isEmpty ? path : target)) + ".salvage-" + name
             folder = made
             storage = try SalvagedDatabase.open(path, in: made, control) { damages.append($0) }
-        } else {
-            storage = try Store.makeStorage(path, options)
         }
         let source = try Store(storage: storage, options: options, loading: false)
         defer { try? source.close() }

@@ -66,7 +66,7 @@ public struct SnapshotManifest: Hashable, Sendable {
             throw StoreError(.snapshotDamaged, "The snapshot cannot be used. \(StoreError.of(error).message)", path: file)
         }
         guard !snapshotID.isEmpty, !format.isEmpty else {
-            throw StoreError(.snapshotDamaged, "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\".", path: file)
+            throw StoreError(.snapshotDamaged, "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Put a snapshot anew.", path: file)
         }
         guard isForeign || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount && snapshotID.utf8.count == SnapshotLimits.idSize) else {
             throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)

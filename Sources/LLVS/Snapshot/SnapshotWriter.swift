@@ -67,7 +67,7 @@ struct SnapshotWriter {
 
     private mutating func flush() throws {
         guard digests.count < SnapshotLimits.chunkCount else {
-            throw StoreError(.tooLarge, "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks.")
+            throw StoreError(.tooLarge, "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks. Let new replicas retrieve the versions instead.")
         }
         let deflated = [UInt8](unsafeUninitializedCapacity: payload.count) { buffer, count in
             count = payload.withUnsafeBytes { source in

@@ -81,7 +81,7 @@ public struct Snapshots: Sendable {
     public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
         _ = try store.reloadHistory()
         guard let latest = try store.mostRecentHead() else {
-            throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet.")
+            throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
         }
         let ids = try store.allVersionIDs()
         let prefix = try isForeignAtRoot() ? Snapshots.prefixes[1] : Snapshots.prefixes[0]

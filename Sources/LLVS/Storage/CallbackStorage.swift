@@ -115,7 +115,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         let sizes = try records.map { record in
             let size = CallbackStorage.envelopeSize(UInt64(record.length))
             let (sum, overflow) = total.addingReportingOverflow(Int(clamping: size))
-            guard !overflow, sum < Int.max / 2 else { throw StoreError(.tooLarge, "Adding \(records.count) records to \(description) failed: together they are too large.") }
+            guard !overflow, sum < Int.max / 2 else { throw StoreError(.tooLarge, "Adding \(records.count) records to \(description) failed: together they are too large. Add them in several batches.") }
             total = sum
             return Int(size)
         }
@@ -248,7 +248,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             for record in records { seen.insert(record.place) }
             idle = seen.count == before ? idle + 1 : 0
             guard idle < 1000 else {
-                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same.")
+                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did.")
             }
         }
     }
@@ -286,10 +286,12 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                     number += 1
                 }
             }
-        } catch let error as StoreError where error.code == .damaged {
+        } catch let error as StoreError where error.code == .damaged || (thorough && Store.isOfOne(error.code)) {
             let version = first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
-            return try damage(StorageDamage(file: description, offset: place, message: error.message, version: version))
+            var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
+            if version == nil { met.place = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size)) }
+            return try damage(met)
         }
         try first.withUnsafeBytes { bytes in
             let prefix = length == 0 ? UnsafeRawBufferPointer(start: nil, count: 0) : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])
@@ -303,6 +305,12 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     static func envelopeSize(_ length: UInt64) -> UInt64 {
         let blocks = length / UInt64(blockSize) &+ (length % UInt64(blockSize) == 0 ? 0 : 1)
         return UInt64(headerSize) &+ length &+ 4 &* blocks
+    }
+
+    /// Bytes of the record in an envelope of that many.
+    private static func recordSize(_ size: UInt64) -> UInt64 {
+        let bytes = size > UInt64(headerSize) ? size - UInt64(headerSize) : 0, block = UInt64(blockSize) + 4
+        return bytes - bytes / block * 4 - min(4, bytes % block)
     }
 
     private static func wrap(_ record: RecordPieces, in envelope: UnsafeMutableRawBufferPointer) throws {

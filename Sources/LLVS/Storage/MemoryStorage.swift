@@ -29,7 +29,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         try lock.withWrite {
             try checkOpen()
             guard batch.count < Int(UInt32.max) - records.count else {
-                throw StoreError(.tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32.")
+                throw StoreError(.tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32. Use a storage on disk.")
             }
             let new = try batch.map { try $0.bytes() }
             let first = records.count

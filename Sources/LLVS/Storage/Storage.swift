@@ -76,6 +76,8 @@ public protocol Storage: AnyObject, Sendable {
     func blobWriter(size: Int?) throws -> any BlobWriter
     /// Removes a blob that no record names, and none will. What fails is left as it is.
     func removeBlob(_ id: BlobID)
+    /// Puts the bytes of a blob that records name, and that is damaged or gone, in its place. As durable as `storeBlob`.
+    func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws
     func hasBlob(_ id: BlobID) -> Bool
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -93,6 +95,8 @@ public protocol Storage: AnyObject, Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]?
     func cachePut(_ name: String, _ data: [UInt8]) throws
     func cacheDelete(_ name: String) throws
+    /// Where such a blob is, for messages.
+    func cacheLocation(_ name: String) -> String
     /// As `cacheGet`, for large blobs that are read in some places: mapped where that is possible. Whether the bytes are
     /// those that were put there is for the caller to check.
     func cacheOpen(_ name: String) throws -> CacheBytes?
@@ -118,12 +122,14 @@ extension Storage {
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
     public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
     public func removeBlob(_ id: BlobID) {}
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
     public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try verify(control, found: { try found($0.place) }, damage: damage)
     }
     public var blockShape: BlockShape { .none }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    public func cacheLocation(_ name: String) -> String { "the cache \(name) of \(description)" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
     }
@@ -284,6 +290,8 @@ public struct StorageDamage: Hashable, Sendable {
     public var value: ValueID?
     /// What is lost.
     public var lost: Loss
+    /// The record concerned, where a storage knows its place and not whose it is.
+    var place: RecordPlace?
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
         self.file = file; self.offset = offset; self.message = message; self.version = version; self.value = value; self.lost = lost
     }

@@ -98,7 +98,7 @@ final class Inflation {
 
     /// - Throws: `.outOfMemory`.
     init() throws {
-        guard let state = llvs_shim_inflater_make() else { throw StoreError(.outOfMemory, "There is no memory to inflate a value.") }
+        guard let state = llvs_shim_inflater_make() else { throw StoreError(.outOfMemory, "There is no memory to inflate a value. Free some, and try again.") }
         self.state = state
     }
     deinit { llvs_shim_inflater_free(state) }

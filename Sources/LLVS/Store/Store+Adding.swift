@@ -13,13 +13,16 @@ extension Store {
     public enum Addition: Sendable {
         case added
         case alreadyPresent
+        /// It was here and damaged, and is whole again.
+        case repaired
         case problem(StoreError)
     }
 
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
-    /// with its problem and holds back only what depends on it.
+    /// with its problem and holds back only what depends on it. A version that is here, and in which damage was met, is made whole.
+    /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
     /// - Throws: failures of the storage only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion]) throws -> [Addition] {
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false) throws -> [Addition] {
         try checkWritable("Adding versions")
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
@@ -28,6 +31,11 @@ extension Store {
         do {
             for i in order {
                 do {
+                    if let damaged = try damagedOrdinal(received[i].version.id, isVerifying: isVerifying) {
+                        try withExtendedLifetime(received[i]) { try repair(damaged, received[i]) }
+                        results[i] = .repaired
+                        continue
+                    }
                     guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
@@ -79,12 +87,12 @@ extension Store {
         return order
     }
 
-    /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
+    /// The changes of a received version that one can have, in order of their ids. Borrowed from it.
+    func sortedChanges(_ received: ReceivedVersion) throws -> [RecordChange] {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
-            throw StoreError(.invalidArgument, "Version \(version.id) has a timestamp or predecessors that no version can have.", versionID: version.id.description)
+            throw StoreError(.invalidArgument, "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was taken; whoever made it must make it anew.", versionID: version.id.description)
         }
         guard received.changes.count <= Limits.changesPerVersion else {
             throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
@@ -99,12 +107,18 @@ extension Store {
                 throw StoreError(.tooLarge, "Version \(version.id) has a value of \(sorted[i].data.count) bytes under \"\(id)\"; at most 1 GiB is allowed.", valueID: id, versionID: version.id.description)
             }
             if i > 0, Bytes.equal(sorted[i - 1].id, sorted[i].id) {
-                throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice.", valueID: id, versionID: version.id.description)
+                throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice. Nothing of it was taken; whoever made it must make it anew.", valueID: id, versionID: version.id.description)
             }
         }
+        return sorted
+    }
+
+    /// The draft of a received version; nil when it is here already.
+    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
+        let version = received.version, sorted = try sortedChanges(received)
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
-                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ.", versionID: version.id.description)
+                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ. One was taken; remove the other where it comes from.", versionID: version.id.description)
             }
             return nil
         }
@@ -116,7 +130,7 @@ extension Store {
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
             let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
             guard inAncestry else {
-                throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
+                throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
             try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
         }
@@ -131,7 +145,7 @@ extension Store {
 
     private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
         if let ordinal = lock.withRead({ dag.ordinal(of: id) }) ?? others.index[id].map({ others.drafts[$0].ordinal }) { return ordinal }
-        throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here.", versionID: id.description)
+        throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here. Add that first, or both at once.", versionID: id.description)
     }
 
     /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
@@ -145,7 +159,7 @@ extension Store {
             kind = try findChange(place(of: ordinal), id)?.kind
         }
         guard kind == .insert || kind == .update else {
-            throw StoreError(.invalidReference, "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value.", valueID: ValueID(unchecked: id), versionID: version.description)
+            throw StoreError(.invalidReference, "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: id), versionID: version.description)
         }
     }
 

@@ -1,7 +1,7 @@
 /// The caches beside the records: the history and one map, written at close when they pay. Never needed: in doubt
 /// they are passed over, and everything comes from the records.
 extension Store {
-    private static let historyName = "history"
+    static let historyName = "history"
     /// Fewer new versions than this are read from their records as fast as from a cache.
     static let fewVersions = 1_000
 
@@ -15,15 +15,16 @@ extension Store {
         }
         dag = cached.history
         cachedVersions = dag.liveCount
+        cachedRows = dag.rows.count
         checkpoint = cached.checkpoint
         namedCheckpoint = cached.checkpoint
     }
 
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
     func saveCaches() {
-        guard !storage.isReadOnly, storage.damages.isEmpty, lock.withRead({ unpublished.isNone }) else { return }
+        guard !storage.isReadOnly, storage.damages.isEmpty, lock.withRead({ unpublished.isNone && !cachesAreWrong }) else { return }
         let (count, isWhole, isOutdated, head) = lock.withRead {
-            (dag.liveCount, pending.count == 0 && damages.isEmpty, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
+            (dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
         }
         guard isWhole, let head else { return }
         let isMuch = count - cachedVersions >= max(Store.fewVersions, cachedVersions / 16) || (isOutdated && count >= Store.fewVersions)

@@ -95,7 +95,7 @@ extension Store {
                     if present != nil { items.append(RecordChanges.Item(index, change.kind)) }
                 case .preserve:
                     guard let stored = given.storedVersion(at: start + i) else {
-                        throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version.", valueID: ValueID(unchecked: change.id))
+                        throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. Set the version that stored the bytes.", valueID: ValueID(unchecked: change.id))
                     }
                     let ordinal = try checkReference(change.id, stored)
                     if let present, present.version == ordinal { continue }
@@ -157,7 +157,7 @@ extension Store {
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
                digest != identityDigest(asked, changes) {
-                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one.", versionID: wanted.id.description)
+                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.", versionID: wanted.id.description)
             }
             return nil
         }

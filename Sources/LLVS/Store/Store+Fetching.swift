@@ -28,9 +28,9 @@ extension Store {
                 throw damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
-                try checkSize(of: blob, atLeast: found.body.size)
+                try checkSize(of: blob, atLeast: found.body.size, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {
-                    try storage.readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size))
+                    try readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
                 }
                 return found.body.size
             }
@@ -38,8 +38,9 @@ extension Store {
         }
         if Int(entry.size) > StoreBlocks.largest {
             if let target = try reserve(Int(entry.size)) {
-                try LargeBody(self, located.place, entry, id: id, stored: located.stored)
-                    .read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
+                try withLargeBody(located.place, entry, id: id, stored: located.stored) {
+                    try $0.read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
+                }
             }
             return Int(entry.size)
         }

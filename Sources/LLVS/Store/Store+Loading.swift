@@ -51,6 +51,7 @@ extension Store {
             }
             lock.withWrite {
                 dag = History()
+                cachedRows = 0
                 pending = PendingVersions()
                 changeLists.removeAll()
                 checkpoint = nil
@@ -122,7 +123,7 @@ extension Store {
         }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
         if let best = preferred[header.id], best != place {
-            let prevailing = try prevailingRecord(header.id, best, place)
+            let prevailing = try prevailingRecord(header.id, best, place).place
             return ([], prevailing == best ? nil : (header.id, prevailing))
         }
         // The common case, under one lock: a version that is new and whose predecessors are here.
@@ -151,7 +152,16 @@ extension Store {
                 return (waiting.map(admit) ?? [], nil)
             }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
-            return ([], loading && prevailing != knownPlace ? (header.id, place) : nil)
+            if isWaiting, prevailing.place == place, !loading || prevailing.isFirstDamaged {
+                lock.withWrite { _ = pending.remove(header.id) }
+                return (admit(PendingVersions.Record(place: place, header: header)), nil)
+            }
+            if !loading, prevailing.isFirstDamaged, prevailing.place == place {
+                // Somebody has repaired it.
+                lock.withWrite { if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) } }
+                knownDamage.forget(header.id, at: knownPlace)
+            }
+            return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
         }
     }
 
@@ -196,22 +206,25 @@ extension Store {
         }
     }
 
-    /// Of two records that differ though they name one version, the place of the one with the smaller digest.
-    /// Only the same by meaning are no conflict.
-    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> RecordPlace {
-        guard let y = try digestNotingDamage(id, b) else { return a }
-        guard let x = try digestNotingDamage(id, a) else { return b }
-        if x == y { return a }
+    /// Of two records that differ though they name one version: the place of the one that is whole, else of the one with the smaller
+    /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
+    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool) {
+        let x = try digestOfWhole(a), y = try digestOfWhole(b)
+        guard let x, let y else {
+            // What is damaged costs nothing as long as there is another.
+            if x == nil { noteDamage(a, "A record of version \(id) is damaged.", version: id, isOneOfTwo: y != nil) }
+            if y == nil { noteDamage(b, "A record of version \(id) is damaged.", version: id, isOneOfTwo: x != nil) }
+            return (x == nil && y != nil ? b : a, x == nil)
+        }
+        if x == y { return (a, false) }
         let prevailing = Bytes.compare(x, y) < 0 ? a : b
         noteDamage(prevailing == a ? b : a, "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
-        return prevailing
+        return (prevailing, false)
     }
 
-    private func digestNotingDamage(_ id: VersionID, _ place: RecordPlace) throws -> [UInt8]? {
-        do { return try identityDigest(ofRecordAt: place) } catch let error as StoreError where error.code == .damaged {
-            noteDamage(place, error.message, version: id)
-            return nil
-        }
+    /// Nil when the record is damaged; blobs are not looked at.
+    private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
+        do { return try isWhole(place, withBlobs: false) ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
@@ -246,9 +259,11 @@ extension Store {
         return added
     }
 
-    func noteDamage(_ place: RecordPlace, _ message: String, version: VersionID? = nil) {
+    /// - Parameter isOneOfTwo: there is another record of the version, which is whole.
+    func noteDamage(_ place: RecordPlace, _ message: String, version: VersionID? = nil, isOneOfTwo: Bool = false) {
         let (file, offset) = storage.location(place)
-        let damage = StorageDamage(file: file, offset: offset, message: message, version: version)
+        var damage = StorageDamage(file: file, offset: offset, message: message, version: version)
+        if isOneOfTwo { damage.isRepaired() }
         lock.withWrite { if damages.count < 10_000, !damages.contains(damage) { damages.append(damage) } }
         Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
     }

@@ -71,7 +71,7 @@ extension Store {
                 size += got
                 guard size <= limit else {
                     if source.size != nil { throw Store.wrongSize(source.id, limit, "more") }
-                    throw StoreError(.tooLarge, "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed.", valueID: source.id)
+                    throw StoreError(.tooLarge, "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed. Cut it into several values.", valueID: source.id)
                 }
                 let piece = UnsafeRawBufferPointer(rebasing: buffer[..<got])
                 if writer == nil {

@@ -13,17 +13,25 @@ extension Store {
     func readBytes(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment {
             guard provisional.read(place, at: offset, into: buffer) else {
-                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile.")
+                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
             }
             return
         }
-        try storage.read(place, at: offset, into: buffer)
+        try noting(place) { try storage.read(place, at: offset, into: buffer) }
     }
 
     /// As `readBytes`, but by way of the blocks in memory.
     func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment { return try readBytes(place, at: offset, into: buffer) }
-        if try !blocks.read(place, at: offset, into: buffer) { follow(place.segment) }
+        if try noting(place, { try !blocks.read(place, at: offset, into: buffer) }) { follow(place.segment) }
+    }
+
+    /// Keeps in mind where the storage cannot give what was written.
+    private func noting<R>(_ place: RecordPlace, _ read: () throws -> R) throws -> R {
+        do { return try read() } catch let error as StoreError where Store.isDamage(error.code) {
+            knownDamage.note(place)
+            throw error
+        }
     }
 
     /// - Parameter anew: from the storage, whatever is in memory.
@@ -56,9 +64,11 @@ extension Store {
     }
 
     func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError {
-        StoreError(
+        knownDamage.note(place)
+        let (file, offset) = storage.location(place)
+        return StoreError(
             .damaged,
-            "A record in \(description) (segment \(place.segment), byte \(place.offset)) \(why). Verify the store; what it held may come back from another replica by an exchange into a new store.",
+            "The record at \(offset) of \(file) \(why). A retrieve from whoever has the version\(version.map { " \($0)" } ?? "") repairs it; verify the store to see what else is damaged.",
             valueID: value.map { ValueID(unchecked: $0) }, versionID: version?.description)
     }
 
@@ -138,7 +148,7 @@ extension Store {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
             }
-            if let blob = found.body.blob { return try withBlob(blob, found.body.size, body) }
+            if let blob = found.body.blob { return try withBlob(blob, found.body.size, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
             return try withBody(place, located, id: id, stored: stored, anew: anew, body)
         }
@@ -148,7 +158,13 @@ extension Store {
         let wanted = min(UInt64(RecordTable.bodyHeaderSize + size), available)
         guard wanted >= UInt64(RecordTable.bodyHeaderSize) else { throw damaged(place, "is cut short", version: stored, value: id) }
         return try withScratch(Int(wanted)) { buffer in
-            if anew { try readBytes(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }
+            do {
+                if anew { try readBytes(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }
+            } catch var error as StoreError where Store.isDamage(error.code) {
+                error.valueID = ValueID(unchecked: id)
+                error.versionID = stored.description
+                throw error
+            }
             var found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
             if found == nil, !anew {
                 // What is in memory may have been read before it was written, or is damaged itself.
@@ -156,7 +172,10 @@ extension Store {
                 try readBytes(place, at: entry.bodyOffset, into: buffer)
                 found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
             }
-            guard let bytes = found else { throw damaged(place, "has a damaged value", version: stored, value: id) }
+            guard let bytes = found else {
+                if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
+                throw damaged(place, "has a damaged value", version: stored, value: id)
+            }
             if bytes.count == size { return try body(bytes) }
             return try withScratch(size) { out in
                 guard let to = out.baseAddress, let from = bytes.baseAddress, llvs_shim_inflate(from, bytes.count, to, size) == 1 else {
@@ -164,6 +183,21 @@ extension Store {
                 }
                 return try body(UnsafeRawBufferPointer(out))
             }
+        }
+    }
+
+    /// Where the record itself says that the bytes are, when that is not where an entry says: another record of the version
+    /// may be read since the map was made.
+    func moved(_ entry: MapEntry, _ place: RecordPlace, _ id: UnsafeRawBufferPointer) -> MapEntry? {
+        guard let found = try? findChange(place, id, anew: true), let moved = MapEntry(version: entry.version, found) else { return nil }
+        return moved.bodyOffset != entry.bodyOffset || moved.size != entry.size ? moved : nil
+    }
+
+    /// Calls with the body of a large value that is within its record.
+    func withLargeBody<R>(_ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (LargeBody) throws -> R) throws -> R {
+        do { return try body(LargeBody(self, place, entry, id: id, stored: stored)) } catch let error as StoreError where error.code == .damaged {
+            guard let moved = moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else { throw error }
+            return try body(LargeBody(self, place, moved, id: id, stored: stored))
         }
     }
 
@@ -176,14 +210,24 @@ extension Store {
     }
 
     /// To be asked before there is memory for as much as a record claims: the blob must have it.
-    func checkSize(of blob: BlobID, atLeast size: Int) throws {
-        try storage.readBlob(blob, at: UInt64(size), into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+    func checkSize(of blob: BlobID, atLeast size: Int, id: UnsafeRawBufferPointer, stored: VersionID) throws {
+        try readBlob(blob, at: size, into: UnsafeMutableRawBufferPointer(start: nil, count: 0), id: id, stored: stored)
     }
 
-    private func withBlob<R>(_ blob: BlobID, _ size: Int, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        try checkSize(of: blob, atLeast: size)
+    /// Fills the buffer from byte `offset` of the value on; an error says whose value it is.
+    func readBlob(_ blob: BlobID, at offset: Int, into buffer: UnsafeMutableRawBufferPointer, id: UnsafeRawBufferPointer, stored: VersionID) throws {
+        do { try storage.readBlob(blob, at: UInt64(offset), into: buffer) } catch var error as StoreError where Store.isDamage(error.code) {
+            knownDamage.note(stored)
+            error.valueID = ValueID(unchecked: id)
+            error.versionID = stored.description
+            throw error
+        }
+    }
+
+    private func withBlob<R>(_ blob: BlobID, _ size: Int, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        try checkSize(of: blob, atLeast: size, id: id, stored: stored)
         return try withScratch(size) { buffer in
-            try storage.readBlob(blob, at: 0, into: buffer)
+            try readBlob(blob, at: 0, into: buffer, id: id, stored: stored)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

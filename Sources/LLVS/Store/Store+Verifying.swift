@@ -18,34 +18,48 @@ public struct VerifyReport: Sendable {
 }
 
 extension Store {
-    /// Reads every record and every value, and reports what is damaged, and what is lost. Changes nothing. Others may read and commit meanwhile.
+    /// Reads every record and every value, and reports what is damaged, and what is lost. Changes nothing but caches that turn out to
+    /// be wrong, which are removed. Others may read and commit meanwhile.
+    ///
+    /// What is found is remembered by this handle: its next retrieve asks for those versions, and makes them whole.
     /// - Parameter control: called with stage `.verifying`, after each version and at least once per MiB of values.
     /// - Complexity: reads the whole store.
     public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
         try reloadHistory()
-        var report = VerifyReport()
-        var seen: Set<VersionID> = []
+        var verification = Verification(caches: CacheVerification(rows: lock.withRead { cachedRows }))
         // Without the commit lock: the progress callback may use the store.
-        try storage.verify(control, found: { record in
-            do {
-                let header = try readHeader(record.place, prefix: record.prefix)
-                let values = try verifyValues(record.place, &report, control)
-                // A record may be there twice: after a compaction, or the union of two copies.
-                if seen.insert(header.id).inserted {
-                    report.versions += 1
-                    report.values += values
-                }
-                try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
-            } catch let error as StoreError where [.damaged, .io, .notFound, .newerFormat].contains(error.code) {
-                report.add(error, at: record.place, in: storage, lost: .version)
+        try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
+        try settle(&verification, control)
+        return verification.report
+    }
+
+    /// What a verification has found so far.
+    private struct Verification {
+        var report = VerifyReport()
+        /// A record may be there twice: after a compaction, a repair, or the union of two copies.
+        var seen: Set<VersionID> = []
+        /// Those with a record of which all is whole.
+        var whole: Set<VersionID> = []
+        /// What the storage tells.
+        var met: [StorageDamage] = []
+        var caches: CacheVerification
+    }
+
+    private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
+        do {
+            let header = try readHeader(record.place, prefix: record.prefix)
+            lock.withRead { verification.caches.met(header, in: dag) }
+            let before = verification.report.damages.count
+            let values = try verifyValues(record.place, &verification.report, control)
+            if verification.report.damages.count == before { verification.whole.insert(header.id) }
+            if verification.seen.insert(header.id).inserted {
+                verification.report.versions += 1
+                verification.report.values += values
             }
-        }, damage: { if $0.lost == .unfinished { report.unfinished.append($0) } else { report.damages.append($0) } })
-        lock.withRead {
-            report.pending = UInt64(pending.count)
-            let known = Set(report.damages)
-            for damage in damages where !known.contains(damage) { report.damages.append(damage) }
+            try control.check(.verifying, Int(verification.report.versions), of: 0, doing: "Verifying")
+        } catch let error as StoreError where Store.isOfOne(error.code) {
+            verification.report.add(error, at: record.place, in: storage, lost: .version)
         }
-        return report
     }
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
@@ -60,8 +74,8 @@ extension Store {
                     }
                 }
                 values += 1
-            } catch let error as StoreError where [.damaged, .io, .notFound].contains(error.code) {
-                report.add(error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id), lost: .value)
+            } catch let error as StoreError where Store.isOfOne(error.code) {
+                report.add(error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id), blob: entry.blob == nil ? nil : error.path, lost: .value)
             }
             unchecked += entry.size
             guard unchecked >= OperationControl.bytesPerCheck else { return }
@@ -70,11 +84,92 @@ extension Store {
         }
         return values
     }
+
+    /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
+    private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
+        var report = verification.report
+        nameVersions(in: &verification.met)
+        for damage in verification.met {
+            if damage.lost == .unfinished { report.unfinished.append(damage); continue }
+            // A blob: the record that names it has said whose value is in it.
+            let named = report.damages.indices.filter { report.damages[$0].file == damage.file && report.damages[$0].value != nil && damage.version == nil }
+            if let first = named.first {
+                if report.damages[first].offset == 0 { for i in named { report.damages[i].offset = damage.offset } }
+                continue
+            }
+            if damage.lost == .version, try addValues(of: damage, to: &report, control) { continue }
+            report.damages.append(damage)
+        }
+        let known = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
+        lock.withRead {
+            report.pending = UInt64(pending.count)
+            report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
+        }
+        for i in report.damages.indices { tellIfWaiting(&report.damages[i]) }
+        for i in report.damages.indices {
+            guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
+            if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
+        }
+        // Records that nobody can name any more may be of any version.
+        let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report)
+        verification.report = report
+    }
+
+    /// The versions that the history reads at places which are damaged.
+    private func nameVersions(in damages: inout [StorageDamage]) {
+        let places = Set(damages.compactMap { $0.version == nil ? $0.place : nil })
+        guard !places.isEmpty else { return }
+        var found: [RecordPlace: VersionID] = [:]
+        lock.withRead {
+            for i in dag.rows.indices where dag.rows[i].state == .live && places.contains(dag.rows[i].place) { found[dag.rows[i].place] = dag.id(UInt32(truncatingIfNeeded: i)) }
+        }
+        for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
+    }
+
+    /// A version is not there as long as the file of a value of it is missing.
+    private func tellIfWaiting(_ damage: inout StorageDamage) {
+        guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
+        damage.lost = .version
+        damage.message += " Until then version \(version) waits, and so does all that builds on it."
+    }
+
+    private struct Spot: Hashable {
+        var file: String
+        var offset: UInt64
+    }
+
+    /// A record is damaged whose version is here all the same: what it lost are values. False when it is not so.
+    private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
+        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }),
+              storage.location(place).file == damage.file else { return false }
+        let before = report.damages.count
+        do {
+            let values = try verifyValues(place, &report, control)
+            guard report.damages.count > before else { return false }
+            report.versions += 1
+            report.values += values
+            return true
+        } catch let error as StoreError where Store.isOfOne(error.code) {
+            // Not even its table is whole.
+            report.damages.removeLast(report.damages.count - before)
+            return false
+        }
+    }
 }
 
 extension VerifyReport {
-    fileprivate mutating func add(_ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil, lost: Loss) {
-        let (file, offset) = storage.location(place)
+    /// - Parameter blob: the file that the value is in, when it has one of its own.
+    fileprivate mutating func add(_ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil, blob: String? = nil, lost: Loss) {
+        let (file, offset) = blob.map { ($0, 0) } ?? storage.location(place)
         damages.append(StorageDamage(file: file, offset: offset, message: error.message, version: version ?? error.versionID.flatMap { try? VersionID($0) }, value: value, lost: lost))
+    }
+}
+
+extension StorageDamage {
+    /// There is another record of the version, which is whole.
+    mutating func isRepaired() {
+        lost = .nothing
+        message += " Nothing is lost: another record of the version is whole, and is the one that is read."
     }
 }

@@ -54,6 +54,10 @@ public final class Store: @unchecked Sendable {
     var namedCheckpoint: MapCheckpoint?
     /// How many versions the caches know.
     var cachedVersions = 0
+    /// How many rows of the history came from the caches.
+    var cachedRows = 0
+    /// A verification has found that they are not what the records say: no others are made of what they said. Guarded by `lock`.
+    var cachesAreWrong = false
     /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
     var cachesAreOutdated = false
     /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.
@@ -79,6 +83,8 @@ public final class Store: @unchecked Sendable {
     var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
+    /// Met when reading or verifying what is here.
+    let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// While opening: where all records are, should a second reading be needed.
@@ -92,7 +98,7 @@ public final class Store: @unchecked Sendable {
             throw StoreError(.invalidArgument, "The memory budget must be above 0 bytes; 64 MiB is the default.")
         }
         guard !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte.")
+            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
         }
         try self.init(storage: Store.makeStorage(path, options), options: options)
     }

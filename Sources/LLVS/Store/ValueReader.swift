@@ -52,7 +52,7 @@ public final class ValueReader: @unchecked Sendable {
     public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try store.checkOpen()
         guard offset >= 0 else {
-            throw StoreError(.invalidArgument, "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0.", valueID: id)
+            throw StoreError(.invalidArgument, "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0. Give another offset.", valueID: id)
         }
         guard offset < size, buffer.count > 0 else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])
@@ -80,7 +80,7 @@ public final class ValueReader: @unchecked Sendable {
                 if let blob = found.body.blob { return .blob(blob) }
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
-            if size > ValueReader.keptSize { return .body(try LargeBodyBlocks(LargeBody(store, place, entry, id: raw, stored: storedVersion))) }
+            if size > ValueReader.keptSize { return .body(try store.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }
             return .whole(try store.withBody(place, entry, id: raw, stored: storedVersion) { Array($0) })
         }
     }
@@ -91,7 +91,10 @@ public final class ValueReader: @unchecked Sendable {
         case .whole(let bytes):
             guard bytes.count - offset >= wanted.count else { throw StoreError(.internal, "The value of \"\(id)\" is not as long as it was.") }
             bytes.withUnsafeBytes { wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + wanted.count])) }
-        case .blob(let blob): try readBlocks(offset, wanted) { try store.storage.readBlob(blob, at: UInt64($0), into: $1) }
+        case .blob(let blob):
+            try id.bytes.withUnsafeBytes { raw in
+                try readBlocks(offset, wanted) { try store.readBlob(blob, at: $0, into: $1, id: raw, stored: storedVersion) }
+            }
         case .body(let body): try readBlocks(offset, wanted) { try body.read($0, into: $1) }
         }
     }

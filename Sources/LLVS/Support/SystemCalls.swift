@@ -92,6 +92,13 @@ enum System {
         return parent.utf8.count == 1 ? parent + path : parent + "/" + path
     }
 
+    /// The path without links and dots; nil when there is nothing.
+    static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func rmdir(_ path: String) throws(Errno) { try retrying { cRmdir(path) } }
@@ -116,7 +123,8 @@ enum System {
 
     static func status(_ path: String) throws(Errno) -> Status {
         var s = stat()
-        try retrying { stat(path, &s) }
+        // As it is: handing over a string as such copies it.
+        try retrying { path.withCString { stat($0, &s) } }
         return Status(s)
     }
 
@@ -124,6 +132,12 @@ enum System {
         var s = stat()
         try retrying { fstat(fd, &s) }
         return Status(s)
+    }
+
+    /// Whether the file has no name any more, so that its bytes go with the last descriptor.
+    static func isUnlinked(_ fd: Int32) -> Bool {
+        var s = stat()
+        return fstat(fd, &s) == 0 && s.st_nlink == 0
     }
 
     /// The names in a directory, without "." and "..", in no order.

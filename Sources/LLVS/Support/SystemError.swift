@@ -29,7 +29,7 @@ extension StoreError {
         case ENOENT:
             code = .notFound; advice = "Check that the path is right and that its volume is mounted."
         case ENOTDIR:
-            code = .notADirectory; advice = "Give a path whose parts are directories."
+            code = .notADirectory; advice = "A file is in the place of a directory: move it away, or give another path."
         case EACCES, EPERM:
             code = .permission; advice = "Check the owner and the permissions of the file and of the directories above it."
         case EROFS:
@@ -39,11 +39,11 @@ extension StoreError {
         case EMFILE, ENFILE:
             code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM:
-            code = .outOfMemory; advice = "The system is short of memory."
+            code = .outOfMemory; advice = "The system is short of memory: free some, and try again."
         case EBUSY, ETXTBSY, EAGAIN:
             code = .busy; advice = "Something else is using it; try again."
         case EISDIR:
-            code = .notAStore; advice = "A directory is where a file of the store should be."
+            code = .notAStore; advice = "A directory is in the place of a file of the store: move it away, or give another path."
         case ENAMETOOLONG, ELOOP:
             code = .invalidArgument; advice = "Give a shorter or simpler path."
         default:

@@ -19,7 +19,7 @@ func array(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueS
 func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throws -> String {
     let raw = try rawBytes(bytes, name, limit: limit)
     guard let text = String(validating: raw, as: UTF8.self) else {
-        throw StoreError(.invalidUTF8, "The argument \"\(name)\" is not valid UTF-8.")
+        throw StoreError(.invalidUTF8, "The argument \"\(name)\" is not valid UTF-8. Give it in that encoding.")
     }
     return text
 }

@@ -29,6 +29,12 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_current_version(raw(), &id, error); });
         return detail::string(id);
     }
+    /// Where it was when it was last used, when the store had not got that version; else empty.
+    VersionID missing_version() const {
+        llvs_version_id id;
+        detail::run([&](llvs_error **error) { return llvs_coordinator_missing_version(raw(), &id, error); });
+        return detail::string(id);
+    }
     /// The new version; empty when there was nothing to save.
     VersionID save(const std::vector<Change> &changes, const VersionOptions &more = {}) {
         std::vector<llvs_change> borrowed = detail::borrow(changes);

@@ -14,7 +14,7 @@ namespace llvs {
 
 struct ExchangeResult {
     struct Problem { llvs_status code; std::string name, message; };
-    std::vector<VersionID> retrieved, sent;
+    std::vector<VersionID> retrieved, sent, repaired;
     std::vector<Problem> problems;
 
     /// Takes over a result.
@@ -25,6 +25,8 @@ struct ExchangeResult {
         for (std::size_t i = 0; i < count; i++) retrieved.push_back(detail::string(ids[i]));
         ids = llvs_exchange_result_sent(raw, &count);
         for (std::size_t i = 0; i < count; i++) sent.push_back(detail::string(ids[i]));
+        ids = llvs_exchange_result_repaired(raw, &count);
+        for (std::size_t i = 0; i < count; i++) repaired.push_back(detail::string(ids[i]));
         for (std::size_t i = 0; i < llvs_exchange_result_problem_count(raw); i++) {
             const llvs_problem *problem = llvs_exchange_result_problem_at(raw, i);
             problems.push_back({problem->code, detail::string(problem->name), detail::string(problem->message)});
@@ -47,7 +49,8 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_retrieve(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
-    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes them anew.
+    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes them anew;
+    /// versions that are damaged in the store are repaired.
     ExchangeResult verify(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_verify(raw(), control, &result, error); });

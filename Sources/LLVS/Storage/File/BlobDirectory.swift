@@ -51,9 +51,10 @@ final class BlobDirectory: @unchecked Sendable {
         let file: OpenFile
         let size: UInt64
         let table: [UInt32]
+        let identity: FileIdentity
         var dataOffset: UInt64 { UInt64(BlobDirectory.headerSize + 4 * table.count) }
-        init(id: RandomName, path: String, file: OpenFile, size: UInt64, table: [UInt32]) {
-            self.id = id; self.path = path; self.file = file; self.size = size; self.table = table
+        init(id: RandomName, path: String, file: OpenFile, identity: FileIdentity, size: UInt64, table: [UInt32]) {
+            self.id = id; self.path = path; self.file = file; self.identity = identity; self.size = size; self.table = table
         }
     }
 
@@ -69,6 +70,19 @@ final class BlobDirectory: @unchecked Sendable {
         let writer = try FileBlobWriter(self, size: data.count) { written = $0 }
         try writer.append(data)
         return (try writer.finish(), written)
+    }
+
+    /// Writes the bytes of a blob that is damaged, or gone, into a file of its name. Returns the bytes written.
+    func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws -> UInt64 {
+        let name = RandomName(id)
+        // A directory is not replaced by a file; an empty one holds nothing that anybody could miss.
+        try? System.rmdir(path + "/" + name.hex + ".blob")
+        var written: UInt64 = 0
+        let writer = try FileBlobWriter(self, size: data.count, replacing: id) { written = $0 }
+        try writer.append(data)
+        _ = try writer.finish()
+        lock.withLock { open.removeAll { $0.id == name } }
+        return written
     }
 
     /// A blob was written; it is to be synced.
@@ -172,6 +186,14 @@ final class BlobDirectory: @unchecked Sendable {
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let blob = try blob(RandomName(id))
+        do { try read(blob, at: offset, into: buffer) } catch let error as StoreError where error.code == .damaged && FileIdentity(blob.path) != blob.identity {
+            // Somebody has put a good file in its place.
+            forget(blob)
+            try read(self.blob(RandomName(id)), at: offset, into: buffer)
+        }
+    }
+
+    private func read(_ blob: OpenBlob, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         guard offset <= blob.size, UInt64(buffer.count) <= blob.size - offset else {
             throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(offset) of the blob \(blob.path) failed: it has \(blob.size). Verify the store.", path: blob.path)
         }
@@ -231,16 +253,16 @@ final class BlobDirectory: @unchecked Sendable {
                     try progress(done)
                     do {
                         try bytes.withUnsafeMutableBytes { try read(BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count])) }
-                    } catch let error as StoreError where error.code == .damaged || error.code == .io {
-                        try damage(StorageDamage(file: blob.path, offset: blob.dataOffset + at, message: error.message))
+                    } catch let error as StoreError where Store.isOfOne(error.code) {
+                        try damage(StorageDamage(file: blob.path, offset: blob.dataOffset + at, message: error.message, lost: .value))
                     }
                     at += UInt64(count)
                     done &+= UInt64(count)
                 }
-            } catch let error as StoreError where error.code == .damaged || error.code == .io || error.code == .permission {
-                try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message))
             } catch let error as StoreError where error.code == .notFound {
                 continue  // Still on its way, or gone again.
+            } catch let error as StoreError where Store.isOfOne(error.code) {
+                try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message, lost: .value))
             }
         }
     }
@@ -280,7 +302,11 @@ final class BlobDirectory: @unchecked Sendable {
         let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_RDONLY) }
         let damaged = StoreError(.damaged, "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
         let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
-        let fileSize = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor).size }
+        let status = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor) }
+        let fileSize = status.size
+        guard status.isRegularFile else {
+            throw StoreError(.damaged, "The blob \(filePath) is not a file. Remove it and put back a copy of the file, or retrieve the version from a store that has it.", path: filePath)
+        }
         guard fileSize >= UInt64(BlobDirectory.headerSize) else { throw incomplete }
         let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)
         let (size, tableChecksum): (UInt64, UInt32) = try header.withUnsafeBytes { b in
@@ -295,7 +321,7 @@ final class BlobDirectory: @unchecked Sendable {
         let table = try bytes(of: file, filePath, at: UInt64(BlobDirectory.headerSize), count * 4)
         let blob: OpenBlob = try table.withUnsafeBytes { b in
             guard Bytes.crc32c(b) == tableChecksum else { throw damaged }
-            return OpenBlob(id: id, path: filePath, file: file, size: size, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
+            return OpenBlob(id: id, path: filePath, file: file, identity: FileIdentity(status), size: size, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
         }
         lock.withLock {
             if open.count >= BlobDirectory.openLimit { open.removeFirst() }
@@ -309,7 +335,7 @@ final class BlobDirectory: @unchecked Sendable {
         let got = try posix("Reading the blob", filePath) { () throws(Errno) in
             try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: offset) }
         }
-        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here.", path: filePath) }
+        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or retrieve from a store that has the value.", path: filePath) }
         return bytes
     }
 }

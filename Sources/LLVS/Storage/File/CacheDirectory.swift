@@ -32,7 +32,7 @@ final class CacheDirectory: @unchecked Sendable {
 
     init(path: String, writable: Bool, store: StoreDirectory, system: FileSystem) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
+            throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
         }
         self.path = System.absolute(path); self.writable = writable; self.store = store; self.system = system
     }

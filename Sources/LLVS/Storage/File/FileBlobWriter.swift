@@ -13,6 +13,7 @@ import Darwin
 /// the bytes go to a file without a name first, and are copied from there.
 final class FileBlobWriter: BlobWriter {
     private let directory: BlobDirectory
+    /// Of the blob; that of the file is another until it is whole.
     private let name: RandomName
     private let file: OpenFile
     private let path: String
@@ -24,12 +25,15 @@ final class FileBlobWriter: BlobWriter {
     private var isDone = false
     private let finished: (UInt64) -> Void
 
-    /// - Parameter finished: called with the bytes written, once the blob is there.
-    init(_ directory: BlobDirectory, size: Int?, finished: @escaping (UInt64) -> Void = { _ in }) throws {
+    /// - Parameters:
+    ///   - replaced: the blob in whose place it is to be, under its name; nil for a new one.
+    ///   - finished: called with the bytes written, once the blob is there.
+    init(_ directory: BlobDirectory, size: Int?, replacing replaced: BlobID? = nil, finished: @escaping (UInt64) -> Void = { _ in }) throws {
         self.directory = directory; self.size = size; self.finished = finished
         let place = directory.path
-        name = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
-        path = place + "/" + name.hex + ".new"
+        let new = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
+        name = replaced.map(RandomName.init) ?? new
+        path = place + "/" + new.hex + ".new"
         let blocks = size.map(FileBlobWriter.blocks) ?? 0
         dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
         checksums.reserveCapacity(blocks)
@@ -99,7 +103,7 @@ final class FileBlobWriter: BlobWriter {
             let got = try posix("Reading what was written to", path) { () throws(Errno) in
                 try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[..<min(b.count, position - at)]), at: UInt64(at)) }
             }
-            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back.", path: path) }
+            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back. The medium fails: copy the store to another.", path: path) }
             try buffer.withUnsafeBytes { try blob.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
             at += got
         }

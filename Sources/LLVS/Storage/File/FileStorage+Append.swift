@@ -8,6 +8,7 @@ extension FileStorage {
         let frameSize = try SegmentWriter.frameSize(records, of: description)
         appending.lock()
         defer { appending.unlock() }
+        if let writer = state.withLock({ self.writer }), System.isUnlinked(writer.file.descriptor) { try keepOwnSegment(appendingHeld: true) }
         let (writer, segment) = try writer(for: frameSize)
         let start = writer.end
         do {
@@ -54,6 +55,7 @@ extension FileStorage {
     }
 
     private func makeWriter() throws -> SegmentWriter {
+        try checkPresence("Adding versions to")
         do {
             return try SegmentWriter(directory: directory.segments, makesRoom: options.durability == .full, system: options.system)
         } catch let error as StoreError where error.code == .notFound {

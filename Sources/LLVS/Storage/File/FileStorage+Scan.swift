@@ -64,7 +64,7 @@ extension FileStorage {
     func segmentLocked(named name: String) throws -> Segment {
         if let index = segmentsByName[name] { return segments[index] }
         guard let index = UInt32(exactly: segments.count) else {
-            throw StoreError(.tooLarge, "\(description) has too many segments.", path: directory.segments)
+            throw StoreError(.tooLarge, "\(description) has too many segments. Compact it with an earlier version of what is in its directory, or salvage it into a new store.", path: directory.segments)
         }
         let segment = Segment(index: index, name: name)
         segmentsByName[name] = segments.count
@@ -170,13 +170,13 @@ extension FileStorage {
 
     /// Whether our segment is still the file of its name. A syncing program that put an older copy in its
     /// place would leave us writing where nobody looks: then all of it is written anew.
-    private func keepOwnSegment() throws {
-        guard let writer = state.withLock({ (durability.ownSegment?.position ?? 0) > 0 ? writer : nil }) else { return }
-        guard let ours = try? System.status(writer.file.descriptor) else { return }
-        do throws(Errno) { if try System.status(writer.path).inode == ours.inode { return } } catch { if error.code != ENOENT { return } }
-        appending.lock()
-        defer { appending.unlock() }
+    func keepOwnSegment(appendingHeld: Bool = false) throws {
+        guard let writer = state.withLock({ (durability.ownSegment?.position ?? 0) > 0 ? writer : nil }), writer.isGone else { return }
+        if !appendingHeld { appending.lock() }
+        defer { if !appendingHeld { appending.unlock() } }
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
+        // The whole store is not brought back by one of those who worked on it.
+        try checkPresence("Writing anew what was added to")
         Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
         state.withLock {
             segment.durable = 0

@@ -51,6 +51,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
+    /// The directory that was opened, and which it is; while it is open no other gets its number. Guarded by `state`.
+    private var held: (directory: OpenFile, identity: FileIdentity)?
     let options: Options
     let blobs: BlobDirectory
     let caches: CacheDirectory
@@ -99,6 +101,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         caches = try CacheDirectory(path: options.cacheDirectory ?? directory.path + "/cache", writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
         damageList = damages
         damageSet = Set(damages)
+        if !isReadOnly, let root = try? OpenFile(directory.path, O_RDONLY | O_DIRECTORY), let status = try? System.status(root.descriptor) {
+            held = (root, FileIdentity(status))
+        }
     }
 
     deinit { scratch.deallocate() }
@@ -161,6 +166,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
             listed = nil
             opened = []
             durability = DurabilityState()
+            held = nil
         }
         blobs.letGo()
     }
@@ -172,6 +178,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
         if isReadOnly { throw StorageRange.readOnly(description) }
     }
 
+    /// Throws when the directory is not the one that was opened any more.
+    func checkPresence(_ doing: String) throws {
+        if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) { throw StoreError.gone(doing, description, path: directory.path) }
+    }
+
     /// Remembers a damage; whether it is new. Under `state`.
     func remember(_ damage: StorageDamage) {
         if damageSet.insert(damage).inserted { damageList.append(damage) }
@@ -181,6 +192,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
         try checkWritable()
+        try checkPresence("Adding a value to")
         let (id, size) = try blobs.store(data)
         state.withLock {
             durability.serial &+= 1
@@ -191,6 +203,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func blobWriter(size: Int?) throws -> any BlobWriter {
         try checkWritable()
+        try checkPresence("Adding a value to")
         return try FileBlobWriter(blobs, size: size) { [self] written in
             state.withLock {
                 durability.serial &+= 1
@@ -200,6 +213,16 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
 
     public func removeBlob(_ id: BlobID) { blobs.remove(id) }
+
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws {
+        try checkWritable()
+        try checkPresence("Writing a value anew to")
+        let written = try blobs.replace(id, data)
+        state.withLock {
+            durability.serial &+= 1
+            counters.bytesWritten &+= written
+        }
+    }
 
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
@@ -217,18 +240,21 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try state.withLock { try checkOpen() }
+        try checkPresence("Writing a cache to")
         try caches.put(name, data)
     }
     public func cacheDelete(_ name: String) throws {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
     }
+    public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try state.withLock { try checkOpen() }
         return try caches.open(name)
     }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter {
         try state.withLock { try checkOpen() }
+        try checkPresence("Writing a cache to")
         return try caches.writer(name)
     }
 }

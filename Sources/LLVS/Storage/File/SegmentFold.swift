@@ -142,7 +142,7 @@ struct SegmentFold {
         let doing = "Writing the segment"
         let list = Origin.encode(SegmentFold.origins(of: inputs))
         guard list.count <= FrameFormat.maxOriginsSize else {
-            throw StoreError(.tooLarge, "Folding \(inputs.count) segments into one failed: too many were folded into them before.", path: path)
+            throw StoreError(.tooLarge, "Folding \(inputs.count) segments into one failed: too many were folded into them before. They stay as they are, which costs time at opening only.", path: path)
         }
         var head = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
         head.withUnsafeMutableBytes { b in

@@ -44,6 +44,9 @@ final class SegmentWriter {
         self.id = id; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
+    /// Whether the file is not what its path names any more.
+    var isGone: Bool { (try? System.status(file.descriptor)).map { FileIdentity($0).isGone(from: path) } ?? false }
+
     /// Bytes of a frame that holds the records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {
         guard records.count <= FrameFormat.maxRecords else {
@@ -53,7 +56,7 @@ final class SegmentWriter {
         for record in records {
             let (sum, overflow) = size.addingReportingOverflow(record.length)
             guard !overflow, sum < Int.max / 2 else {
-                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large.")
+                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large. Add them in several batches.")
             }
             size = sum
         }

@@ -146,11 +146,11 @@ final class SQLiteConnection {
         case SQLITE_FULL: code = .noSpace; advice = "Make room and try again; nothing stored before is affected."
         case SQLITE_READONLY: code = .readOnly; advice = "Check the permissions of the file and of its directory, or open the store read-only."
         case SQLITE_BUSY, SQLITE_LOCKED: code = .busy; advice = "Another process has kept the database locked for 10 seconds; try again."
-        case SQLITE_CORRUPT: code = .damaged; advice = "The file's structure is damaged. Verify the store, and exchange with one that has the versions."
+        case SQLITE_CORRUPT: code = .damaged; advice = "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a new one."
         case SQLITE_NOTADB: code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
         case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."
-        case SQLITE_NOMEM: code = .outOfMemory; advice = "The system is short of memory."
-        case SQLITE_TOOBIG: code = .tooLarge; advice = "It is larger than SQLite takes."
+        case SQLITE_NOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and try again."
+        case SQLITE_TOOBIG: code = .tooLarge; advice = "It is larger than SQLite takes: save the values in several versions, or use the file storage."
         case SQLITE_CANTOPEN:
             return cannotOpen(doing, result)
         default: code = .io; advice = "Check the medium, and try again."

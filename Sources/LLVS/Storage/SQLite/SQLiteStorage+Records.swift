@@ -15,10 +15,10 @@ extension SQLiteStorage {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        do { return try append(records, to: writable()) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
+        do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
             // Perhaps it is so no more: another connection is made when there can be one.
             writerRefuses = true
-            return try append(records, to: writable())
+            return try append(records, to: writable("Adding versions to"))
         }
     }
 
@@ -163,6 +163,7 @@ extension SQLiteStorage {
 
     public func scan(_ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
+        try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.use { connection in
             try scanUnreadable(connection, found)
@@ -222,7 +223,7 @@ extension SQLiteStorage {
                     return true
                 })
             } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
-            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem)")) }
+            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the versions are.")) }
             if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
         }
     }
@@ -281,18 +282,20 @@ extension SQLiteStorage {
 
     private func visit(_ row: SQLiteStatement, _ seq: Int64, _ connection: SQLiteConnection, _ thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
         let length = row.integer(1), checksum = row.integer(2)
-        let lost = { (prefix: UnsafeRawBufferPointer?) in
+        let lost = { (prefix: UnsafeRawBufferPointer?, place: RecordPlace?) in
             let version = prefix.flatMap { self.options.inspector?($0) }
             let name = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
-            return StorageDamage(file: self.path, offset: UInt64(clamping: seq), message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.", version: version)
+            var damage = StorageDamage(file: self.path, offset: UInt64(clamping: seq), message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.", version: version)
+            damage.place = place
+            return damage
         }
         if row.isNull(3) {
             let data = row.bytes(4)
-            guard Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data)) }
+            guard Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data, nil)) }
             return try found(ScannedRecord(place: RecordPlace(segment: SQLiteStorage.inRecords, offset: UInt64(bitPattern: seq), length: UInt64(length)), prefix: data))
         }
         let first = row.integer(3)
-        guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else { return try damage(lost(nil)) }
+        guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else { return try damage(lost(nil, nil)) }
         let place = RecordPlace(segment: SQLiteStorage.inChunks, offset: UInt64(bitPattern: first), length: UInt64(length))
         let size = UInt64(SQLiteStorage.chunkSize)
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
@@ -307,7 +310,13 @@ extension SQLiteStorage {
             if thorough { for number in 1..<(place.length + size - 1) / size { try load(number) } }
             try load(0)
         } catch let error as StoreError where error.code == .damaged {
-            return try damage(lost(nil))
+            // The first bytes name the version when its header is whole, whatever else of them is not.
+            var met = lost(nil, place)
+            try? connection.query("SELECT data FROM chunks WHERE seq = ?1", doing: "Reading a version from", bind: { $0.bind(1, first) }, row: { row in
+                met = lost(row.bytes(0), place)
+                return false
+            })
+            return try damage(met)
         }
         try chunk.withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) }
     }
@@ -366,7 +375,7 @@ extension SQLiteStorage {
     /// Caches need not wait for the disk: losing one costs making it again.
     private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
         try writing.withLock {
-            let writer = try writable()
+            let writer = try writable("Writing a cache to")
             try setSynced(false)
             try body(writer)
         }

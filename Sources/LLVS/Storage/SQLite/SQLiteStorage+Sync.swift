@@ -20,7 +20,7 @@ extension SQLiteStorage {
         try checkOpen()
         guard !isReadOnly, state.withLock({ needsSync }) else { return }
         do {
-            try writing.withLock { try settle(try writable()) }
+            try writing.withLock { try settle(try writable("Syncing")) }
             // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
             try posix("Syncing", log) { () throws(Errno) in
                 do throws(Errno) {

@@ -62,6 +62,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// Appended here, beyond `lastSeen`; ascending.
     var own: [ClosedRange<Int64>] = []
     var needsSync = false
+    /// The database's files as they were when it was opened; SQLite keeps each of them while a connection is open.
+    private var opened: [(path: String, identity: FileIdentity)] = []
     /// Rows that `scan` could not read, or that were damaged. SQLite calls a read that fails damage as well, so they are looked at
     /// again each time: a medium may recover.
     var unreadable: Set<Int64> = []
@@ -75,7 +77,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL").", path: path)
+            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
         let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
         self.path = path
@@ -85,6 +87,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         try SQLiteStorage.checkFile(path, mayCreate: options.create && !options.readOnly)
         if options.readOnly {
             readers = try SQLiteStorage.openReadOnly(path)
+            opened = SQLiteStorage.files(path)
             return
         }
         let connection = try SQLiteConnection(path, options.create ? .create : .write)
@@ -92,6 +95,19 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         writer = connection
         readers = SQLiteReaders(path, .read)
         try setSynced(options.durability == .full)
+        opened = SQLiteStorage.files(path)
+    }
+
+    private static func files(_ path: String) -> [(path: String, identity: FileIdentity)] {
+        ["", "-wal", "-shm"].compactMap { suffix in FileIdentity(path + suffix).map { (path + suffix, $0) } }
+    }
+
+    /// Throws when the files are not those that were opened: SQLite would go on with these, and say nothing.
+    /// - Complexity: a look at each of three files.
+    func checkPresence(_ doing: String) throws {
+        for file in state.withLock({ opened }) where file.identity.isGone(from: file.path) {
+            throw StoreError.gone(doing, description, path: file.path)
+        }
     }
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
@@ -128,15 +144,18 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     func checkOpen() throws { if state.withLock({ closed }) { throw StorageRange.closed(description) } }
 
     /// The writing connection. Under `writing`.
-    func writable() throws -> SQLiteConnection {
+    func writable(_ doing: String) throws -> SQLiteConnection {
         try checkOpen()
         guard let writer else { throw StorageRange.readOnly(description) }
+        try checkPresence(doing)
         // What kept it from being opened for writing (too many open files, permissions) may be gone.
         if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path), !again.isReadOnly {
             writer.close()
             self.writer = again
             writesAreSynced = false
             writerRefuses = false
+            // The first for writing may have made the log.
+            state.withLock { opened = SQLiteStorage.files(path) }
             return again
         }
         return writer

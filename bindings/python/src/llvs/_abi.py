@@ -254,6 +254,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_free": (None, [owned("llvs_exchange*")]),
     "llvs_exchange_result_retrieved": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
     "llvs_exchange_result_sent": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
+    "llvs_exchange_result_repaired": (POINTER, [borrowed("llvs_exchange_result*"), borrowed("size_t*")]),
     "llvs_exchange_result_problem_count": (SIZE, [borrowed("llvs_exchange_result*")]),
     "llvs_exchange_result_problem_at": (POINTER, [borrowed("llvs_exchange_result*"), SIZE]),
     "llvs_exchange_result_free": (None, [owned("llvs_exchange_result*")]),
@@ -307,6 +308,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_free": (None, [owned("llvs_coordinator*")]),
     "llvs_coordinator_store": (STATUS, [borrowed("llvs_coordinator*"), owned("llvs_store**"), ERROR]),
     "llvs_coordinator_current_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
+    "llvs_coordinator_missing_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_set_current_version": (STATUS, [borrowed("llvs_coordinator*"), BYTES, ERROR]),
     "llvs_coordinator_branch_version": (
         STATUS,

@@ -176,6 +176,18 @@ class Coordinator(Fetching):
         with self._call as pointer:
             lib.llvs_coordinator_set_current_version(pointer, version_bytes(version))
 
+    @property
+    def missing_version(self) -> Optional[str]:
+        """Where the coordinator was when it was last used, when the store had not got that version as it was opened; else None.
+
+        The version is damaged or lost, or waits for something that is missing, and the coordinator went on at the most recent head
+        without a branch, or at the empty root. Verify the store, and exchange; once the version is there, set `current_version` to it.
+        """
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_missing_version(pointer, byref(found))
+        return str(found.text.decode()) or None
+
     def branch_version(self, branch: str) -> Optional[str]:
         """The id of the most recent head on a branch; None when there is none."""
         found = _structs.llvs_version_id()

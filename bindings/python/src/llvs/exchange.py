@@ -38,6 +38,8 @@ class ExchangeResult(NamedTuple):
     sent: tuple[str, ...]
     #: What could not be exchanged, and why.
     problems: tuple[Problem, ...]
+    #: The ids of the versions that were here and damaged, and are whole again.
+    repaired: tuple[str, ...] = ()
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
     try:
         count = ctypes.c_size_t()
         moved = []
-        for name in ("retrieved", "sent"):
+        for name in ("retrieved", "sent", "repaired"):
             array = getattr(lib, f"llvs_exchange_result_{name}")(pointer.value, ctypes.byref(count))
             moved.append(tuple(decode(id) for id in _pages.bytes_array(array, count.value)))
         problems = tuple(
@@ -61,7 +63,7 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
                 _pages.PROBLEM, lib.llvs_exchange_result_problem_at(pointer.value, 0), lib.llvs_exchange_result_problem_count(pointer.value)
             )
         )
-        return ExchangeResult(moved[0], moved[1], problems)
+        return ExchangeResult(moved[0], moved[1], problems, moved[2])
     finally:
         lib.llvs_exchange_result_free(pointer.value)
 
@@ -153,6 +155,10 @@ class Exchange(Handle):
 
         What cannot be added (damaged, incomplete, foreign) is a problem in the result, not an error. May be interrupted and
         run again at any time. Raises TransportError, StorageError, CancelledError.
+
+        Repairs, too: versions of the store in which reading, or `Store.verify`, met damage through this `Store` are fetched as well,
+        and what is damaged of them is written anew (`repaired`). What is whole of such a version must be the same there, else it
+        is a problem with the code `ErrorCode.VERSION_MISMATCH`, and nothing of it is changed.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_retrieve, pointer, control)
@@ -162,7 +168,8 @@ class Exchange(Handle):
 
         A file there that is damaged is a problem in the result, and the next `send` of this exchange writes the two files of that
         version anew. Files that are whole and tell of another version than the store has are a problem with the code
-        `ErrorCode.VERSION_MISMATCH`: both stay as they are. Cost: all that the other side has is read. Errors as for `retrieve`.
+        `ErrorCode.VERSION_MISMATCH`: both stay as they are. Versions that are damaged in the store are repaired, as `retrieve` does,
+        whether or not the damage was met before. Cost: all that the other side has is read, and the same in the store. Errors as for `retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_verify, pointer, control)

@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
     syncs: int
     #: Files of records.
     segments: int
-    #: Bytes of caches in memory.
+    #: Bytes that the history takes in memory; caches of values are bounded by the memory budget.
     memory_used: int
 
 

@@ -1,0 +1,34 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Which file or directory a path named when a store was opened: what is written through a descriptor goes there, also when
+/// it was deleted or moved meanwhile, or something else has its path by now, and then nobody finds it.
+struct FileIdentity: Equatable, Sendable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    init(_ status: System.Status) { device = status.device; inode = status.inode }
+
+    /// Nil when there is nothing, or nobody can say what.
+    init?(_ path: String) {
+        guard let status = try? System.status(path) else { return nil }
+        self.init(status)
+    }
+
+    /// Whether the path names something else by now, or nothing. A look that fails tells neither.
+    func isGone(from path: String) -> Bool {
+        do throws(Errno) { return try FileIdentity(System.status(path)) != self } catch { return error.code == ENOENT || error.code == ENOTDIR }
+    }
+}
+
+extension StoreError {
+    /// What a store was opened from is not at its path any more.
+    static func gone(_ doing: String, _ store: String, path: String) -> StoreError {
+        StoreError(.notFound, "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, and nobody would find what is written. Close the store, put back what was there where it can be had, and open the store again.", path: path)
+    }
+}

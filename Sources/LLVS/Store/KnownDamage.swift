@@ -1,0 +1,23 @@
+/// Where damage was met in what a store has: a retrieve looks for these versions elsewhere. Safe from all threads.
+final class KnownDamage: @unchecked Sendable {
+    private let lock = Lock()
+    private var places: Set<RecordPlace> = []
+    private var versions: Set<VersionID> = []
+    private static let limit = 10_000
+
+    var isEmpty: Bool { lock.withLock { places.isEmpty && versions.isEmpty } }
+
+    /// In a record, or in a value that it names.
+    func note(_ place: RecordPlace) { lock.withLock { if places.count < KnownDamage.limit { places.insert(place) } } }
+    func note(_ version: VersionID) { lock.withLock { if versions.count < KnownDamage.limit { versions.insert(version) } } }
+
+    func concerns(_ version: VersionID, at place: RecordPlace) -> Bool { lock.withLock { versions.contains(version) || places.contains(place) } }
+
+    /// It is whole, or another record is read instead.
+    func forget(_ version: VersionID, at place: RecordPlace) {
+        lock.withLock {
+            versions.remove(version)
+            places.remove(place)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+/// Making good what is damaged of versions that are here, from the same versions as others have them.
+///
+/// Nothing is written over. The record is appended once more, and from then on the whole one is read (`prevailingRecord`); only
+/// a large value with a file of its own gets a new file of the same name.
+extension Store {
+    /// The live versions in which damage was met, by whoever read or verified them through this handle.
+    /// - Complexity: O(versions) when there are any.
+    func damagedVersions() throws -> Set<VersionID> {
+        guard !knownDamage.isEmpty else { return [] }
+        return try lock.withRead {
+            try checkOpenLocked()
+            var found: Set<VersionID> = []
+            for i in dag.rows.indices where dag.rows[i].state == .live {
+                let id = dag.id(UInt32(truncatingIfNeeded: i))
+                if knownDamage.concerns(id, at: dag.rows[i].place) { found.insert(id) }
+            }
+            return found
+        }
+    }
+
+    /// Whether a failure to read tells that the bytes are not there any more, or not what they were.
+    static func isDamage(_ code: StoreError.Code) -> Bool { [.damaged, .io, .notFound].contains(code) }
+
+    /// Whether a failure to read is of one record or file, and not of the call or of the process: a verification tells of it and goes on.
+    static func isOfOne(_ code: StoreError.Code) -> Bool {
+        isDamage(code) || [.newerFormat, .permission, .notAStore, .notADirectory, .invalidArgument, .tooLarge].contains(code)
+    }
+
+    /// Whether all of a record can be read and is what was written, and, when asked for, all blobs that it names.
+    func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
+        do {
+            try forEachChange(place) { entry, header in
+                guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil else { return }
+                try withValue(entry, in: place, of: header.id) { bytes in
+                    if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
+                        throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                    }
+                }
+            }
+            return true
+        } catch let error as StoreError where Store.isDamage(error.code) { return false }
+    }
+
+    /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.
+    /// - Parameter isVerifying: reads all of it; else only versions in which damage was met are.
+    func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
+        guard isVerifying || !knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
+              isVerifying || knownDamage.concerns(id, at: place) else { return nil }
+        guard try isWhole(place, withBlobs: true) else { return ordinal }
+        knownDamage.forget(id, at: place)
+        return nil
+    }
+
+    /// Makes good what is damaged of a version that is here.
+    /// - Throws: `.versionMismatch` when what is whole of it here, or known of what is not, is another's; failures of the storage.
+    func repair(_ ordinal: UInt32, _ received: ReceivedVersion) throws {
+        let sorted = try sortedChanges(received)
+        let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
+        try checkSameHeader(received.version, row, ordinal, place)
+        let found = try compare(sorted, with: place, of: received.version.id)
+        for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data) }
+        var now = place
+        if found.isRecordDamaged {
+            var version = received.version
+            version.valueDataSize = row.valueDataSize
+            var known = found.blobs[...]
+            let encoder = RecordEncoder()
+            try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data in
+                // Those that have a file keep it.
+                try known.popFirst() ?? storage.storeBlob(data)
+            }
+            now = try withCommitLock {
+                try checkOpen()
+                guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                return place
+            }
+            // What is in memory of the old one is not asked for any more.
+            lock.withWrite { dag.move(ordinal, to: now, checksum: encoder.checksum) }
+        }
+        if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
+        knownDamage.forget(received.version.id, at: place)
+        Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
+    }
+
+    /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.
+    private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
+        let header = try? readHeader(place)
+        let predecessors = lock.withRead { dag.predecessors(ordinal).map(dag.id) }
+        guard version.predecessors == predecessors, version.timestamp.bitPattern == row.timestamp.bitPattern,
+              header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
+    }
+
+    private static func isAnother(_ id: VersionID) -> StoreError {
+        StoreError(.versionMismatch, "Version \(id) is damaged here, and was not repaired: the one that came is another, for what is whole here of it is not the same there. Retrieve from where the version was made.", versionID: id.description)
+    }
+
+    private struct Comparison {
+        /// All blobs of the record, in order; none when the record cannot say.
+        var blobs: [BlobID] = []
+        /// Those that are damaged or gone, and which of the changes has their bytes.
+        var damagedBlobs: [(BlobID, Int)] = []
+        /// The header, the table or a value in it.
+        var isRecordDamaged = false
+    }
+
+    /// Compares changes with what can be read of a record.
+    private func compare(_ sorted: [RecordChange], with place: RecordPlace, of id: VersionID) throws -> Comparison {
+        var result = Comparison(), i = 0
+        do {
+            try forEachChange(place) { entry, header in
+                guard i < sorted.count, header.id == id, Bytes.equal(sorted[i].id, entry.id) else { throw Store.isAnother(id) }
+                let change = sorted[i]
+                switch entry.kind {
+                case .insert, .update:
+                    guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
+                          entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true else { throw Store.isAnother(id) }
+                    if let blob = entry.blob { result.blobs.append(blob) }
+                    do {
+                        try withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
+                    } catch let error as StoreError where Store.isDamage(error.code) {
+                        if let blob = entry.blob { result.damagedBlobs.append((blob, i)) } else { result.isRecordDamaged = true }
+                    }
+                case .remove, .preserveRemoval:
+                    guard change.kind == .remove || change.kind == .preserveRemoval else { throw Store.isAnother(id) }
+                case .preserve:
+                    guard change.kind == .preserve, change.storedVersion == header.dependencies[entry.dependency] else { throw Store.isAnother(id) }
+                }
+                i += 1
+            }
+            guard i == sorted.count else { throw Store.isAnother(id) }
+        } catch let error as StoreError where Store.isDamage(error.code) {
+            // What its table would have said is not known: all of it is written anew.
+            result.isRecordDamaged = true
+            result.blobs = []
+        }
+        return result
+    }
+}

@@ -1,0 +1,113 @@
+/// Whether the caches that this handle took up say what the records say. Their checksums only tell that they are what somebody wrote.
+extension Store {
+    /// What a verification finds out of the history that came from a cache, record by record.
+    struct CacheVerification {
+        /// How many rows of the history came from there; 0: none did.
+        let rows: Int
+        /// Of which a record says the same.
+        private var confirmed: [Bool]
+        /// Versions with a whole record that are not in the history.
+        private(set) var hidden: Set<VersionID> = []
+        private static let mostHidden = 1_000
+
+        init(rows: Int) { self.rows = rows; confirmed = Array(repeating: false, count: rows) }
+
+        /// The caller holds the store's lock for reading.
+        mutating func met(_ header: RecordHeader, in history: History) {
+            guard rows > 0 else { return }
+            guard let ordinal = history.ordinal(of: header.id) else {
+                if hidden.count < CacheVerification.mostHidden { hidden.insert(header.id) }
+                return
+            }
+            guard Int(ordinal) < rows, !confirmed[Int(ordinal)] else { return }
+            let row = history.rows[Int(ordinal)]
+            confirmed[Int(ordinal)] = row.timestamp.bitPattern == header.timestamp.bitPattern && row.valueDataSize == header.valueDataSize
+                && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branch
+                && history.predecessors(ordinal).map(history.id) == header.predecessors
+        }
+
+        /// Versions of which the history says what no record does.
+        func unconfirmed(in history: History) -> [VersionID] {
+            (0..<rows).filter { !confirmed[$0] && history.isLive($0) }.map { history.id(UInt32(truncatingIfNeeded: $0)) }
+        }
+    }
+
+    /// Removes caches that say other than the records, and tells of them.
+    /// - Parameter explained: versions of which damage was found that explains why no record of them was met; nil: of all.
+    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport) throws {
+        guard found.rows > 0 else { return }
+        // Others may have added versions since.
+        try reloadHistory()
+        let (hidden, wrong) = lock.withRead { () -> (VersionID?, VersionID?) in
+            let refused = Set(damages.compactMap(\.version))
+            let isHidden = { [self] (id: VersionID) in
+                // Those being stored, or of which nobody knows whether they are, are not in it yet.
+                dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id) && unpublished.unconfirmed(id) == nil
+            }
+            return (found.hidden.filter(isHidden).min(),
+                    explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() })
+        }
+        var isWrong = hidden != nil || wrong != nil
+        if let version = wrong ?? hidden { report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version)) }
+        // A map can only be held against records that are there, and that the history names rightly.
+        if !isWrong, let checkpoint = lock.withRead({ checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint) {
+            isWrong = true
+            report.damages.append(wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
+            try? storage.cacheDelete(checkpoint.name)
+        }
+        guard isWrong else { return }
+        lock.withWrite {
+            cachesAreWrong = true
+            checkpoint = nil
+        }
+        maps.removeAll()
+        guard !storage.isReadOnly else { return }
+        try? storage.cacheDelete(Store.historyName)
+    }
+
+    private func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {
+        let advice = storage.isReadOnly ? "Remove it" : "It was removed"
+        return StorageDamage(file: storage.cacheLocation(name), offset: 0, message: "A cache tells other than the records: \(what). \(advice), and is made again; close the store and open it, since what was read through this handle may be wrong.", version: version, lost: .nothing)
+    }
+
+    /// Whether a map from the caches is what the records make.
+    private func isTrue(_ checkpoint: MapCheckpoint) throws -> Bool {
+        for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
+            // One that cannot be taken is void, and so never believed.
+            guard let cached = takeCheckpoint(of: ordinal)?.root else { continue }
+            let made: MapNode?
+            do { made = try madeFromRecords(ordinal) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
+            guard let made, made.count == cached.count else { return false }
+            let isSame = cached.forEach { key, entry in
+                guard let right = made.lookup(key), right.version == entry.version else { return false }
+                let sizes = [right.size, entry.size], offsets = [right.bodyOffset, entry.bodyOffset]
+                return (sizes.contains(MapEntry.unknownSize) || sizes[0] == sizes[1]) && (offsets.contains(0) || offsets[0] == offsets[1])
+            }
+            if !isSame { return false }
+        }
+        return true
+    }
+
+    /// The map of a version, whatever is in memory or in caches.
+    private func madeFromRecords(_ ordinal: UInt32) throws -> MapNode? {
+        var chain: [UInt32] = []
+        lock.withRead {
+            var at = ordinal
+            while at != History.none { chain.append(at); at = dag.rows[Int(at)].first }
+        }
+        var root: MapNode?, arena = KeyArena()
+        func apply() {
+            root = arena.withChanges(isSorted: false) { MapNode.applying($0, to: root) }
+            arena = KeyArena()
+        }
+        while let next = chain.popLast() {
+            try readChanges(of: next) { change in
+                arena.append(change.key, change.entry)
+                // Within one version no id comes twice.
+                if arena.count >= MapCache.anchorSpacing { apply() }
+            }
+        }
+        apply()
+        return root
+    }
+}

@@ -1,0 +1,72 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Caches whose checksums are right and whose contents are not: somebody made them so, or the library did.
+@Suite struct CacheVerificationTests {
+    enum Forgery: String, CaseIterable { case predecessor, timestamp, branch, hidden, invented, map, patchedMap }
+
+    /// The same history, with something else in the row of the last version.
+    private static func forged(_ history: History, _ forgery: Forgery) -> History {
+        let forged = History(), last = UInt32(history.rows.count - 1)
+        for i in history.rows.indices {
+            let row = history.rows[i], ordinal = UInt32(i)
+            if ordinal == last, forgery == .hidden { break }
+            func add(_ id: VersionID, _ change: Bool) {
+                let new = forged.append(
+                    id: id, timestamp: row.timestamp + (change && forgery == .timestamp ? 1 : 0), valueDataSize: row.valueDataSize,
+                    first: change && forgery == .predecessor ? row.first - 1 : row.first, second: row.second,
+                    branch: change && forgery == .branch ? "draft" : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
+                forged.publish(new, place: row.place, checksum: row.checksum)
+            }
+            add(history.id(ordinal), ordinal == last)
+            if ordinal == last, forgery == .invented { add(VersionID(high: 7, low: 7), false) }
+        }
+        return forged
+    }
+
+    @Test(arguments: [0, 1], Forgery.allCases) func aForgedCacheIsToldAndGoes(kind: Int, forgery: Forgery) throws {
+        try withTemporaryDirectory { directory in
+            var store = try StoreOnDiskTests.open(kind, directory)
+            var last = try store.makeVersion(basedOn: nil, changes: (0..<6_000).map { .insert(try id("v \($0)"), data: [1]) })
+            for i in 0..<1_500 { last = try store.makeVersion(basedOn: last.id, changes: [.update(id("v \(i)"), data: [UInt8(i & 0xFF), 2])]) }
+            try store.close()
+            store = try StoreOnDiskTests.open(kind, directory)
+            #expect(store.cachedVersions == 1_501 && store.checkpoint != nil)
+            #expect(try store.verify().isWhole)
+            #expect(!store.cachesAreWrong)
+
+            let ordinal = try #require(store.dag.ordinal(of: last.id)), before = try store.map(ordinal - 1)
+            switch forgery {
+            case .map, .patchedMap:
+                // What prevailed at the version before, as if it did at this one.
+                store.lock.withWrite { store.checkpoint = nil }
+                let base = forgery == .map ? ordinal : ordinal - 700
+                let flattened = try forgery == .map ? before : store.map(base)
+                _ = try store.flatten(try #require(flattened), of: base, isKept: true)
+                if forgery == .patchedMap {
+                    let flat = try #require(store.checkpoint?.flat), root = try #require(before)
+                    let patch = try #require(MapPatch.encode(flat, to: root, limit: 3_000))
+                    store.lock.withWrite { store.checkpoint?.patch = (ordinal, patch) }
+                }
+                store.lock.withWrite { store.checkpoint?.versionLimit = store.dag.rows.count }
+            default: break
+            }
+            let history = Self.forged(store.dag, forgery)
+            try store.cachePut(Store.historyName, HistoryIndex.encode(history, forgery == .hidden ? nil : store.checkpoint, mark: try #require(store.storage.scanMark()), place: store.storage.currentPlace))
+            try store.storage.close(discarding: false)
+
+            store = try StoreOnDiskTests.open(kind, directory)
+            #expect(store.cachedRows > 0)
+            let damages = try store.verify().damages
+            #expect(damages.map(\.lost) == [.nothing] && damages[0].file.contains(forgery == .map || forgery == .patchedMap ? "map-" : "history"), "\(damages)")
+            try store.close()
+
+            store = try StoreOnDiskTests.open(kind, directory)
+            #expect(store.cachedRows == 0)
+            #expect(try store.verify().isWhole)
+            #expect(try store.heads().map(\.id) == [last.id] && store.value(id("v 1499"), at: last.id)?.data == [UInt8(1_499 & 0xFF), 2])
+            try store.close()
+        }
+    }
+}
