@@ -1125,6 +1125,8 @@ LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_by
                                         LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
+ * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
+ * two versions that hold the same without having it from a common ancestor all values differ.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
  * or those that differ; not what is there. Since 0.1.
  */

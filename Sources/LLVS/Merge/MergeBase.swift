@@ -53,7 +53,7 @@ struct MergeBase {
         if bases.count == 1 {
             let found = try onOnly ?? store.prevailing(at: first)
             onOnly = found
-            return BaseState(found.lookup(key))
+            return BaseState(try found.lookup(key))
         }
         var memo: [[UInt32]: BaseState] = [:]
         var stack = [try frame(bases, key)]

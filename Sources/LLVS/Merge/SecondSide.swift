@@ -27,13 +27,13 @@ extension Store {
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
             let found = try onBase ?? prevailing(at: base)
             onBase = found
-            return found.lookup(key)
+            return try found.lookup(key)
         }
         var out = MergeChanges()
         out.keep(changed)
         var differs = false
         for item in changed.items {
-            let key = item.key, p = onFirst.lookup(key), q = item.entry
+            let key = item.key, p = try onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }

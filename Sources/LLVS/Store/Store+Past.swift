@@ -2,9 +2,9 @@
 /// would have a map made for each version otherwise, by all changes since the nearest one.
 extension Store {
     /// A map is made of at most so many changes rather than looking back.
-    private static let fewChanges = 16
+    static let fewChanges = 16
     /// So many are looked for at a version before making its map is thought of.
-    private static let fewReads = 64
+    static let fewReads = 64
     /// Changes of a large version that go into a map in the time in which one is found without.
     private static let changesPerRead = 64
     /// Versions on the way back that do not hold the id after all.
@@ -12,6 +12,12 @@ extension Store {
 
     /// What prevails under an id at a version; nil when nothing does.
     func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
+        if let slot = maps.slot(ordinal) { return slot.root?.lookup(id) }
+        switch glance(id, at: ordinal) {
+        case .entry(let found)?: return found
+        case .absent?: return nil
+        case .void?, nil: break
+        }
         if !isCheaper(toMakeMapOf: ordinal), case .found(let entry) = try lookBack(id, from: ordinal) { return entry }
         return try map(ordinal)?.lookup(id)
     }
@@ -129,6 +135,22 @@ extension Store {
             // A damaged record is asked again when what it holds matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }
             lock.withWrite { dag.noteKeys(ordinal, hashes) }
+        }
+    }
+}
+
+/// Counts up to a number, again and again. Safe from all threads.
+final class Recurring: @unchecked Sendable {
+    private let lock = Lock()
+    private var count = 0
+
+    /// Counts one more, and begins anew when that is more than `limit`.
+    func isMore(than limit: Int) -> Bool {
+        lock.withLock {
+            count += 1
+            guard count > limit else { return false }
+            count = 0
+            return true
         }
     }
 }

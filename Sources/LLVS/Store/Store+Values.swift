@@ -22,12 +22,7 @@ extension Store {
         case .found(let located): return located
         case .absent: return nil
         case .slow:
-            let ordinal = try requireOrdinal(version), entry: MapEntry?
-            switch glance(id, at: ordinal) {
-            case .entry(let found)?: entry = found
-            case .absent?: entry = nil
-            case .void?, nil: entry = try self.entry(id, at: ordinal)
-            }
+            let entry = try entry(id, at: requireOrdinal(version))
             return lock.withRead { entry.map { locatedLocked($0) } }
         }
     }
@@ -183,7 +178,8 @@ extension Store {
     }
 
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not.
+    /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
+    /// are compared.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
     ///   by what differs; not by the size of the store.
     public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
@@ -198,7 +194,7 @@ extension Store {
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        if let sides = try RecordedSides(x, y, in: self) {
+        if let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
             try MapNode.forEachDifference(map(x), map(y)) { key, before, after in
