@@ -17,7 +17,7 @@ import Testing
                     id: id, timestamp: row.timestamp + (change && forgery == .timestamp ? 1 : 0), valueDataSize: row.valueDataSize,
                     first: change && forgery == .predecessor ? row.first - 1 : row.first, second: row.second,
                     branch: change && forgery == .branch ? "draft" : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
-                if change, forgery == .keys { forged.noteKeys(new, [1]) }
+                if change, forgery == .keys { forged.noteKeys(new, count: 1) { _ in 1 } }
                 forged.publish(new, place: row.place, checksum: row.checksum)
             }
             add(history.id(ordinal), ordinal == last)

@@ -234,7 +234,7 @@ final class History {
         let moved = append(
             id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second, branch: branch(ordinal),
             place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits.intersection([.labelsAreTrue, .preserves]))
-        if let hashes { noteKeys(moved, hashes) }
+        if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
         drop(ordinal)
         return moved
     }
@@ -264,16 +264,17 @@ final class History {
 
     static func keyHash(_ key: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(key) }
 
-    /// Keeps in mind which ids a version changed: one hash for each of its changes, in order of the ids.
-    func noteKeys(_ ordinal: UInt32, _ hashes: some Collection<UInt32>) {
-        let i = Int(ordinal), count = Int(rows[i].changeCount)
-        guard count == hashes.count, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown), let first = hashes.first else { return }
+    /// Keeps in mind which ids a version changed. `hash` gives the hashes of as many as it has changes, in order of the ids, by
+    /// their numbers.
+    func noteKeys(_ ordinal: UInt32, count: Int, _ hash: (Int) -> UInt32) {
+        let i = Int(ordinal)
+        guard count == Int(rows[i].changeCount), count > 0, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown) else { return }
         if count == 1 {
-            keyHashes[i] = first
+            keyHashes[i] = hash(0)
         } else {
             guard manyKeyHashes.count + count <= History.mostKeysInAll else { return }
             keyHashes[i] = UInt32(truncatingIfNeeded: manyKeyHashes.count)
-            manyKeyHashes.append(contentsOf: hashes)
+            for number in 0..<count { manyKeyHashes.append(hash(number)) }
         }
         rows[i].traits.insert(.keysAreKnown)
     }

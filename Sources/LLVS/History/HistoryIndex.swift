@@ -109,7 +109,7 @@ enum HistoryIndex {
                     checksum: checksum, changeCount: changes >> 3,
                     traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : [])) else { return nil }
                 if changes & 4 != 0 {
-                    history.noteKeys(UInt32(number), (0..<changes >> 3).lazy.map { UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self)) })
+                    history.noteKeys(UInt32(number), count: changes >> 3) { UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self)) }
                 }
             }
             history.findHeads()

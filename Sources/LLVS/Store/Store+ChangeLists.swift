@@ -77,7 +77,7 @@ extension Store {
             }
             guard read ?? nil != nil else { return }
         }
-        dag.noteKeys(ordinal, kept.lazy.map { History.keyHash($0.key) })
+        dag.noteKeys(ordinal, count: kept.count) { History.keyHash(kept[$0].key) }
         changeLists.insert(ordinal, kept)
     }
 }

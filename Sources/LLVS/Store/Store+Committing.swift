@@ -245,7 +245,7 @@ extension Store {
             first: draft.first, second: draft.second, branch: draft.version.branch,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
             traits: draft.traits)
-        if draft.changes.count <= History.mostKeys { dag.noteKeys(ordinal, draft.changes.lazy.map { History.keyHash($0.id) }) }
+        dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
         return ordinal
     }
 

@@ -134,7 +134,7 @@ extension Store {
             var hashes: [UInt32] = []
             // A damaged record is asked again when what it holds matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }
-            lock.withWrite { dag.noteKeys(ordinal, hashes) }
+            lock.withWrite { dag.noteKeys(ordinal, count: hashes.count) { hashes[$0] } }
         }
     }
 }
