@@ -2,8 +2,8 @@
 #include "ours.h"
 #include <stdlib.h>
 
-void must(llvs_status status, llvs_error *error) {
-    if (status != LLVS_OK) fail("%s (%s)", llvs_error_message(error), llvs_status_name(status));
+void must_be_ok(llvs_status status, llvs_error **error) {
+    if (status != LLVS_OK) fail("%s (%s)", llvs_error_message(*error), llvs_status_name(status));
 }
 
 static void *open_ours(const char *path, const opening *how) {
