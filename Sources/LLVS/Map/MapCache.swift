@@ -16,8 +16,8 @@ final class MapCache: @unchecked Sendable {
         var replay = 0
         /// Changes since the flat map that it builds on, or since there was nothing.
         var overlay = 0
-        /// Bytes of nodes that were made since the nearest anchor behind, about.
-        var replayMemory = 0
+        /// Which version it is of; nil when it is not kept.
+        var ordinal: UInt32?
     }
     /// So many changes are replayed at most between two anchors, while the budget lasts.
     static let anchorSpacing = 1_024
@@ -30,17 +30,29 @@ final class MapCache: @unchecked Sendable {
     private final class Kept {
         let ordinal: UInt32
         let slot: Slot
-        let cost: Int
+        /// What it does not share with `basis`, or all of it. What is let go of leaves what it shared to those made from it: they
+        /// are weighed anew.
+        var cost: Int
+        var basis: Kept?
+        /// Those whose basis this is, and perhaps others.
+        var dependents: [UInt32] = []
         var isRecent = true
         var isAnchor = false
         /// Asked for since it was last looked at, of `slot(_:)`.
         var wasAskedFor = false
         /// Where it is in the table; nil when there was no room.
         var shown: Int?
-        init(_ ordinal: UInt32, _ slot: Slot, cost: Int) {
+        init(_ ordinal: UInt32, _ slot: Slot, cost: Int, basis: Kept?) {
             self.ordinal = ordinal
             self.slot = slot
             self.cost = cost
+            self.basis = basis
+        }
+
+        /// `isDependent` tells which still are.
+        func addDependent(_ ordinal: UInt32, _ isDependent: (UInt32, Kept) -> Bool) {
+            if dependents.count >= 64, dependents.count & (dependents.count - 1) == 0 { dependents.removeAll { !isDependent($0, self) } }
+            dependents.append(ordinal)
         }
     }
 
@@ -121,19 +133,20 @@ final class MapCache: @unchecked Sendable {
     /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
-        let memory = MapCache.leastCost + (root?.memory(beside: behind.root) ?? 0)
-        let slot = Slot(root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, replayMemory: behind.replayMemory + memory)
-        return store(ordinal, slot, cost: memory)
+        let memory = root?.memory(beside: behind.root) ?? 0
+        let slot = Slot(root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, ordinal: ordinal)
+        return store(ordinal, slot, cost: memory, basis: behind.ordinal)
     }
 
     /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
-        let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost) + MapCache.leastCost
-        return store(ordinal, Slot(root: root, replay: MapCache.anchorSpacing, replayMemory: cost), cost: cost)
+        let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
+        return store(ordinal, Slot(root: root, replay: MapCache.anchorSpacing, ordinal: ordinal), cost: cost, basis: nil)
     }
 
-    private func store(_ ordinal: UInt32, _ made: Slot, cost: Int) -> Slot {
+    /// - Parameter basis: what the cost is beside.
+    private func store(_ ordinal: UInt32, _ made: Slot, cost: Int, basis: UInt32?) -> Slot {
         var slot = made
         letGo { gone in
             if let known = kept[ordinal] {
@@ -143,11 +156,10 @@ final class MapCache: @unchecked Sendable {
                 return trimRecent(&gone)
             }
             let isAnchor = slot.replay >= MapCache.anchorSpacing
-            if isAnchor {
-                slot.replay = 0
-                slot.replayMemory = 0
-            }
-            let new = Kept(ordinal, slot, cost: isAnchor ? min(made.replayMemory, max(cost, slot.root?.memory ?? 0)) : cost)
+            if isAnchor { slot.replay = 0 }
+            let behind = basis.flatMap { kept[$0] }, isAlone = basis != nil && behind == nil
+            let new = Kept(ordinal, slot, cost: MapCache.leastCost + (isAlone ? slot.root?.memory ?? 0 : cost), basis: behind)
+            behind?.addDependent(ordinal) { kept[$0]?.basis === $1 }
             kept[ordinal] = new
             show(new)
             if isAnchor {
@@ -222,6 +234,17 @@ final class MapCache: @unchecked Sendable {
         kept[one.ordinal] = nil
         hide(one)
         gone.append(one)
+        for ordinal in one.dependents {
+            guard let dependent = kept[ordinal], dependent.basis === one else { continue }
+            let cost = MapCache.leastCost + (dependent.slot.root?.memory(beside: one.basis?.slot.root) ?? 0)
+            if dependent.isRecent { recentCost += cost - dependent.cost }
+            if dependent.isAnchor { anchorCost += cost - dependent.cost }
+            dependent.cost = cost
+            dependent.basis = one.basis
+            one.basis?.addDependent(ordinal) { kept[$0]?.basis === $1 }
+        }
+        one.basis = nil
+        one.dependents = []
     }
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one.
@@ -236,7 +259,10 @@ final class MapCache: @unchecked Sendable {
     func removeAll() {
         letGo { gone in
             gone = Array(kept.values)
-            gone.forEach(hide)
+            for one in gone {
+                hide(one)
+                one.basis = nil
+            }
             kept = [:]
             recent = []
             firstRecent = 0

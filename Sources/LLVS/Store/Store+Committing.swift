@@ -229,6 +229,8 @@ extension Store {
             maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind)
         } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
             lines.append(ordinal, changes, to: view)
+        } else {
+            savedLine.add(ordinal, on: draft.first)
         }
     }
 

@@ -84,10 +84,11 @@ extension Store {
     func isAtHand(_ ordinal: UInt32) -> Bool { maps.slot(ordinal) != nil || lines.view(ordinal) != nil }
 
     /// As `view(at:)`, for who saves so many changes on a version; nil when that version had better be looked at one id at a
-    /// time: where no map is at hand, unless many versions are saved so.
+    /// time: where no map is at hand, unless many versions are saved one upon the other so. Of many branches that are gone on with
+    /// in turn each would need a map of its own.
     func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
         if let view = lines.openView(ordinal) { return view }
-        if changes <= Store.fewChanges, !isAtHand(ordinal), !lookedBack.isMore(than: Store.fewReads) { return nil }
+        if changes <= Store.fewChanges, !isAtHand(ordinal), savedLine.count(endingAt: ordinal) < Store.fewReads { return nil }
         return try view(at: ordinal)
     }
 

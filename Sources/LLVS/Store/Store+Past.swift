@@ -139,20 +139,18 @@ extension Store {
     }
 }
 
-/// Counts up to a number, again and again. Safe from all threads.
-final class Recurring: @unchecked Sendable {
+/// How many versions were saved one upon the other while looking back. Safe from all threads.
+final class SavedLine: @unchecked Sendable {
     private let lock = Lock()
-    private var count = 0
+    private var tip = History.none, count = 0
 
-    /// Counts one more, and begins anew when that is more than `limit`.
-    func isMore(than limit: Int) -> Bool {
-        lock.withLock {
-            count += 1
-            guard count > limit else { return false }
-            count = 0
-            return true
-        }
+    /// A version was saved on another so.
+    func add(_ ordinal: UInt32, on first: UInt32) {
+        lock.withLock { (tip, count) = (ordinal, first == tip ? count + 1 : 1) }
     }
+
+    /// How many end at a version.
+    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { tip == ordinal ? count : 0 } }
 }
 
 /// How often values were read at past versions lately. Safe from all threads.
