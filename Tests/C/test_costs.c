@@ -190,6 +190,18 @@ static void fetch(llvs_store *store, const dataset *data, llvs_version_id at, si
     }
 }
 
+/* One value each at versions far from each other, whose maps are not in memory. */
+static void fetch_here_and_there(llvs_store *store, const dataset *data, const llvs_version_list *versions, size_t first, size_t count) {
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        uint64_t state = i;
+        const llvs_version_info *at = llvs_version_list_at(versions, (size_t)draw(&state) % llvs_version_list_count(versions));
+        llvs_version_id id = { 0, "" };
+        memcpy(id.text, at->id.data, id.size = (uint32_t)at->id.size);
+        fetch(store, data, id, i, 1);
+    }
+}
+
 static size_t enumerate(llvs_store *store, llvs_version_id at, const char *prefix, size_t limit) {
     llvs_range range = LLVS_RANGE_INIT;
     llvs_value_list *page = NULL, *next;
@@ -269,6 +281,8 @@ static void measure_saving_and_reading(const subject *subject) {
     char *directory = new_directory(), *path = join(directory, "store");
     dataset data = make_data(subject->count);
     llvs_version_id first, head, ten_back;
+    llvs_history_cursor *cursor;
+    llvs_version_list *versions;
     llvs_store *store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
 
     begin();
@@ -309,6 +323,17 @@ static void measure_saving_and_reading(const subject *subject) {
     begin();
     fetch(store, &data, first, 2500, 5000);
     end("fetch-at-the-first", subject->group, 5000);
+    close_store(store);
+    store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
+    OK(llvs_store_history(store, NULL, 0, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, UPDATES, &versions, &error));
+    llvs_history_cursor_free(cursor);
+    fetch_here_and_there(store, &data, versions, 0, 500);
+    begin();
+    fetch_here_and_there(store, &data, versions, 500, 1000);
+    end("fetch-here-and-there", subject->group, 1000);
+    llvs_version_list_free(versions);
+    fetch(store, &data, head, 0, 5000);
     assert_int_equal(enumerate(store, head, "", 0), subject->count);
     begin();
     assert_int_equal(enumerate(store, head, "", 0), subject->count);
