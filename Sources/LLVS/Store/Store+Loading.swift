@@ -51,6 +51,8 @@ extension Store {
             }
             lock.withWrite {
                 dag = History()
+                // Else every opening would find this out again.
+                cachesAreOutdated = cachedRows > 0
                 cachedRows = 0
                 pending = PendingVersions()
                 changeLists.removeAll()
@@ -158,7 +160,10 @@ extension Store {
             }
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
                 // Somebody has repaired it.
-                lock.withWrite { if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) } }
+                lock.withWrite {
+                    if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) }
+                    cachesAreOutdated = true
+                }
                 knownDamage.forget(header.id, at: knownPlace)
             }
             return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
@@ -201,7 +206,7 @@ extension Store {
                 offset += count
             }
             return true
-        } catch let error as StoreError where error.code == .damaged {
+        } catch let error as StoreError where Store.isDamage(error.code) {
             return false
         }
     }
