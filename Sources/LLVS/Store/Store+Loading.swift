@@ -51,8 +51,6 @@ extension Store {
             }
             lock.withWrite {
                 dag = History()
-                // Else every opening would find this out again.
-                cachesAreOutdated = cachedRows > 0
                 cachedRows = 0
                 pending = PendingVersions()
                 changeLists.removeAll()
