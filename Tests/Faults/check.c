@@ -202,6 +202,7 @@ static void go_on(const struct check *check) {
             client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
         }
     }
+    for (int i = 0; i < count; i++) if (book->asked[i].is_damaged) { client_repair(&client, "folder"); break; }
     if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), &error)) return;
     if (head) copy_id(newest, llvs_version_list_at(head, 0)->id);
     llvs_version_list_free(head);

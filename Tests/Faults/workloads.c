@@ -149,14 +149,16 @@ static void prepare_damaged(const struct work *work) {
     client_make(&client, "whole", "hurt", drop("x"), drop("y"), put("w", 84, 20));
     client_send(&client, "folder");
     client_close(&client);
-    flip(work, 81, 90000);
-    if (work->storage == LLVS_STORAGE_FILE) flip(work, 82, damaged_size(work));
+    /* In SQLite the one is in the first piece of the record: without that nobody knows whose it was. */
+    if (work->storage == LLVS_STORAGE_FILE) flip(work, 81, 90000);
+    flip(work, 82, damaged_size(work));
     book_damage("hurt");
 }
 static void repair(const struct work *work) {
     struct client client = open_it(work);
     client_repair(&client, "folder");
-    client_make(&client, "on-it", "hurt", put("a", 85, 20), no_change, no_change);
+    /* Readable even where a power cut takes the repair back. */
+    client_make(&client, "on-it", "hurt", put("a", 85, 20), drop("x"), drop("y"));
     client_expect_all(&client);
     client_close(&client);
 }

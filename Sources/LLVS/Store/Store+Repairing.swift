@@ -46,7 +46,7 @@ extension Store {
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
         guard isVerifying || !knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
               isVerifying || knownDamage.concerns(id, at: place) else { return nil }
-        guard try isWhole(place, withBlobs: true) else { return ordinal }
+        guard try !knownDamage.isUnsynced(id) && isWhole(place, withBlobs: true) else { return ordinal }
         knownDamage.forget(id, at: place)
         return nil
     }
@@ -77,7 +77,7 @@ extension Store {
             for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data) }
             return found
         }
-        var now = place
+        var moved: (place: RecordPlace, checksum: UInt32)?
         if found.isRecordDamaged {
             var version = received.version
             version.valueDataSize = row.valueDataSize
@@ -90,22 +90,30 @@ extension Store {
                     new.append(try storage.storeBlob(data))
                     return new[new.count - 1]
                 }
-                now = try withCommitLock {
+                moved = try withCommitLock {
                     try checkOpen()
                     guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                    return place
+                    return (place, encoder.checksum)
                 }
             } catch {
                 removeBlobs(new, after: error)
                 throw error
             }
+        }
+        do {
+            if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
+        } catch {
+            // Whole as it looks, nobody knows for how long.
+            knownDamage.noteUnsynced(received.version.id)
+            throw error
+        }
+        if let moved {
             // What is in memory of the old one is not asked for any more.
             lock.withWrite {
-                dag.move(ordinal, to: now, checksum: encoder.checksum)
+                dag.move(ordinal, to: moved.place, checksum: moved.checksum)
                 cachesAreOutdated = true
             }
         }
-        if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
         knownDamage.forget(received.version.id, at: place)
         Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
     }
