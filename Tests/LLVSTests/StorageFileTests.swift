@@ -480,6 +480,30 @@ import Darwin
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
+    /// It is not what the sync lost.
+    @Test(arguments: [false, true]) func damageThatWasThereKeepsNobodyFromGoingOnAfterAFailedSync(isSealed: Bool) throws {
+        let theirs = try open()
+        try StorageConformance.append(theirs, [record("A", 100_000)])
+        try StorageConformance.append(theirs, [record("B")])
+        try theirs.sync()
+        try theirs.close(discarding: !isSealed)
+        var bytes = try contents(segmentPaths[0])
+        bytes[50_000] ^= 1
+        try writeFile(segmentPaths[0], bytes)
+        let faults = Faults(), storage = try open { $0.system = faults.system }
+        #expect(try StorageConformance.scan(storage).contains(record("B")))
+        try StorageConformance.append(storage, [record("C")])
+        faults.syncsLeft = 0
+        #expect(throws: StoreError.self) { try storage.sync() }
+        faults.syncsLeft = .max
+        try StorageConformance.append(storage, [record("D")])
+        try storage.sync()
+        try storage.close(discarding: false)
+        // B, too, is where its sync did not fail.
+        try System.unlink(segmentPaths.first { try contents($0).count == bytes.count } ?? "")
+        #expect(try Set(StorageConformance.scan(open())) == [record("B"), record("C"), record("D")])
+    }
+
     @Test func afterAFailedSyncWhatWasNotDurableIsWrittenAnew() throws {
         let faults = Faults()
         let storage = try open { $0.system = faults.system }
