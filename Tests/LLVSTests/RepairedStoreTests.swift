@@ -173,6 +173,41 @@ import Testing
         }
     }
 
+    /// The history from a cache tells what a header told, but for other metadata.
+    @Test func whereTheHeaderIsLostTheHistoryTellsWhoseItIs() throws {
+        try withTemporaryDirectory { directory in
+            let (place, ids) = try Self.damaged(0, directory, more: 1_200)
+            var store = try StoreOnDiskTests.open(0, directory)
+            let version = try #require(try store.version(ids[0]))
+            try store.close()
+            try RepairTests.flip(bytes("\"ann\""), in: directory + "/store/segments", at: 1)
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(throws: StoreError.self) { try store.version(ids[0]) }
+            let changes: [Value.Change] = [.insert(try id("small"), data: RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
+                .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other)]
+            var others = [version, version]
+            others[0].timestamp += 1
+            others[1].metadata = try Metadata([(bytes("by"), bytes("\"ann\"")), (Metadata.branchKey, bytes("\"main\""))])
+            for other in others {
+                let hostile = try Store.inMemory(), theirs = MemoryTransport(name: directory + " \(other.metadata.entries.count) \(other.timestamp)")
+                _ = try hostile.add([.init(version: other, changes: changes)])
+                _ = try Exchange(store: hostile, transport: theirs).send()
+                let result = try Exchange(store: store, transport: theirs).retrieve()
+                #expect(result.repaired.isEmpty && result.problems.map(\.error.code) == [.versionMismatch], "\(result)")
+            }
+            #expect(try Exchange(store: store, transport: place).retrieve().repaired == [ids[0]])
+            for _ in 0..<2 {
+                #expect(try store.version(ids[0])?.metadata == version.metadata && store.allVersionIDs().count == ids.count)
+                #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
+                // Nobody can tell any more that the damaged bytes were those of this version.
+                #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing || $0.version == nil })
+                try store.close()
+                store = try StoreOnDiskTests.open(0, directory)
+            }
+            try store.close()
+        }
+    }
+
     /// One that cannot be repaired keeps no other from being taken.
     @Test func aFolderWithFilesInThePlaceOfAValueIsAProblemOfThatVersion() throws {
         try withTemporaryDirectory { directory in

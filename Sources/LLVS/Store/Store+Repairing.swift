@@ -121,8 +121,8 @@ extension Store {
     /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? readHeader(place)
-        let predecessors = lock.withRead { dag.predecessors(ordinal).map(dag.id) }
-        guard version.predecessors == predecessors, version.timestamp.bitPattern == row.timestamp.bitPattern,
+        let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
+        guard version.predecessors == predecessors, version.branch == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
     }
 
