@@ -3,7 +3,7 @@
  * (yardstick.sql). Both get the same data, in turns, each in a process of its own that does one workload.
  *
  *     bench [--only load,fetch] [--runs 5] [--json <file>] [--keep]
- *           [--n 10000,100000] [--ids uuid|contact|both] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]
+ *           [--n 10000,100000] [--ids uuid|contact|both|long] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]
  *           [--quick] <folder>
  *
  * Without an option of the second line everything is run that docs/performance.md shows. With one or more of them, what
@@ -16,13 +16,14 @@
  *     bench --side ours --workload fetch --n 100000 <folder>/bench/<fixture>
  */
 #include "compare.h"
+#include "data.h"
 #include "machine.h"
 #include "yardstick.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SIZES_MAX = 8, KINDS_MAX = 2 * SIZES_MAX };
+enum { SIZES_MAX = 8, KINDS_MAX = 3 * SIZES_MAX };
 
 typedef struct options {
     int quick, keep, runs, is_sqlite, is_given;
@@ -41,17 +42,18 @@ static const data_kind plan[] = {
     { 100000, "contact", 100, 0, 0, 0 },
     { 1000000, "uuid", 100, 0, 0, 0 },  { 1000000, "uuid", 100, 256, 0, 0 }, /* another budget */
     { 1000000, "contact", 100, 0, 0, 0 },
+    { 20000, "long", 100, 0, 0, 0 }, /* ids of 4 KiB */
     { 10000, "uuid", 4096, 0, 0, 0 },   { 8, "uuid", 16 << 20, 0, 0, 0 }, /* large values */
 };
 static const data_kind quick_plan[] = {
-    { 2000, "uuid", 100, 0, 0, 1 }, { 2000, "uuid", 100, 0, 1, 1 }, { 1000, "contact", 100, 0, 0, 1 }, { 20, "uuid", 70000, 256, 0, 1 },
+    { 2000, "uuid", 100, 0, 0, 1 }, { 2000, "uuid", 100, 0, 1, 1 }, { 1000, "contact", 100, 0, 0, 1 }, { 100, "long", 100, 0, 0, 1 }, { 20, "uuid", 70000, 256, 0, 1 },
 };
 
 /* ---- options ---- */
 
 static const char *const usage =
     "usage: bench [--only load,fetch] [--runs 5] [--json <file>] [--keep]\n"
-    "             [--n 10000,100000] [--ids uuid|contact|both] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]\n"
+    "             [--n 10000,100000] [--ids uuid|contact|both|long] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]\n"
     "             [--quick] <folder>\n";
 
 static size_t number(const char *text) {
@@ -125,6 +127,7 @@ static int run_one(void) {
     setting.how.memory_budget = (uint64_t)given.budget << 20;
     setting.count = given.sizes[0];
     setting.prefix = strcmp(given.ids, "contact") == 0 ? "Contact/" : "";
+    if (strcmp(given.ids, "long") == 0) data_lengthen_ids(LONG_ID_SIZE);
     setting.value_size = given.value_size;
     setting.quick = given.quick;
     setting.folder = given.folder;
@@ -137,17 +140,17 @@ static int run_one(void) {
 /* ---- the process that compares ---- */
 
 static size_t given_kinds(data_kind kinds[KINDS_MAX]) {
-    size_t count = 0, i;
-    int contact;
+    static const char *const all[] = { "uuid", "contact", "long" };
+    size_t count = 0, i, ids;
     for (i = 0; i < given.size_count; i++)
-        for (contact = 0; contact < 2; contact++) {
+        for (ids = 0; ids < sizeof all / sizeof *all; ids++) {
             data_kind kind = { 0, NULL, 0, 0, 0, 0 };
             kind.count = given.sizes[i];
-            kind.ids = contact ? "contact" : "uuid";
+            kind.ids = all[ids];
             kind.value_size = given.value_size;
             kind.budget = given.budget;
             kind.is_sqlite = given.is_sqlite;
-            if (strcmp(given.ids, "both") == 0 || strcmp(given.ids, kind.ids) == 0) kinds[count++] = kind;
+            if ((strcmp(given.ids, "both") == 0 && strcmp(kind.ids, "long") != 0) || strcmp(given.ids, kind.ids) == 0) kinds[count++] = kind;
         }
     return count;
 }
@@ -157,6 +160,7 @@ static int is_wanted(const workload *workload, const data_kind *kind) {
     if (given.only && given.is_given) return 1;
     return !(kind->is_sqlite && !(workload->flags & SQLITE_TOO)) && !(kind->value_size > 100 && !(workload->flags & LARGE_TOO))
         && !(kind->budget && !(workload->flags & MEMORY)) && !(strcmp(kind->ids, "uuid") != 0 && workload->flags & UUIDS_ONLY)
+        && !(strcmp(kind->ids, "long") == 0 && !(workload->flags & MEMORY))
         && !(workload->at_most && kind->count > workload->at_most && !given.quick);
 }
 

@@ -1,4 +1,5 @@
 #include "compare.h"
+#include "data.h"
 #include "machine.h"
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ void remove_fixtures(const comparison *comparison, const data_kind *kind, const 
 
 /* Figures that follow from the others and from what is on disk. */
 static void derive(metrics *found, const data_kind *kind, const workload *workload, disk_size before, disk_size after) {
-    double payload = (double)kind->count * (double)(kind->value_size + 36 + (strcmp(kind->ids, "contact") == 0 ? 8 : 0));
+    double payload = (double)kind->count * (double)(kind->value_size + (strcmp(kind->ids, "long") == 0 ? LONG_ID_SIZE : strcmp(kind->ids, "contact") == 0 ? 44 : 36));
     double saved = metric_named(found, "saved");
     if (workload->from == EMPTY) {
         set_metric(found, "disk_of_payload", after.apparent / payload);

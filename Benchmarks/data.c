@@ -1,7 +1,15 @@
 #include "data.h"
 #include "side.h"
 
-enum { ID_DISTANCE = 64, LARGE = 64 << 10, STAMP_DISTANCE = 4096 };
+enum { LARGE = 64 << 10, STAMP_DISTANCE = 4096 };
+
+/* From one id to the next, and the bytes that each has behind its UUID. */
+static size_t distance = 64, padding;
+
+void data_lengthen_ids(size_t size) {
+    padding = size - 36;
+    distance = size + 64;
+}
 
 uint64_t draw(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -30,18 +38,20 @@ static void put_uuid(char *to, uint64_t a, uint64_t b) {
 }
 
 char *data_ids(size_t count, const char *prefix) {
-    char *ids = allocate(count, ID_DISTANCE);
+    char *ids = allocate(count, distance);
     size_t prefix_size = strlen(prefix), i;
     uint64_t state = 1;
     for (i = 0; i < count; i++) {
         uint64_t a = draw(&state), b = draw(&state);
-        memcpy(ids + i * ID_DISTANCE, prefix, prefix_size);
-        put_uuid(ids + i * ID_DISTANCE + prefix_size, a, b);
+        char *id = ids + i * distance;
+        memcpy(id, prefix, prefix_size);
+        put_uuid(id + prefix_size, a, b);
+        memset(id + prefix_size + 36, '-', padding);
     }
     return ids;
 }
 
-const char *data_id(const char *ids, size_t i) { return ids + i * ID_DISTANCE; }
+const char *data_id(const char *ids, size_t i) { return ids + i * distance; }
 
 static void fill(uint8_t *value, size_t size, uint64_t state) {
     uint64_t word;

@@ -10,6 +10,9 @@ uint64_t draw(uint64_t *state);
 
 /* `count` ids of upper-case UUIDs behind a prefix; ids[i] is at data_id(ids, i). */
 char *data_ids(size_t count, const char *prefix);
+enum { LONG_ID_SIZE = 4096 };
+/* From now on each id has so many bytes behind its prefix: hyphens behind the UUID. */
+void data_lengthen_ids(size_t size);
 const char *data_id(const char *ids, size_t i);
 /* What update number `update` (0: the load) writes for id `i`. The buffer is zero, or was filled by this before. */
 void data_value(uint8_t *value, size_t size, size_t i, size_t update);

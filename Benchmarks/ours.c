@@ -1,8 +1,9 @@
 /* The store, through its C API. */
 #include "ours.h"
+#include <stdlib.h>
 
-void must(llvs_status status, llvs_error *error) {
-    if (status != LLVS_OK) fail("%s (%s)", llvs_error_message(error), llvs_status_name(status));
+void must_be_ok(llvs_status status, llvs_error **error) {
+    if (status != LLVS_OK) fail("%s (%s)", llvs_error_message(*error), llvs_status_name(status));
 }
 
 static void *open_ours(const char *path, const opening *how) {
@@ -49,12 +50,12 @@ static version load(void *store, void *packed, size_t count) {
 
 static version save(void *store, const version *at, const item *items, size_t count) {
     version made = { { 0, "" }, 0 };
-    llvs_change changes[128];
+    llvs_change few[128], *changes = count <= sizeof few / sizeof *few ? few : allocate(count, sizeof *changes);
     llvs_error *error;
     size_t i;
-    if (count > sizeof changes / sizeof *changes) fail("too many changes in one version");
     for (i = 0; i < count; i++) changes[i] = changed(&items[i], LLVS_CHANGE_UPDATE);
     must(llvs_store_make_version(store, llvs_id(&at->id), changes, count, sizeof *changes, NULL, &made.id, NULL, &error), error);
+    if (changes != few) free(changes);
     return made;
 }
 
@@ -98,16 +99,20 @@ static size_t enumerate(void *store, const version *at, const char *prefix, size
     }
 }
 
-static size_t differences(void *store, const version *from, const version *to) {
+static size_t differences(void *store, const version *from, const version *to, uint64_t *sum) {
     llvs_change_cursor *cursor;
     llvs_change_list *page;
     llvs_error *error;
     size_t updates = 0, i;
     must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), &cursor, &error), error);
     for (;;) {
-        must(llvs_change_cursor_next(cursor, 0, 0, &page, &error), error);
+        must(llvs_change_cursor_next(cursor, 0, sum != NULL, &page, &error), error);
         if (!page) break;
-        for (i = 0; i < llvs_change_list_count(page); i++) updates += llvs_change_list_at(page, i)->kind == LLVS_CHANGE_UPDATE;
+        for (i = 0; i < llvs_change_list_count(page); i++) {
+            const llvs_change_info *change = llvs_change_list_at(page, i);
+            updates += change->kind == LLVS_CHANGE_UPDATE;
+            if (sum && change->data.size) *sum += change->data.data[0];
+        }
         llvs_change_list_free(page);
     }
     llvs_change_cursor_free(cursor);
@@ -143,15 +148,18 @@ static version merge(void *store, const version *a, const version *b) {
 }
 
 static void newest(void *store, version *versions, size_t count) {
+    enum { PAGE = 1000 };
     llvs_history_cursor *cursor;
     llvs_version_list *page;
     llvs_error *error;
-    size_t i;
+    size_t found = 0, i;
     must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
-    must(llvs_history_cursor_next(cursor, count, &page, &error), error);
-    if (llvs_version_list_count(page) != count) fail("the history has fewer than %zu versions", count);
-    for (i = 0; i < count; i++) versions[i] = version_of(llvs_version_list_at(page, i));
-    llvs_version_list_free(page);
+    while (found < count) {
+        must(llvs_history_cursor_next(cursor, count - found < PAGE ? count - found : PAGE, &page, &error), error);
+        if (!page) fail("the history has fewer than %zu versions", count);
+        for (i = 0; i < llvs_version_list_count(page); i++) versions[found++] = version_of(llvs_version_list_at(page, i));
+        llvs_version_list_free(page);
+    }
     llvs_history_cursor_free(cursor);
 }
 

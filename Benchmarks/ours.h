@@ -4,7 +4,8 @@
 
 #include "side.h"
 
-/* Ends the program when a call failed. */
-void must(llvs_status status, llvs_error *error);
+/* Ends the program when a call failed. A macro, since the error is there only after the call. */
+#define must(status, error) must_be_ok((status), &(error))
+void must_be_ok(llvs_status status, llvs_error **error);
 
 #endif

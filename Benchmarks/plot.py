@@ -160,9 +160,12 @@ def kind_of(row):
     return row["n"], row["ids"], row["value_size"], row["storage"], row.get("budget", 64)
 
 
+IDS = {"uuid": "UUIDs", "contact": "`Contact/<UUID>`", "long": "UUIDs and 4,060 bytes more"}
+
+
 def name_of(kind):
     n, ids, size, storage, budget = kind
-    return (f"{n:,} values of {size:,} bytes, ids are {'`Contact/<UUID>`' if ids == 'contact' else 'UUIDs'}"
+    return (f"{n:,} values of {size:,} bytes, ids are {IDS[ids]}"
             f"{', SQLite storage' if storage == 'sqlite' else ''}{f', our memory budget {budget} MiB' if budget != 64 else ''}")
 
 

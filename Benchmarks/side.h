@@ -44,8 +44,9 @@ typedef struct side {
     size_t (*fetch)(void *database, const char *id, const version *at, uint8_t *copy, size_t capacity);
     /* Reads values in the order of ids; adds up their first bytes; returns how many. limit 0: all. */
     size_t (*enumerate)(void *database, const version *at, const char *prefix, size_t limit, uint64_t *sum);
-    /* How many values differ and of which kind: their ids are walked, their data is not read. */
-    size_t (*differences)(void *database, const version *from, const version *to);
+    /* How many values differ and of which kind: their ids are walked. With a `sum` their data is read, too, and its first
+       bytes are added up. */
+    size_t (*differences)(void *database, const version *from, const version *to, uint64_t *sum);
     version (*merge_base)(void *database, const version *a, const version *b);
     version (*merge)(void *database, const version *a, const version *b);
     /* The newest `count` versions of a linear history, newest first. */

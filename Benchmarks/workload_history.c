@@ -74,13 +74,78 @@ void run_differences(const setting *setting) {
     setting->side->newest(database, versions, PAIRS + BACK);
     for (i = 0; i < PAIRS; i++) {
         start = now();
-        found += setting->side->differences(database, &versions[i + BACK], &versions[i]);
+        found += setting->side->differences(database, &versions[i + BACK], &versions[i], NULL);
         figures[i] = (now() - start) * 1e3;
     }
     setting->side->close(database);
     report("first_ms", figures[0]);
     report("ms", median(figures, PAIRS));
     report("check", (double)found);
+}
+
+/* All that the 10,000 versions changed, with its bytes, in the order of the ids. */
+void run_differences_data(const setting *setting) {
+    notes notes = read_notes(setting);
+    void *database = open_database(setting);
+    double figures[5], start;
+    uint64_t sum = 0;
+    size_t i, found = 0;
+    for (i = 0; i < 5; i++) {
+        start = now();
+        found = setting->side->differences(database, &notes.first, &notes.head, &sum);
+        figures[i] = (now() - start) * 1e6 / (double)found;
+    }
+    setting->side->close(database);
+    report("first_us", figures[0]);
+    report("us", median(figures, 5));
+    report("check", (double)sum + (double)found);
+}
+
+static version save_many(const setting *setting, void *database, const char *ids, const version *at, size_t first, size_t count, size_t update) {
+    item *items = allocate(count, sizeof *items);
+    uint8_t *data = allocate(count, setting->value_size);
+    version made;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        uint8_t *value = data + i * setting->value_size;
+        data_value(value, setting->value_size, first + i, update);
+        items[i].id = data_id(ids, first + i);
+        items[i].data = value;
+        items[i].size = setting->value_size;
+    }
+    made = setting->side->save(database, at, items, count);
+    free(data);
+    free(items);
+    return made;
+}
+
+/* Three heads, each one version that changes three tenths of the values, others each, but 40,000 at most: the third is
+   merged into what came of the other two. */
+void run_merge_large(const setting *setting) {
+    size_t changed = scaled(setting, setting->count * 3 / 10 < 40000 ? setting->count * 3 / 10 : 40000), i;
+    char *ids = data_ids(setting->count, setting->prefix);
+    version base = read_notes(setting).head, heads[3], merged;
+    uint8_t *copy = allocate(1, setting->value_size);
+    uint64_t sum = 0;
+    double start, first;
+    void *database;
+    database = open_database(setting);
+    for (i = 0; i < 3; i++) heads[i] = save_many(setting, database, ids, &base, i * changed, changed, 9500000 + i);
+    report_ready();
+    start = now();
+    merged = setting->side->merge(database, &heads[0], &heads[1]);
+    first = now();
+    merged = setting->side->merge(database, &merged, &heads[2]);
+    report("first_us", (first - start) * 1e6 / (double)changed);
+    report("us", (now() - first) * 1e6 / (double)changed);
+    for (i = 0; i < 3 * changed; i++) {
+        setting->side->fetch(database, data_id(ids, i), &merged, copy, setting->value_size);
+        sum += copy[0];
+    }
+    setting->side->close(database);
+    report("check", (double)sum);
+    free(copy);
+    free(ids);
 }
 
 void run_merge_base(const setting *setting) {
@@ -168,4 +233,23 @@ void run_heads(const setting *setting) {
     llvs_version_list_free(merged);
     setting->side->close(database);
     free(tips);
+}
+
+/* Many heads that part from one version, of one value each, folded into one. */
+void run_fold(const setting *setting) {
+    size_t heads = setting->quick ? 200 : 20000, i;
+    char *ids = data_ids(setting->count, setting->prefix);
+    version base = read_notes(setting).head, tip = base;
+    llvs_version_list *merged;
+    llvs_error *error;
+    double start;
+    void *database = open_database(setting);
+    for (i = 0; i < heads; i++) tip = save_one(setting, database, ids, base, i, 9700000 + i);
+    report_ready();
+    start = now();
+    must(llvs_store_merge_heads(database, llvs_id(&tip.id), NULL, NULL, &merged, &error), error);
+    report("ms", (now() - start) * 1e3);
+    llvs_version_list_free(merged);
+    setting->side->close(database);
+    free(ids);
 }

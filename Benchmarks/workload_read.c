@@ -147,6 +147,45 @@ void run_fetch_first(const setting *setting) {
     report("check", (double)sum);
 }
 
+/* Random ids, each at a random version, after as many others; and pages of a few values. */
+static void read_past(const setting *setting, size_t versions) {
+    enum { PAGES = 50, PAGE = 20 };
+    char *ids = data_ids(setting->count, setting->prefix);
+    size_t count = setting->quick ? 500 : 20000, i;
+    version *all = allocate(versions = setting->quick ? versions / 20 : scaled(setting, versions), sizeof *all);
+    uint8_t *copy = allocate(1, setting->value_size);
+    uint64_t state = 7, sum = 0;
+    double start;
+    void *database;
+    memset(all, 1, versions * sizeof *all);
+    report_ready();
+    database = open_database(setting);
+    setting->side->newest(database, all, versions);
+    start = now();
+    for (i = 0; i < 2 * count; i++) {
+        const char *id = data_id(ids, (size_t)(draw(&state) % setting->count));
+        if (i == count) start = now();
+        if (setting->side->fetch(database, id, &all[draw(&state) % versions], copy, setting->value_size) != setting->value_size) fail("%s is not what was stored", id);
+        sum += copy[0];
+        if (i == 0) report("first_ms", (now() - start) * 1e3);
+    }
+    report("microseconds", (now() - start) * 1e6 / (double)count);
+    start = now();
+    for (i = 0; i < PAGES; i++) {
+        char prefix[64];
+        const char *id = data_id(ids, (size_t)(draw(&state) % setting->count));
+        snprintf(prefix, sizeof prefix, "%.*s", (int)strlen(setting->prefix) + 2, id);
+        setting->side->enumerate(database, &all[draw(&state) % versions], prefix, PAGE, &sum);
+    }
+    report("page_ms", (now() - start) * 1e3 / PAGES);
+    setting->side->close(database);
+    report("versions", (double)versions);
+    report("check", (double)sum);
+}
+
+void run_past(const setting *setting) { read_past(setting, 10000); }
+void run_past_long(const setting *setting) { read_past(setting, 100000); }
+
 void run_enumerate(const setting *setting) {
     version head = read_notes(setting).head;
     uint64_t sum = 0;

@@ -193,12 +193,13 @@ static version load(void *database, void *packed, size_t count) {
 
 static version save(void *database, const version *at, const item *items, size_t count) {
     version made = { { 0, "" }, 0 };
-    const item *sorted[128];
+    const item *few[128], **sorted = count <= sizeof few / sizeof *few ? few : allocate(count, sizeof *sorted);
     size_t i;
-    if (count > sizeof sorted / sizeof *sorted) fail("too many changes in one version");
+    few[0] = items;
     for (i = 0; i < count; i++) sorted[i] = &items[i];
     if (count > 1) qsort(sorted, count, sizeof *sorted, by_key);
     made.number = insert(database, at->number, sorted, count);
+    if (sorted != few) free(sorted);
     return made;
 }
 
@@ -242,7 +243,7 @@ static size_t enumerate(void *opaque, const version *at, const char *prefix, siz
     return count;
 }
 
-static size_t differences(void *opaque, const version *from, const version *to) {
+static size_t differences(void *opaque, const version *from, const version *to, uint64_t *sum) {
     database *database = opaque;
     sqlite3_stmt *changed = bound(database, CHANGED_BETWEEN, from->number);
     size_t updates = 0;
@@ -251,6 +252,11 @@ static size_t differences(void *opaque, const version *from, const version *to) 
         sqlite3_stmt *present = bound_to_key(database, PRESENT_AT, (const char *)sqlite3_column_text(changed, 0), from->number);
         updates += sqlite3_step(present) == SQLITE_ROW;
         check(database, sqlite3_reset(present));
+        if (sum) {
+            sqlite3_stmt *value = bound_to_key(database, VALUE_AT, (const char *)sqlite3_column_text(changed, 0), to->number);
+            if (sqlite3_step(value) == SQLITE_ROW && sqlite3_column_bytes(value, 0)) *sum += *(const uint8_t *)sqlite3_column_blob(value, 0);
+            check(database, sqlite3_reset(value));
+        }
     }
     check(database, sqlite3_reset(changed));
     return updates;

@@ -909,7 +909,8 @@ LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_option
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
- * @param id            receives the new version's id; may be NULL. The cheap way: no allocation
+ * @param id            receives the new version's id; may be NULL. The cheap way: no allocation. It may be what `predecessor`
+ *                      points to, and is left alone then when the call fails: a loop that saves on `&head` needs one variable
  * @param version       receives a list of the one version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
  * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors;
@@ -1125,6 +1126,8 @@ LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_by
                                         LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
+ * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
+ * two versions that hold the same without having it from a common ancestor all values differ.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
  * or those that differ; not what is there. Since 0.1.
  */

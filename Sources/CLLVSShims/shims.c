@@ -121,8 +121,8 @@ uint32_t llvs_shim_thread_number(void) {
 }
 
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
-    static _Thread_local uint64_t counts[2];
-    return counts[which & 1] += more;
+    static _Thread_local uint64_t counts[4];
+    return counts[which & 3] += more;
 }
 
 int llvs_shim_random(void *out, size_t size) {

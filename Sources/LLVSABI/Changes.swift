@@ -9,28 +9,19 @@ final class ChangeCursor: Handle, @unchecked Sendable {
     let changes: [Store.ChangeSummary]
     private var position = 0
     /// After this many bytes of data a page ends.
-    private static let byteLimit: UInt64 = 16 << 20
+    private static let byteLimit = 16 << 20
     init(_ store: Store, _ changes: [Store.ChangeSummary]) { self.store = store; self.changes = changes }
     override func checkReentry() throws { try store.checkReentry() }
 
-    func next(_ limit: Int, withData: Bool) throws -> [(summary: Store.ChangeSummary, data: [UInt8]?)] {
+    /// The next page; nil at the end.
+    func next(_ limit: Int, withData: Bool) throws -> ChangeList? {
         // An ended cursor of a closed store is closed, too.
-        guard position < changes.count else { try store.requireOpen(); return [] }
-        var page: [(summary: Store.ChangeSummary, data: [UInt8]?)] = []
-        var bytes: UInt64 = 0
-        var i = position
-        while i < changes.count, page.count < limit, bytes < ChangeCursor.byteLimit {
-            let summary = changes[i]
-            var data: [UInt8]?
-            if withData, summary.kind == .insert || summary.kind == .update, let reference = summary.reference {
-                data = try store.value(reference)?.data
-                bytes = bytes.addingReportingOverflow(UInt64(data?.count ?? 0)).partialValue
-            }
-            page.append((summary, data))
-            i += 1
-        }
-        position = i
-        return page
+        guard position < changes.count else { try store.requireOpen(); return nil }
+        let page = changes[position..<min(changes.count - position, limit) + position]
+        let batch = withData ? try store.batch(page, byteLimit: ChangeCursor.byteLimit) : nil
+        let list = try ChangeList(page.prefix(batch?.count ?? page.count), batch)
+        position += list.count
+        return list
     }
 }
 
@@ -61,8 +52,7 @@ public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ wi
     changes?.pointee = nil
     return entry(error) {
         let out = try required(changes, "changes")
-        let page = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))
-        if !page.isEmpty { out.pointee = try ChangeList(page).owned }
+        out.pointee = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))?.owned
     }
 }
 

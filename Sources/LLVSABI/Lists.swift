@@ -56,13 +56,29 @@ extension llvs_bytes {
     }
 }
 
+/// Changes, and the bytes that they set where those were asked for: rows of a batch, which it keeps.
 final class ChangeList: ListHandle<llvs_change_info>, @unchecked Sendable {
-    init(_ changes: [(summary: Store.ChangeSummary, data: [UInt8]?)]) throws {
+    private let batch: ValueBatch?
+
+    init(_ changes: ArraySlice<Store.ChangeSummary>, _ batch: ValueBatch?) throws {
+        self.batch = batch
+        var row = 0
+        // Most changes of a page were stored by a few versions.
+        var last: (version: VersionID, text: llvs_bytes)?
         try super.init(changes) { change, arena in
-            llvs_change_info(
-                struct_size: UInt32(MemoryLayout<llvs_change_info>.size), kind: UInt32(change.summary.kind.rawValue),
-                id: try arena.copy(change.summary.id.bytes), data: try change.data.map { try arena.copy($0) } ?? noBytes,
-                stored_version: try change.summary.reference.map { try arena.copy($0.version) } ?? noBytes, data_size: change.summary.size)
+            defer { row += 1 }
+            var text = noBytes
+            if let version = change.reference?.version {
+                if let last, last.version == version { text = last.text } else {
+                    text = try arena.copy(version)
+                    last = (version, text)
+                }
+            }
+            var data = noBytes
+            if let batch, batch.rows[row].version != nil { data = llvs_bytes(batch.data, batch.rows[row].data) }
+            return llvs_change_info(
+                struct_size: UInt32(MemoryLayout<llvs_change_info>.size), kind: UInt32(change.kind.rawValue),
+                id: try batch.map { llvs_bytes($0.ids, $0.rows[row].id) } ?? arena.copy(change.id.bytes), data: data, stored_version: text, data_size: change.size)
         }
     }
 }

@@ -53,9 +53,8 @@ public func llvs_store_make_version(
     _ store: OpaquePointer!, _ predecessor: llvs_bytes, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
     _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: HandleOut!, _ error: ErrorOut!
 ) -> llvs_status {
-    write(nil, to: id)
     version?.pointee = nil
-    return entry(error) {
+    let status = entry(error) {
         let store = try handle(store, StoreHandle.self, "store").store
         let predecessor = try optionalVersionID(predecessor, "predecessor")
         let options = try versionOptions(options)
@@ -65,4 +64,14 @@ public func llvs_store_make_version(
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).owned }
     }
+    // Who goes on from a version writes the new one where that was; it stays there when there is no new one.
+    if status != 0, !isWithin(predecessor, id) { write(nil, to: id) }
+    return status
+}
+
+/// Whether bytes that were given lie in the memory of an output.
+private func isWithin(_ input: llvs_bytes, _ out: UnsafeMutablePointer<llvs_version_id>?) -> Bool {
+    guard let out, let data = input.data else { return false }
+    let start = UInt(bitPattern: out)
+    return (start..<start + UInt(MemoryLayout<llvs_version_id>.size)).contains(UInt(bitPattern: data))
 }

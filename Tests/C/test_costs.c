@@ -17,7 +17,7 @@ static const char *const column_names[COLUMNS] = { "allocations", "opens", "mapp
 static const double share_allowed[COLUMNS] = { 0.05, 0, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
 
-enum { ROWS_MAX = 64 };
+enum { ROWS_MAX = 96 };
 typedef struct row {
     char name[48];
     double costs[COLUMNS]; /* of one operation */
@@ -190,6 +190,18 @@ static void fetch(llvs_store *store, const dataset *data, llvs_version_id at, si
     }
 }
 
+/* One value each at versions far from each other, whose maps are not in memory. */
+static void fetch_here_and_there(llvs_store *store, const dataset *data, const llvs_version_list *versions, size_t first, size_t count) {
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        uint64_t state = i;
+        const llvs_version_info *at = llvs_version_list_at(versions, (size_t)draw(&state) % llvs_version_list_count(versions));
+        llvs_version_id id = { 0, "" };
+        memcpy(id.text, at->id.data, id.size = (uint32_t)at->id.size);
+        fetch(store, data, id, i, 1);
+    }
+}
+
 static size_t enumerate(llvs_store *store, llvs_version_id at, const char *prefix, size_t limit) {
     llvs_range range = LLVS_RANGE_INIT;
     llvs_value_list *page = NULL, *next;
@@ -209,13 +221,13 @@ static size_t enumerate(llvs_store *store, llvs_version_id at, const char *prefi
     return count;
 }
 
-static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_id to) {
+static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_id to, uint32_t with_data) {
     llvs_change_cursor *cursor;
     llvs_change_list *page;
     size_t count = 0;
     OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), &cursor, &error));
     for (;;) {
-        OK(llvs_change_cursor_next(cursor, 0, 0, &page, &error));
+        OK(llvs_change_cursor_next(cursor, 0, with_data, &page, &error));
         if (!page) break;
         count += llvs_change_list_count(page);
         llvs_change_list_free(page);
@@ -269,6 +281,8 @@ static void measure_saving_and_reading(const subject *subject) {
     char *directory = new_directory(), *path = join(directory, "store");
     dataset data = make_data(subject->count);
     llvs_version_id first, head, ten_back;
+    llvs_history_cursor *cursor;
+    llvs_version_list *versions;
     llvs_store *store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
 
     begin();
@@ -309,6 +323,17 @@ static void measure_saving_and_reading(const subject *subject) {
     begin();
     fetch(store, &data, first, 2500, 5000);
     end("fetch-at-the-first", subject->group, 5000);
+    close_store(store);
+    store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
+    OK(llvs_store_history(store, NULL, 0, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, UPDATES, &versions, &error));
+    llvs_history_cursor_free(cursor);
+    fetch_here_and_there(store, &data, versions, 0, 500);
+    begin();
+    fetch_here_and_there(store, &data, versions, 500, 1000);
+    end("fetch-here-and-there", subject->group, 1000);
+    llvs_version_list_free(versions);
+    fetch(store, &data, head, 0, 5000);
     assert_int_equal(enumerate(store, head, "", 0), subject->count);
     begin();
     assert_int_equal(enumerate(store, head, "", 0), subject->count);
@@ -319,9 +344,9 @@ static void measure_saving_and_reading(const subject *subject) {
     end("prefix-scan-of-50", subject->group, 1);
     ten_back = head;
     head = save_updates(store, &data, head, 5000, 10);
-    differences(store, ten_back, head);
+    differences(store, ten_back, head, 0);
     begin();
-    assert_int_equal(differences(store, ten_back, head), 10);
+    assert_int_equal(differences(store, ten_back, head, 0), 10);
     end("differences-of-10", subject->group, 1);
     measure_merges(store, &data, head, subject, 100, 0);
     measure_merges(store, &data, head, subject, 100, 1);
@@ -375,6 +400,68 @@ static void measure_history_and_large_values(void) {
     }
     end("fetch-4-MiB", "large", 1);
     free(large);
+    close_store(store);
+    free_data(&data);
+    free(path);
+    remove_directory(directory);
+}
+
+static llvs_version_id save_many(llvs_store *store, const dataset *data, const llvs_version_id *at, size_t first, size_t count) {
+    llvs_change *changes = calloc(count, sizeof *changes);
+    llvs_version_id id;
+    size_t i;
+    assert_non_null(changes);
+    for (i = 0; i < count; i++) {
+        data->values[(first + i) % data->count][0]++;
+        changes[i] = change_of(data, first + i, LLVS_CHANGE_UPDATE);
+    }
+    OK(llvs_store_make_version(store, llvs_id(at), changes, count, sizeof *changes, NULL, &id, NULL, &error));
+    free(changes);
+    return id;
+}
+
+/* Merges of many changes, folds of many heads, and bytes that are asked for by what stored them. */
+static void measure_much_at_once(llvs_storage_kind kind, const char *group) {
+    enum { CHANGED = 5000, HEADS = 1000, REFERENCES = 1000 };
+    char *directory = new_directory(), *path = join(directory, "store");
+    dataset data = make_data(20000);
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    llvs_version_id base, branches[3], head, tip = { 0, "" };
+    llvs_version_list *folded;
+    llvs_buffer buffer;
+    uint64_t state = 7;
+    size_t i;
+    options.storage = kind;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    options.memory_budget = 1 << 20;
+    OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+    base = load(store, &data);
+    fetch(store, &data, base, 0, 1);
+    for (i = 0; i < 3; i++) branches[i] = save_many(store, &data, &base, i * CHANGED, CHANGED);
+    head = merge(store, branches[0], branches[1]);
+    begin();
+    head = merge(store, head, branches[2]);
+    end("merge-a-third-of-5000", group, CHANGED);
+    begin();
+    assert_int_equal(differences(store, base, head, 1), 3 * CHANGED);
+    end("differences-with-data", group, 3 * CHANGED);
+    for (i = 0; i < HEADS; i++) tip = save_many(store, &data, &head, i, 1);
+    begin();
+    OK(llvs_store_merge_heads(store, llvs_id(&tip), NULL, NULL, &folded, &error));
+    end("fold-1000-heads", group, HEADS);
+    llvs_version_list_free(folded);
+    close_store(store);
+    /* In too little memory to keep any block, so that all that is read shows. */
+    options.memory_budget = 64 << 10;
+    OK(llvs_store_open(llvs_str(path), &options, &store, &error));
+    begin();
+    for (i = 0; i < REFERENCES; i++) {
+        OK(llvs_store_value_by_reference(store, llvs_str(data.ids[(size_t)draw(&state) % CHANGED]), llvs_id(&branches[0]), &buffer, &error));
+        assert_int_equal(buffer.size, VALUE_SIZE);
+        llvs_buffer_dispose(&buffer);
+    }
+    end("value-by-reference", group, REFERENCES);
     close_store(store);
     free_data(&data);
     free(path);
@@ -475,6 +562,8 @@ static void measure_all(void) {
     measured_count = 0;
     for (i = 0; i < sizeof subjects / sizeof *subjects; i++) measure_saving_and_reading(&subjects[i]);
     measure_history_and_large_values();
+    measure_much_at_once(LLVS_STORAGE_FILE, "much");
+    measure_much_at_once(LLVS_STORAGE_SQLITE, "much-sqlite");
     measure_openings(LLVS_STORAGE_FILE, "openings");
     measure_openings(LLVS_STORAGE_SQLITE, "openings-sqlite");
     measure_exchanges();

@@ -40,6 +40,38 @@ static void a_version_is_read_back(void **state) {
     llvs_store_free(store);
 }
 
+static void one_variable_is_enough_for_the_head(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_version_id head = save(store, NULL, insert("x", "0")), before, unknown = { 0, "" };
+    llvs_change change = update("x", "1");
+    llvs_version_list *list;
+    (void)state;
+    before = head;
+    OK(llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, &list, &error));
+    assert_true(same_id(llvs_version_list_at(list, 0)->id, &head));
+    assert_true(same_id(llvs_version_list_at(list, 0)->predecessors[0], &before));
+    llvs_version_list_free(list);
+    value_is(store, &head, "x", "1");
+    /* Nothing is lost of it when a save fails. */
+    before = head;
+    change.id = llvs_str("");
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, NULL, &error));
+    assert_memory_equal(&head, &before, sizeof head);
+    /* An output that is nothing else is empty then. */
+    before.size = 3;
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &before, NULL, &error));
+    assert_memory_equal(&before, &unknown, sizeof before);
+    /* The id that is asked for may come from there, too. */
+    memcpy(before.text, "mine", before.size = 4);
+    options.id = llvs_id(&before);
+    change.id = llvs_str("x");
+    OK(llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, &options, &before, NULL, &error));
+    assert_int_equal(before.size, 4);
+    assert_memory_equal(before.text, "mine", 4);
+    llvs_store_free(store);
+}
+
 static void every_version_keeps_its_state(void **state) {
     llvs_store *store = memory_store();
     llvs_version_id a = save(store, NULL, insert("x", "1"));
@@ -462,6 +494,7 @@ static void values_come_in_pieces(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_read_back),
+        cmocka_unit_test(one_variable_is_enough_for_the_head),
         cmocka_unit_test(every_version_keeps_its_state),
         cmocka_unit_test(history_comes_in_pages_newest_first),
         cmocka_unit_test(values_are_enumerated_in_byte_order),

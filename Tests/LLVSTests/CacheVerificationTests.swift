@@ -4,7 +4,7 @@ import Testing
 
 /// Caches whose checksums are right and whose contents are not: somebody made them so, or the library did.
 @Suite struct CacheVerificationTests {
-    enum Forgery: String, CaseIterable { case predecessor, timestamp, branch, hidden, invented, map, patchedMap }
+    enum Forgery: String, CaseIterable { case predecessor, timestamp, branch, hidden, invented, keys, map, patchedMap }
 
     /// The same history, with something else in the row of the last version.
     private static func forged(_ history: History, _ forgery: Forgery) -> History {
@@ -17,6 +17,7 @@ import Testing
                     id: id, timestamp: row.timestamp + (change && forgery == .timestamp ? 1 : 0), valueDataSize: row.valueDataSize,
                     first: change && forgery == .predecessor ? row.first - 1 : row.first, second: row.second,
                     branch: change && forgery == .branch ? "draft" : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
+                if change, forgery == .keys { forged.noteKeys(new, count: 1) { _ in 1 } }
                 forged.publish(new, place: row.place, checksum: row.checksum)
             }
             add(history.id(ordinal), ordinal == last)

@@ -26,7 +26,7 @@ import Testing
         return MapTests.apply(model, to: nil)
     }
 
-    @Test(arguments: 0..<5) func aCheckpointReadsAsTheMapItWasMadeFrom(alphabet: Int) throws {
+    @Test(arguments: 0..<6) func aCheckpointReadsAsTheMapItWasMadeFrom(alphabet: Int) throws {
         let makeKey = MapTests.alphabets[alphabet].key
         for (seed, size) in [1, 2, 63, 64, 65, 66, 200, 1_000, 5_000].enumerated() {
             var random = SeededRandom(seed: UInt64(seed))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<5) func aPatchBringsACheckpointToALaterMap(alphabet: Int) throws {
+    @Test(arguments: 0..<6) func aPatchBringsACheckpointToALaterMap(alphabet: Int) throws {
         let makeKey = MapTests.alphabets[alphabet].key
         for seed in UInt64(0)..<12 {
             var random = SeededRandom(seed: seed)

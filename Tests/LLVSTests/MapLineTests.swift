@@ -98,10 +98,40 @@ import Testing
         for (head, state) in zip(heads, states) { #expect(try store.state(head.id) == state) }
     }
 
-    /// Bytes of the nodes of a map that lie in no checkpoint.
-    private func memory(_ node: MapNode?) -> Int {
-        guard let node, node.flat == nil else { return 0 }
-        return node.ownSize + node.children.reduce(0) { $0 + memory($1) }
+    /// Of which 4,000 would be 16 MiB if each map had ids of its own.
+    @Test func whatAChangeCostsDoesNotGrowWithTheLengthOfIDs() throws {
+        let budget = 16 << 20, cache = MapCache(budget: budget, readers: ReadWriteLock())
+        func key(_ i: Int) -> [UInt8] { Array("\(i &* 0x9E37_79B9 % 1_000_000_007)".utf8) + [UInt8](repeating: 0x2D, count: 4_000) }
+        func changed(_ i: Int, _ version: UInt32, _ node: MapNode?) -> MapNode? {
+            key(i).withUnsafeBytes { MapNode.applying([MapChange(key: $0, entry: MapEntry(version: version, size: 0, bodyOffset: 0))][...], to: node) }
+        }
+        var node: MapNode?
+        for i in 0..<600 { node = changed(i, 0, node) }
+        #expect(try #require(node).memory > 600 * 4_000)
+        let all = Array(sequence(first: 0) { $0 + 1 }.prefix(3_000))
+        var slot = cache.store(0, node, changes: 600, on: MapCache.Slot())
+        for step in all {
+            // Every third adds an id; others change one.
+            let i = step % 3 == 2 ? 600 + step : step % 600
+            let next = changed(i, UInt32(step), slot.root), cost = try #require(next).memory(beside: slot.root)
+            #expect(cost < (step % 3 == 2 ? 4 * MapNode.leafBytes : 4_096), "step \(step): \(cost) bytes")
+            slot = cache.store(UInt32(step + 1), next, changes: 1, on: slot)
+        }
+        // What all that are kept take together, each node and each leaf's keys counted once.
+        var met: Set<ObjectIdentifier> = []
+        func memory(_ node: MapNode) -> Int {
+            guard met.insert(ObjectIdentifier(node)).inserted else { return 0 }
+            let keys = node.keysIdentity.map { met.insert($0).inserted } ?? true
+            return node.ownMemory(withKeys: keys) + node.children.reduce(0) { $0 + memory($1) }
+        }
+        var kept = 0, bytes = 0
+        for step in all {
+            guard let slot = cache.slot(UInt32(step + 1)), let root = slot.root else { continue }
+            kept += 1
+            bytes += memory(root)
+        }
+        let newest = try #require(slot.root).memory
+        #expect(kept > 20 && bytes < budget, "\(kept) maps, \(bytes) bytes, of which the newest has \(newest)")
     }
 
     @Test func aMapThatGrowsBySmallVersionsStaysWithinItsBudget() throws {
@@ -115,7 +145,7 @@ import Testing
         for step in 0..<1_000 {
             let ids = (0..<12).map { "\((step * 12 + $0) &* 0x9E37_79B9 % 1_000_000_007)" }
             head = try store.set(Dictionary(uniqueKeysWithValues: ids.map { ($0, "") }), head)
-            if step % 20 == 0, let head { most = max(most, memory(try store.map(store.requireOrdinal(head.id)))) }
+            if step % 20 == 0, let head { most = max(most, try store.map(store.requireOrdinal(head.id))?.memory ?? 0) }
         }
         let id = try #require(head).id
         #expect(try store.count(at: id) == 12_000)

@@ -129,7 +129,7 @@ import Testing
                 #expect(bases == Self.bestCommonAncestors(pair[0], pair[1], store), "seed \(seed)")
                 if bases.count == 1, !pair.contains(bases[0]) {
                     let first = store.lock.withRead { store.dag.isNewer(pair[0], pair[1]) } ? 0 : 1
-                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, PreservedAges()) != nil { short += 1 }
+                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, MergedLine()) != nil { short += 1 }
                 }
             }
         }
@@ -178,6 +178,27 @@ import Testing
         let next = try store.set(["k3": "next"], merged)
         #expect(store.maps.count == 0)
         #expect(try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right" && store.text("k300", next) == "old")
+    }
+
+    @Test func aDifferenceFromThePastMakesNoMap() throws {
+        let store = try memoryStore()
+        let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("k\($0)", "old") }), nil)
+        let versions = try Self.line(store, all, (0..<6_000).map { "k\($0 % 500)" }, "new")
+        store.maps.removeAll()
+        #expect(try store.differences(from: versions[999].id, to: versions[5_999].id).count == 500)
+        #expect(store.maps.count == 0)
+        // With both maps at hand they are compared.
+        let expected = try store.differences(from: versions[999].id, to: versions[5_999].id)
+        for version in [versions[999], versions[5_999]] { _ = try store.map(store.requireOrdinal(version.id)) }
+        #expect(try store.differences(from: versions[999].id, to: versions[5_999].id) == expected)
+    }
+
+    @Test func whatWasStoredAnewDiffersAlsoWithTheSameBytes() throws {
+        let store = try memoryStore()
+        let one = try store.set(["a": "1", "b": "2"], nil), other = try store.set(["a": "1", "c": "3"], nil)
+        #expect(try Self.told(store.differences(from: one.id, to: other.id)) == ["update a \(other.id)", "remove b -", "insert c \(other.id)"])
+        let again = try store.set(["a": "1"], one)
+        #expect(try Self.told(store.differences(from: one.id, to: again.id)) == ["update a \(again.id)"])
     }
 
     @Test func sameBytesAreNoConflict() throws {

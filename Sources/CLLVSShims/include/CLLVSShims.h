@@ -65,7 +65,7 @@ static inline void llvs_shim_pause(void) {
 }
 /* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
 uint32_t llvs_shim_thread_number(void);
-/* Adds to one of two numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
+/* Adds to one of four numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
 /* Fills with random bytes from the system; 0, or an errno. */

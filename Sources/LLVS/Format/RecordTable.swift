@@ -72,35 +72,74 @@ enum RecordTable {
         return bodyChecksum(sizeField: sizeField, id: id, versionText: versionText, stored: bytes) == checksum ? bytes : nil
     }
 
+    /// Bytes that a page may have at most: what claims more is damaged.
+    static let pageSizeMax = changesPerPage * (Limits.valueIDSize + 128) + 64
+
+    /// One page, whose bytes match their checksum, and its entries one after another.
+    struct Page {
+        private var reader: ByteReader
+        private var bodyOffset: Int
+        private var left: Int
+        private var last: UnsafeRawBufferPointer?
+        /// Bytes of the page.
+        let size: Int
+
+        /// The page that begins at the front of `bytes`; nil when it is damaged. `needs` is set when it goes on behind them.
+        init?(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) {
+            Work.pages.count()
+            var frame = ByteReader(bytes)
+            guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else { needs = pageHeaderSize; return nil }
+            let total = pageHeaderSize + Int(size)
+            guard total <= header.tableSize else { return nil }
+            guard bytes.count >= total else { needs = total; return nil }
+            guard Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[4..<total])) == checksum else { return nil }
+            reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[pageHeaderSize..<total]))
+            guard reader.varint() == UInt64(number), let firstBody = reader.count(atMost: header.bodiesSize) else { return nil }
+            bodyOffset = firstBody
+            left = min(changesPerPage, header.changeCount - number * changesPerPage)
+            guard left > 0 else { return nil }
+            self.size = total
+        }
+
+        /// The next entry; nil at the end, or where the page is damaged (then `isAtEnd` is false). The ids must ascend: maps
+        /// are built from them as they come, and one that is there twice would make them nest without an end.
+        @inline(__always)
+        mutating func next(_ header: RecordHeader) -> Entry? {
+            guard left > 0, let entry = readEntry(&reader, header, &bodyOffset) else { return nil }
+            if let last, Bytes.compare(last, entry.id) >= 0 { return nil }
+            last = entry.id
+            left -= 1
+            return entry
+        }
+
+        /// Whether all entries were read, and nothing is behind them.
+        var isAtEnd: Bool { left == 0 && reader.remaining == 0 }
+    }
+
     /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when
-    /// it is damaged; `needs` is set when the page goes on behind the bytes. The ids must ascend: the map is
-    /// built from them as they come, and one that is there twice would make it nest without an end.
+    /// it is damaged; `needs` is set when the page goes on behind the bytes.
     static func readPage(
         _ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?, _ body: (Entry) throws -> Void
     ) throws -> Int? {
-        var frame = ByteReader(bytes)
-        guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else { needs = pageHeaderSize; return nil }
-        let total = pageHeaderSize + Int(size)
-        guard total <= header.tableSize else { return nil }
-        guard bytes.count >= total else { needs = total; return nil }
-        guard Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[4..<total])) == checksum else { return nil }
-        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[pageHeaderSize..<total]))
-        guard reader.varint() == UInt64(number), let firstBody = reader.count(atMost: header.bodiesSize) else { return nil }
-        var bodyOffset = firstBody
-        let count = min(changesPerPage, header.changeCount - number * changesPerPage)
-        guard count > 0 else { return nil }
-        var last: UnsafeRawBufferPointer?
-        for _ in 0..<count {
-            guard let entry = readEntry(&reader, header, &bodyOffset) else { return nil }
-            if let last, Bytes.compare(last, entry.id) >= 0 { return nil }
-            last = entry.id
-            try body(entry)
-        }
-        return reader.remaining == 0 ? total : nil
+        guard var page = Page(bytes, number: number, of: header, needs: &needs) else { return nil }
+        while let entry = page.next(header) { try body(entry) }
+        return page.isAtEnd ? page.size : nil
     }
 
+    /// The id that the page at the front of `bytes` begins with, as it is there: its checksum is not looked at. Nil when
+    /// they do not begin like that page; `needs` is set when the id goes on behind them.
+    static func firstID(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) -> UnsafeRawBufferPointer? {
+        var reader = ByteReader(bytes)
+        guard reader.take(pageHeaderSize) != nil, reader.varint() == UInt64(number), reader.count(atMost: header.bodiesSize) != nil,
+              reader.integer(UInt8.self) != nil, let size = reader.count(atMost: Limits.valueIDSize), size > 0 else { return nil }
+        if reader.remaining < size { needs = reader.position + size }
+        return reader.take(size)
+    }
+    /// Enough bytes of a page for `firstID`, unless the id is long.
+    static let firstIDSize = pageHeaderSize + 10 + 10 + 1 + 2 + 64
+
     @inline(__always)
-    private static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
+    fileprivate static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
         guard let tag = reader.integer(UInt8.self), tag < 64, let kind = Value.Change.Kind(rawValue: tag & 7),
               let encoding = Encoding(rawValue: (tag >> 3) & 3),
               let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)

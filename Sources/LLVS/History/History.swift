@@ -38,6 +38,8 @@ final class History {
         static let preserves = Traits(rawValue: 4)
         /// Later, in canonical order, than each of its ancestors, and so is each of them.
         static let isLaterThanAncestors = Traits(rawValue: 8)
+        /// The hashes of the ids that it changed are here.
+        static let keysAreKnown = Traits(rawValue: 16)
     }
     enum State: UInt8 {
         /// Being stored: nobody finds it by its id.
@@ -49,6 +51,9 @@ final class History {
     }
 
     private(set) var rows: ContiguousArray<Row> = []
+    /// For each row whose keys are known: the hash of the one, or where the hashes of several begin in `manyKeyHashes`.
+    private var keyHashes: ContiguousArray<UInt32> = []
+    private var manyKeyHashes: ContiguousArray<UInt32> = []
     private var texts: [UInt32: VersionID] = [:]
     private var table = OrdinalTable()
     private(set) var branchNames: [String] = []
@@ -102,6 +107,7 @@ final class History {
 
     func reserve(_ count: Int) {
         rows.reserveCapacity(count + count / 8)
+        keyHashes.reserveCapacity(count + count / 8)
         table.reserve(count)
     }
 
@@ -133,7 +139,8 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: id.text == nil ? traits : traits.union(.isText)))
+            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
+        keyHashes.append(0)
         if id.text != nil { texts[ordinal] = id }
         let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
         if isLatest { rows[Int(ordinal)].traits.insert(.isLaterThanAncestors) }
@@ -163,6 +170,7 @@ final class History {
             high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none, second: History.none,
             generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: 0,
             changeCount: 0, state: .dead, traits: []))
+        keyHashes.append(0)
     }
 
     func isLive(_ ordinal: Int) -> Bool { ordinal >= 0 && ordinal < rows.count && rows[ordinal].state == .live }
@@ -217,6 +225,20 @@ final class History {
         rows[i].second = replaced[rows[i].second] ?? rows[i].second
     }
 
+    /// The ordinal that an unpublished version is to be published under: another one when a predecessor that it was pointed at came
+    /// later, since rows come after their predecessors.
+    func behindPredecessors(_ ordinal: UInt32) -> UInt32 {
+        let row = rows[Int(ordinal)]
+        guard [row.first, row.second].contains(where: { $0 != History.none && $0 > ordinal }) else { return ordinal }
+        let hashes = keyHashes(of: ordinal).map { Array($0) }
+        let moved = append(
+            id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second, branch: branch(ordinal),
+            place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits.intersection([.labelsAreTrue, .preserves]))
+        if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
+        drop(ordinal)
+        return moved
+    }
+
     /// The record of a live version is another from now on.
     func move(_ ordinal: UInt32, to place: RecordPlace, checksum: UInt32) {
         rows[Int(ordinal)].place = place
@@ -233,6 +255,60 @@ final class History {
         branchNames.append(branch)
         branchOrdinals[key] = ordinal
         return ordinal
+    }
+
+    // MARK: Which ids were changed
+
+    /// The keys of a version with more changes are not kept in mind, nor those of one with several when there are so many.
+    static let mostKeys = 1_024, mostKeysInAll = 1 << 20
+
+    static func keyHash(_ key: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(key) }
+
+    /// Keeps in mind which ids a version changed. `hash` gives the hashes of as many as it has changes, in order of the ids, by
+    /// their numbers.
+    func noteKeys(_ ordinal: UInt32, count: Int, _ hash: (Int) -> UInt32) {
+        let i = Int(ordinal)
+        guard count == Int(rows[i].changeCount), count > 0, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown) else { return }
+        if count == 1 {
+            keyHashes[i] = hash(0)
+        } else {
+            guard manyKeyHashes.count + count <= History.mostKeysInAll else { return }
+            keyHashes[i] = UInt32(truncatingIfNeeded: manyKeyHashes.count)
+            for number in 0..<count { manyKeyHashes.append(hash(number)) }
+        }
+        rows[i].traits.insert(.keysAreKnown)
+    }
+
+    /// The hashes of the ids that a version changed; nil when they are not known.
+    func keyHashes(of ordinal: UInt32) -> ContiguousArray<UInt32>.SubSequence? {
+        let i = Int(ordinal), row = rows[i]
+        if row.changeCount == 0 { return [] }
+        guard row.traits.contains(.keysAreKnown) else { return nil }
+        if row.changeCount == 1 { return keyHashes[i...i] }
+        let start = Int(keyHashes[i])
+        return manyKeyHashes[start..<start + Int(row.changeCount)]
+    }
+
+    /// Whether a version changed an id of that hash, as far as that is known.
+    func mayHaveChanged(_ ordinal: UInt32, _ hash: UInt32) -> Bool {
+        let row = rows[Int(ordinal)]
+        if row.changeCount == 1, row.traits.contains(.keysAreKnown) { return keyHashes[Int(ordinal)] == hash }
+        return keyHashes(of: ordinal)?.contains(hash) ?? true
+    }
+
+    /// Live versions, from one on, whose keys could be kept in mind and are not.
+    func ordinalsOfUnknownKeys(from start: UInt32) -> [UInt32] {
+        var found: [UInt32] = [], room = History.mostKeysInAll - manyKeyHashes.count
+        for i in min(Int(start), rows.count)..<rows.count {
+            let row = rows[i], count = Int(row.changeCount)
+            guard row.state == .live, count > 0, count <= History.mostKeys, !row.traits.contains(.keysAreKnown) else { continue }
+            if count > 1 {
+                guard count <= room else { continue }
+                room -= count
+            }
+            found.append(UInt32(truncatingIfNeeded: i))
+        }
+        return found
     }
 
     // MARK: Asking
@@ -267,6 +343,12 @@ final class History {
     /// Newest first.
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
+    /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
+    func heads(onBranch branch: String) -> [UInt32] {
+        guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }
+        return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
+    }
+
     /// Bytes that the arrays take, about.
-    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + texts.count * 200 }
+    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 200 }
 }

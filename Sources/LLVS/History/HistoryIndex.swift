@@ -1,9 +1,9 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX4" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
 ///             · rows varint · row ... · checkpoint
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
-///             · changes × 4 + traits varint (1: labels are true, 2: preserves)
+///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 × changes, when they are
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
 ///
@@ -16,7 +16,7 @@
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3458_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3558_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
@@ -43,7 +43,9 @@ enum HistoryIndex {
             time = row.timestamp.bitPattern
             out.integer(row.checksum)
             out.varint(row.valueDataSize)
-            out.varint(UInt64(row.changeCount) << 2 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0))
+            let hashes = row.traits.contains(.keysAreKnown) ? history.keyHashes(of: UInt32(truncatingIfNeeded: i)) : nil
+            out.varint(UInt64(row.changeCount) << 3 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0) | (hashes == nil ? 0 : 4))
+            for hash in hashes ?? [] { out.integer(hash) }
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
             out.varint(UInt64(at.segment))
@@ -90,7 +92,8 @@ enum HistoryIndex {
                 }
                 guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
                       let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
-                      let changes = reader.count(atMost: Limits.changesPerVersion << 2 | 3), let first = reader.count(atMost: number),
+                      let changes = reader.count(atMost: Limits.changesPerVersion << 3 | 7),
+                      let hashes = changes & 4 != 0 ? reader.take((changes >> 3) * 4) : UnsafeRawBufferPointer(start: nil, count: 0), let first = reader.count(atMost: number),
                       let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
                       let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
                       length < UInt64(Int64.max)
@@ -103,8 +106,11 @@ enum HistoryIndex {
                     id: id, timestamp: Double(bitPattern: time), valueDataSize: valueDataSize,
                     first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
                     branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
-                    checksum: checksum, changeCount: changes >> 2,
+                    checksum: checksum, changeCount: changes >> 3,
                     traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : [])) else { return nil }
+                if changes & 4 != 0 {
+                    history.noteKeys(UInt32(number), count: changes >> 3) { UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self)) }
+                }
             }
             history.findHeads()
             guard let hasCheckpoint = reader.integer(UInt8.self), hasCheckpoint <= 1 else { return nil }

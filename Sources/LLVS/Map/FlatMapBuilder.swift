@@ -1,7 +1,7 @@
 /// Writes a flat map from keys that come in order, one after another: what is held in memory are the slots (16 bytes
 /// per entry) and the keys of leaves that are not complete yet.
 ///
-/// The shape needs to be known before a node is written: whether more than 64 keys share a prefix. Source of the
+/// The shape needs to be known before a node is written: whether more keys share a prefix than go into a leaf. Source of the
 /// method: the bottom-up traversal of longest-common-prefix intervals, M. Abouelhoda, S. Kurtz, E. Ohlebusch,
 /// "Replacing suffix trees with enhanced suffix arrays" (2004), where an interval with few keys is not written but
 /// left to the one around it.
@@ -90,7 +90,9 @@ struct FlatMapBuilder {
     /// Writes an interval that has more keys than go into a leaf; its keys wait no longer then.
     private mutating func finish(_ interval: Interval) throws -> Subtree? {
         let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
-        guard count > MapNode.leafCapacity, interval.depth < MapNode.deepestPrefix else { return nil }
+        // What is written already was too much for a leaf.
+        let isLeaf = interval.built.isEmpty && count <= MapNode.leafCapacity && bytes.count - waiting[interval.start].start <= MapNode.leafBytes
+        guard !isLeaf, interval.depth < MapNode.deepestPrefix else { return nil }
         var symbols: [UInt16] = [], children: [Subtree] = []
         var at = interval.start, next = 0
         while at < waiting.count || next < interval.built.count {

@@ -14,32 +14,45 @@ final class MapCache: @unchecked Sendable {
         var root: MapNode?
         /// Changes to replay from the nearest anchor behind.
         var replay = 0
-        /// Changes since the flat map that it builds on, or since there was nothing: what may be nodes in memory.
+        /// Changes since the flat map that it builds on, or since there was nothing.
         var overlay = 0
+        /// Which version it is of; nil when it is not kept.
+        var ordinal: UInt32?
     }
     /// So many changes are replayed at most between two anchors, while the budget lasts.
     static let anchorSpacing = 1_024
-    /// Memory that one changed value costs in copied nodes, about.
-    private static let costPerChange = 2_048
-    /// The same for many at once, which share what is copied: for one of them, and for each value when all are copied.
-    private static let nodesPerChange = 1_024
-    private static let nodesPerValue = 80
+    /// The least that a map costs, beside what it does not share with others.
+    private static let leastCost = 512
+    /// As how much memory a flat map counts, which takes little but room on the disk: for each value, and at most.
+    private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
     /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
     private final class Kept {
         let ordinal: UInt32
         let slot: Slot
-        let cost: Int
+        /// What it does not share with `basis`, or all of it. What is let go of leaves what it shared to those made from it: they
+        /// are weighed anew.
+        var cost: Int
+        var basis: Kept?
+        /// Those whose basis this is, and perhaps others.
+        var dependents: [UInt32] = []
         var isRecent = true
         var isAnchor = false
         /// Asked for since it was last looked at, of `slot(_:)`.
         var wasAskedFor = false
         /// Where it is in the table; nil when there was no room.
         var shown: Int?
-        init(_ ordinal: UInt32, _ slot: Slot, cost: Int) {
+        init(_ ordinal: UInt32, _ slot: Slot, cost: Int, basis: Kept?) {
             self.ordinal = ordinal
             self.slot = slot
             self.cost = cost
+            self.basis = basis
+        }
+
+        /// `isDependent` tells which still are.
+        func addDependent(_ ordinal: UInt32, _ isDependent: (UInt32, Kept) -> Bool) {
+            if dependents.count >= 64, dependents.count & (dependents.count - 1) == 0 { dependents.removeAll { !isDependent($0, self) } }
+            dependents.append(ordinal)
         }
     }
 
@@ -69,7 +82,7 @@ final class MapCache: @unchecked Sendable {
         self.budget = max(1 << 20, budget)
         self.readers = readers
         var size = 64
-        while size < min(self.budget / MapCache.costPerChange, 1 << 16) { size *= 2 }
+        while size < min(self.budget / 2_048, 1 << 16) { size *= 2 }
         mask = size - 1
         table = .allocate(capacity: size)
         table.initialize(repeating: 0, count: size)
@@ -120,17 +133,21 @@ final class MapCache: @unchecked Sendable {
     /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
-        store(ordinal, root, changes: changes, overlay: behind.overlay + changes, replayBehind: behind.replay)
+        let memory = root?.memory(beside: behind.root) ?? 0
+        let slot = Slot(root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, ordinal: ordinal)
+        return store(ordinal, slot, cost: memory, basis: behind.ordinal)
     }
 
     /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
-        store(ordinal, root, changes: MapCache.anchorSpacing, overlay: 0, replayBehind: 0)
+        let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
+        return store(ordinal, Slot(root: root, replay: MapCache.anchorSpacing, ordinal: ordinal), cost: cost, basis: nil)
     }
 
-    private func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, overlay: Int, replayBehind: Int) -> Slot {
-        var slot = Slot(root: root, replay: replayBehind + changes, overlay: overlay)
+    /// - Parameter basis: what the cost is beside.
+    private func store(_ ordinal: UInt32, _ made: Slot, cost: Int, basis: UInt32?) -> Slot {
+        var slot = made
         letGo { gone in
             if let known = kept[ordinal] {
                 // Made twice at once: they are equal.
@@ -139,16 +156,16 @@ final class MapCache: @unchecked Sendable {
                 return trimRecent(&gone)
             }
             let isAnchor = slot.replay >= MapCache.anchorSpacing
-            let whole = (root?.count ?? 0) * 72
-            let anchorCost = min(slot.replay * MapCache.costPerChange, whole)
             if isAnchor { slot.replay = 0 }
-            let new = Kept(ordinal, slot, cost: isAnchor ? anchorCost : min(max(1, changes) * MapCache.costPerChange, max(MapCache.costPerChange, whole)))
+            let behind = basis.flatMap { kept[$0] }, isAlone = basis != nil && behind == nil
+            let new = Kept(ordinal, slot, cost: MapCache.leastCost + (isAlone ? slot.root?.memory ?? 0 : cost), basis: behind)
+            behind?.addDependent(ordinal) { kept[$0]?.basis === $1 }
             kept[ordinal] = new
             show(new)
             if isAnchor {
                 new.isAnchor = true
                 anchors.append(new)
-                self.anchorCost += new.cost
+                anchorCost += new.cost
                 trimAnchors(&gone)
             }
             addRecent(new)
@@ -200,10 +217,10 @@ final class MapCache: @unchecked Sendable {
 
     /// Over the budget, every other anchor goes: what remains is evenly spread over the past.
     private func trimAnchors(_ gone: inout [Kept]) {
-        guard anchorCost > budget / 2, anchors.count > 4 else { return }
+        guard anchorCost > budget / 2, anchors.count > 1 else { return }
         var left: [Kept] = []
         for (i, anchor) in anchors.enumerated() {
-            if i % 2 == 0 || i == anchors.count - 1 { left.append(anchor); continue }
+            if (i % 2 == 0 && anchors.count > 2) || i == anchors.count - 1 { left.append(anchor); continue }
             anchor.isAnchor = false
             anchorCost -= anchor.cost
             forget(anchor, &gone)
@@ -217,22 +234,35 @@ final class MapCache: @unchecked Sendable {
         kept[one.ordinal] = nil
         hide(one)
         gone.append(one)
+        for ordinal in one.dependents {
+            guard let dependent = kept[ordinal], dependent.basis === one else { continue }
+            let cost = MapCache.leastCost + (dependent.slot.root?.memory(beside: one.basis?.slot.root) ?? 0)
+            if dependent.isRecent { recentCost += cost - dependent.cost }
+            if dependent.isAnchor { anchorCost += cost - dependent.cost }
+            dependent.cost = cost
+            dependent.basis = one.basis
+            one.basis?.addDependent(ordinal) { kept[$0]?.basis === $1 }
+        }
+        one.basis = nil
+        one.dependents = []
     }
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one.
     ///
     /// Writing one costs by all values, so as many changes come first as will pay for it, unless that would be too much memory.
     func isHeavy(_ slot: Slot) -> Bool {
-        guard let count = slot.root?.count else { return false }
-        let memory = min(slot.overlay * MapCache.nodesPerChange, count * MapCache.nodesPerValue)
-        return memory > budget / 2 && slot.overlay >= max(MapCache.anchorSpacing, min(count / 8, budget / 3 * 4 / MapCache.nodesPerChange))
+        guard let root = slot.root, root.memory > budget / 2 else { return false }
+        return slot.overlay >= max(MapCache.anchorSpacing, root.count / 8) || root.memory > budget / 3 * 4
     }
 
     /// Forgets all: they are made again from the records when they are asked for.
     func removeAll() {
         letGo { gone in
             gone = Array(kept.values)
-            gone.forEach(hide)
+            for one in gone {
+                hide(one)
+                one.basis = nil
+            }
             kept = [:]
             recent = []
             firstRecent = 0

@@ -39,6 +39,11 @@ final class MapLine {
     /// Bytes of memory, about.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
+    /// Bytes of its maps that a map does not share.
+    func memoryOfMaps(beside other: MapNode?) -> Int {
+        (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
+    }
+
     /// How many changes lead to a version; nil when it is not in the line.
     func position(of ordinal: UInt32) -> Int? {
         if ordinal == tip { return changes.count }
@@ -106,6 +111,9 @@ final class MapLine {
         return (from, slot, arena)
     }
 
+    /// How many changes there are since the nearest map at or before `position`.
+    func changeCount(before position: Int) -> Int { position - (made.map { $0.position <= position ? $0.position : 0 } ?? 0) }
+
     /// Keeps a map for those of later positions to be made from.
     func keep(_ slot: MapCache.Slot, at position: Int) {
         if made.map({ $0.position < position }) ?? true { made = (position, slot) }
@@ -126,8 +134,13 @@ final class MapLines: @unchecked Sendable {
     /// The one gone on with last is the last.
     private var lines: [MapLine] = []
     private let mostMemory: Int
+    /// Bytes of the maps that lines begin with, of all but the one gone on with last.
+    private let mostMemoryOfMaps: Int
 
-    init(budget: Int) { mostMemory = max(32 << 10, min(1 << 20, budget / 64)) }
+    init(budget: Int) {
+        mostMemory = max(32 << 10, min(1 << 20, budget / 64))
+        mostMemoryOfMaps = max(128 << 10, budget / 8)
+    }
 
     /// What prevails at one version of a line: what it answers stays true.
     struct View {
@@ -140,6 +153,9 @@ final class MapLines: @unchecked Sendable {
             if let change = lines.lock.withLock({ line.find(key, before: position) }) { return change.entry }
             return line.base.root?.lookup(key)
         }
+
+        /// How many changes the map would be made of.
+        var changes: Int { lines.lock.withLock { line.changeCount(before: position) } }
 
         /// The map, and what it was made of: a map that was there, and so many changes.
         func map() -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
@@ -183,6 +199,13 @@ final class MapLines: @unchecked Sendable {
                 lines.removeFirst()
             }
             lines.append(line)
+            var memory = 0
+            for i in lines.indices.dropLast().reversed() {
+                memory += lines[i].memoryOfMaps(beside: lines[i + 1].base.root)
+                guard memory > mostMemoryOfMaps else { continue }
+                lines.removeFirst(i + 1)
+                break
+            }
             return View(lines: self, line: line, position: 0)
         }
     }

@@ -11,7 +11,7 @@ extension MapNode {
         if node.leaf != nil {
             if changes.count == 1, let entry = first.entry {
                 let (index, found) = node.search(first.key)
-                if found || node.count < leafCapacity { return node.leafSetting(first.key, entry, at: index, found: found) }
+                if found || node.hasRoom(for: first.key.count) { return node.leafSetting(first.key, entry, at: index, found: found) }
             }
             return withExtendedLifetime(node) { build(node.merging(changes)[...]) }
         }
@@ -70,17 +70,21 @@ extension MapNode {
             guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return self }
             let symbol = MapNode.symbol(of: change.key, at: depth)
             if let i = childIndex(symbol) {
-                let old = self.children[i]
-                let new = MapNode.applying(changes, to: old)
-                if let new {
-                    if new === old { return self }
-                    if new.count + count - old.count > MapNode.leafCapacity {
-                        children = self.children
-                        children[i] = new
-                        return MapNode(prefix: prefix, symbols: self.symbols, children: children)
-                    }
+                let old = self.children[i], new = MapNode.applying(changes, to: old)
+                if new === old { return self }
+                children = self.children
+                guard let new else {
+                    symbols = ContiguousArray(self.symbols)
+                    symbols.remove(at: i)
+                    children.remove(at: i)
+                    return MapNode.assemble(prefix, symbols, children)
                 }
+                children[i] = new
+                // Where no key goes, what did not fit into a leaf does not now.
+                if new.count >= old.count { return MapNode(prefix: prefix, symbols: self.symbols, children: children) }
+                return MapNode.assemble(prefix, ContiguousArray(self.symbols), children)
             }
+            if change.entry == nil { return self }
         }
         var i = 0
         forEachGroup(changes, at: depth) { symbol, group in
@@ -127,20 +131,29 @@ extension MapNode {
     /// An inner node, or what the rules of the shape want instead.
     private static func assemble(_ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
         guard children.count > 1 else { return children.first }
-        let count = children.reduce(0) { $0 + $1.count }
-        guard count <= leafCapacity else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
+        guard fitIntoLeaf(children) else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []
-        pairs.reserveCapacity(count)
         // Few keys: children that lie in a checkpoint are leaves, and opening them keeps their keys in place.
         let leaves = children.map(\.opened)
         for leaf in leaves { leaf.forEach { key, entry in pairs.append((key, entry)); return true } }
         return withExtendedLifetime(leaves) { MapNode(leaf: pairs) }
     }
 
+    /// Whether all that is beneath some nodes is to be one leaf.
+    static func fitIntoLeaf(_ nodes: ContiguousArray<MapNode>) -> Bool {
+        guard nodes.reduce(0, { $0 + $1.count }) <= leafCapacity else { return false }
+        var bytes = 0
+        for node in nodes {
+            guard let size = node.fewKeyBytes else { return false }
+            bytes += size
+        }
+        return bytes <= leafBytes
+    }
+
     /// The tree of sorted pairs; nil when there are none.
     static func build(_ pairs: ArraySlice<Pair>) -> MapNode? {
         guard let first = pairs.first, let last = pairs.last else { return nil }
-        if pairs.count <= leafCapacity { return MapNode(leaf: pairs) }
+        if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return MapNode(leaf: pairs) }
         let depth = commonPrefix(first.key, last.key)
         if depth >= deepestPrefix { return MapNode(leaf: pairs) }
         var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()

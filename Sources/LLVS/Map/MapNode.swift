@@ -10,7 +10,7 @@ import Darwin
 ///
 /// A radix tree with bucketed leaves. Its shape depends on its contents alone:
 ///
-///     up to 64 keys                  one leaf, keys sorted by bytes
+///     up to 64 keys, 8 KiB of them   one leaf, keys sorted by bytes
 ///     more                           an inner node at the longest common prefix of its keys,
 ///                                    one child per next byte (or "ends here"), in order
 ///     a common prefix of 512 bytes   one leaf, however many keys, which bounds the depth
@@ -20,16 +20,28 @@ import Darwin
 /// are skipped as a whole. What lies in a checkpoint is one node that stands for all beneath it (`flat`), and is taken
 /// apart only along the paths that are changed.
 ///
-///     leaf memory:   [MapEntry × count][end of key, UInt32 × count][key bytes]
+/// A leaf in which only entries change shares its keys with the one before: copying a node costs the same whatever the
+/// length of ids.
+///
+///     leaf memory:   MapEntry × count                         (its keys: see `Keys`)
 ///     inner memory:  [symbol UInt16 × symbols][prefix]
 final class MapNode: @unchecked Sendable {
     static let leafCapacity = 64
+    /// Bytes of the keys of a leaf, so that adding a key to one copies no more. Not less than the longest id has.
+    static let leafBytes = 8 << 10
     static let deepestPrefix = 512
 
     /// Values beneath.
     let count: Int
-    /// The leaf's memory; nil for others.
-    let leaf: UnsafeMutableRawPointer?
+    /// The leaf's entries; nil for others.
+    let leaf: UnsafeMutablePointer<MapEntry>?
+    /// The leaf's keys; nil for others. They are read by way of the two pointers: counting references to them would have readers
+    /// on all threads write that count.
+    private let keys: Keys?
+    private let keyEnds: UnsafePointer<UInt32>?
+    private let keyBytes: UnsafeRawPointer?
+    /// Bytes of memory that the node and all beneath it take, but for what lies in checkpoints.
+    let memory: Int
     /// Inner nodes: 0 where a key ends at the prefix, else 1 + the byte behind it; ascending.
     let symbols: UnsafeBufferPointer<UInt16>
     /// Inner nodes: the common prefix of all keys beneath, from their first byte.
@@ -44,25 +56,47 @@ final class MapNode: @unchecked Sendable {
     private static var noSymbols: UnsafeBufferPointer<UInt16> { UnsafeBufferPointer(start: nil, count: 0) }
     private static var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
+    /// The keys of a leaf, of one version after the other.
+    ///
+    ///     memory: [end of key, UInt32 × count][key bytes]
+    private final class Keys: @unchecked Sendable {
+        let ends: UnsafeMutablePointer<UInt32>
+        let bytes: UnsafeMutableRawPointer
+        let size: Int
+
+        /// Not filled.
+        init(count: Int, bytes size: Int) {
+            let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, count * 4 + size), alignment: 4)
+            ends = memory.bindMemory(to: UInt32.self, capacity: max(1, count))
+            bytes = memory + count * 4
+            self.size = count * 4 + size
+        }
+        deinit { UnsafeMutableRawPointer(ends).deallocate() }
+    }
+
     /// A leaf of the given entries, sorted by key.
-    init(leaf entries: some RandomAccessCollection<(key: UnsafeRawBufferPointer, entry: MapEntry)>) {
+    convenience init(leaf entries: some RandomAccessCollection<(key: UnsafeRawBufferPointer, entry: MapEntry)>) {
         let n = entries.count
-        var keyBytes = 0
-        for (key, _) in entries { keyBytes += key.count }
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, n * 20 + keyBytes), alignment: 8)
-        let slots = memory.bindMemory(to: MapEntry.self, capacity: max(1, n))
-        let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: max(1, n))
-        let keys = memory + n * 20
+        let keys = Keys(count: n, bytes: entries.reduce(0) { $0 + $1.key.count })
+        let slots = UnsafeMutablePointer<MapEntry>.allocate(capacity: max(1, n))
         var at = 0, i = 0
         for (key, entry) in entries {
             slots[i] = entry
-            if let source = key.baseAddress { memcpy(keys + at, source, key.count) }
+            if let source = key.baseAddress { memcpy(keys.bytes + at, source, key.count) }
             at += key.count
-            ends[i] = UInt32(truncatingIfNeeded: at)
+            keys.ends[i] = UInt32(truncatingIfNeeded: at)
             i += 1
         }
-        count = n
-        leaf = memory
+        self.init(slots, keys, count: n)
+    }
+
+    private init(_ slots: UnsafeMutablePointer<MapEntry>, _ keys: Keys, count: Int) {
+        self.count = count
+        leaf = slots
+        self.keys = keys
+        keyEnds = UnsafePointer(keys.ends)
+        keyBytes = UnsafeRawPointer(keys.bytes)
+        memory = MapNode.leafOverhead + count * MemoryLayout<MapEntry>.stride + keys.size
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
@@ -72,10 +106,17 @@ final class MapNode: @unchecked Sendable {
     }
 
     init(prefix: UnsafeRawBufferPointer, symbols: some Collection<UInt16>, children: ContiguousArray<MapNode>) {
-        var n = 0
-        for child in children { n += child.count }
+        var n = 0, size = 0
+        for child in children {
+            n += child.count
+            size += child.memory
+        }
         count = n
         leaf = nil
+        keys = nil
+        keyEnds = nil
+        keyBytes = nil
+        self.memory = size + MapNode.innerOverhead + prefix.count + 10 * symbols.count
         let symbolBytes = symbols.count * 2
         let memory = UnsafeMutableRawPointer.allocate(byteCount: symbolBytes + prefix.count + 1, alignment: 8)
         let list = UnsafeMutableBufferPointer(start: memory.bindMemory(to: UInt16.self, capacity: symbols.count), count: symbols.count)
@@ -93,6 +134,10 @@ final class MapNode: @unchecked Sendable {
     init(_ flat: FlatMap, at offset: UInt32) {
         count = flat.node(offset).count
         leaf = nil
+        keys = nil
+        keyEnds = nil
+        keyBytes = nil
+        memory = MapNode.flatOverhead
         prefix = MapNode.noBytes
         symbols = MapNode.noSymbols
         children = []
@@ -103,18 +148,6 @@ final class MapNode: @unchecked Sendable {
 
     /// The map that a checkpoint is of.
     convenience init(_ flat: FlatMap) { self.init(flat, at: flat.root) }
-
-    /// A leaf that differs from another by the entry of one key: replaced, inserted, or removed.
-    fileprivate init(memory: UnsafeMutableRawPointer, count: Int) {
-        self.count = count
-        leaf = memory
-        prefix = MapNode.noBytes
-        symbols = MapNode.noSymbols
-        children = []
-        flatReference = nil
-        offset = 0
-        MapWork.made()
-    }
 
     deinit {
         leaf?.deallocate()
@@ -132,21 +165,18 @@ final class MapNode: @unchecked Sendable {
             for i in 0..<node.symbolCount { children.append(MapNode(flat, at: node.child(i))) }
             return MapNode(prefix: node.prefix, symbols: node.symbols, children: children)
         }
-        var keyBytes = node.count * node.prefixCount
-        for i in 0..<node.count { keyBytes += node.rest(i).count }
-        let n = node.count
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: n * 20 + keyBytes, alignment: 8)
-        memory.bindMemory(to: MapEntry.self, capacity: n).initialize(from: flat.slots + node.first, count: n)
-        let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: n)
-        var at = memory + n * 20
+        let n = node.count, keys = Keys(count: n, bytes: n * node.prefixCount + node.end(n - 1))
+        let slots = UnsafeMutablePointer<MapEntry>.allocate(capacity: n)
+        slots.initialize(from: flat.slots + node.first, count: n)
+        var at = 0
         for i in 0..<n {
             let rest = node.rest(i)
-            if let source = node.prefix.baseAddress { memcpy(at, source, node.prefixCount) }
-            if let source = rest.baseAddress { memcpy(at + node.prefixCount, source, rest.count) }
+            if let source = node.prefix.baseAddress { memcpy(keys.bytes + at, source, node.prefixCount) }
+            if let source = rest.baseAddress { memcpy(keys.bytes + at + node.prefixCount, source, rest.count) }
             at += node.prefixCount + rest.count
-            ends[i] = UInt32(truncatingIfNeeded: at - (memory + n * 20))
+            keys.ends[i] = UInt32(truncatingIfNeeded: at)
         }
-        return MapNode(memory: memory, count: n)
+        return MapNode(slots, keys, count: n)
     }
 
     /// Whether both are known to have the same contents, without looking further.
@@ -157,26 +187,59 @@ final class MapNode: @unchecked Sendable {
         return x.slots == y.slots || memcmp(x.slots + first, y.slots + first, a.count * MemoryLayout<MapEntry>.stride) == 0
     }
 
-    /// About how much memory the node itself takes.
-    var ownSize: Int {
-        if flat != nil { return 112 }
-        guard leaf != nil else { return 160 + prefix.count + 10 * symbols.count }
-        return 112 + 20 * count + (count > 0 ? Int(end(count - 1)) : 0)
+    // MARK: Memory
+
+    /// What objects and allocations take beside their contents, about.
+    private static let leafOverhead = 208, innerOverhead = 208, flatOverhead = 128
+
+    /// Bytes of memory of this map that another does not share: of one that this one was made from, or that was made from
+    /// the same. O(nodes that differ, and their children).
+    func memory(beside other: MapNode?) -> Int {
+        guard let other else { return memory }
+        if self === other { return 0 }
+        if leaf != nil {
+            guard let keys else { return memory }
+            return keys === other.keys ? memory - keys.size : memory
+        }
+        guard !children.isEmpty, !other.children.isEmpty, prefix.count == other.prefix.count else { return memory }
+        var size = memory, j = 0
+        for i in children.indices {
+            while j < other.symbols.count, other.symbols[j] < symbols[i] { j += 1 }
+            guard j < other.symbols.count, other.symbols[j] == symbols[i] else { continue }
+            if children[i] === other.children[j] { size -= children[i].memory } else { size -= children[i].memory - children[i].memory(beside: other.children[j]) }
+        }
+        return size
+    }
+
+    /// Which keys a leaf has, shared with others or not, and what it takes with and without them; for tests.
+    var keysIdentity: ObjectIdentifier? { keys.map { ObjectIdentifier($0) } }
+    func ownMemory(withKeys: Bool) -> Int { memory - children.reduce(0) { $0 + $1.memory } - (withKeys ? 0 : keys?.size ?? 0) }
+
+    /// Bytes of all keys beneath, when that is no more than go into a leaf; nil when it is more, or may be.
+    var fewKeyBytes: Int? {
+        guard count <= MapNode.leafCapacity else { return nil }
+        let size: Int
+        if let flat {
+            let node = flat.node(offset)
+            guard node.isLeaf else { return nil }
+            size = node.count * node.prefixCount + node.end(node.count - 1)
+        } else {
+            guard leaf != nil else { return nil }
+            size = keySize
+        }
+        return size <= MapNode.leafBytes ? size : nil
     }
 
     // MARK: Leaves
 
-    @inline(__always) func entry(_ i: Int) -> MapEntry {
-        leaf.map { $0.load(fromByteOffset: i * 16, as: MapEntry.self) } ?? MapEntry(version: 0, size: 0, bodyOffset: 0)
-    }
-    @inline(__always) func end(_ i: Int) -> UInt32 {
-        leaf.map { $0.load(fromByteOffset: count * 16 + i * 4, as: UInt32.self) } ?? 0
-    }
+    /// Bytes of all keys of a leaf.
+    private var keySize: Int { count > 0 ? keyEnds.map { Int($0[count - 1]) } ?? 0 : 0 }
+
+    @inline(__always) func entry(_ i: Int) -> MapEntry { leaf.map { $0[i] } ?? MapEntry(version: 0, size: 0, bodyOffset: 0) }
     @inline(__always) func key(_ i: Int) -> UnsafeRawBufferPointer {
-        guard let leaf else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        let ends = (leaf + count * 16).assumingMemoryBound(to: UInt32.self)
-        let start = i == 0 ? 0 : Int(ends[i - 1])
-        return UnsafeRawBufferPointer(start: leaf + count * 20 + start, count: Int(ends[i]) - start)
+        guard let keyEnds, let keyBytes else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let start = i == 0 ? 0 : Int(keyEnds[i - 1])
+        return UnsafeRawBufferPointer(start: keyBytes + start, count: Int(keyEnds[i]) - start)
     }
 
     /// The first index whose key is not below `key`, and whether it is that key.
@@ -191,32 +254,30 @@ final class MapNode: @unchecked Sendable {
         return (low, false)
     }
 
+    /// Whether a key of so many bytes can be added to a leaf.
+    func hasRoom(for key: Int) -> Bool { count < MapNode.leafCapacity && keySize + key <= MapNode.leafBytes }
+
     /// A copy of a leaf with one entry replaced (`found`) or inserted at `index`.
     func leafSetting(_ key: UnsafeRawBufferPointer, _ entry: MapEntry, at index: Int, found: Bool) -> MapNode {
-        guard let leaf else { return self }
-        let keyBytes = count > 0 ? Int(end(count - 1)) : 0
+        guard let leaf, let keys else { return self }
+        let n = found ? count : count + 1
+        let slots = UnsafeMutablePointer<MapEntry>.allocate(capacity: n)
         if found {
-            let size = count * 20 + keyBytes
-            let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
-            memcpy(memory, leaf, size)
-            memory.storeBytes(of: entry, toByteOffset: index * 16, as: MapEntry.self)
-            return MapNode(memory: memory, count: count)
+            slots.initialize(from: leaf, count: n)
+            slots[index] = entry
+            return MapNode(slots, keys, count: n)
         }
-        let n = count + 1
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: n * 20 + keyBytes + key.count, alignment: 8)
-        memcpy(memory, leaf, index * 16)
-        memory.storeBytes(of: entry, toByteOffset: index * 16, as: MapEntry.self)
-        memcpy(memory + (index + 1) * 16, leaf + index * 16, (count - index) * 16)
-        let before = index == 0 ? 0 : Int(end(index - 1))
-        let ends = (memory + n * 16).bindMemory(to: UInt32.self, capacity: n)
-        memcpy(ends, leaf + count * 16, index * 4)
-        ends[index] = UInt32(truncatingIfNeeded: before + key.count)
-        for i in index..<count { ends[i + 1] = end(i) &+ UInt32(truncatingIfNeeded: key.count) }
-        let keys = memory + n * 20, source = leaf + count * 20
-        memcpy(keys, source, before)
-        if let bytes = key.baseAddress { memcpy(keys + before, bytes, key.count) }
-        memcpy(keys + before + key.count, source + before, keyBytes - before)
-        return MapNode(memory: memory, count: n)
+        slots.initialize(from: leaf, count: index)
+        slots[index] = entry
+        (slots + index + 1).initialize(from: leaf + index, count: count - index)
+        let new = Keys(count: n, bytes: keySize + key.count), before = index == 0 ? 0 : Int(keys.ends[index - 1])
+        memcpy(new.ends, keys.ends, index * 4)
+        new.ends[index] = UInt32(truncatingIfNeeded: before + key.count)
+        for i in index..<count { new.ends[i + 1] = keys.ends[i] &+ UInt32(truncatingIfNeeded: key.count) }
+        memcpy(new.bytes, keys.bytes, before)
+        if let bytes = key.baseAddress { memcpy(new.bytes + before, bytes, key.count) }
+        memcpy(new.bytes + before + key.count, keys.bytes + before, keySize - before)
+        return MapNode(slots, new, count: n)
     }
 
     // MARK: Inner nodes
@@ -291,10 +352,10 @@ final class MapNode: @unchecked Sendable {
         if leaf != nil {
             if count == 0 { return "an empty leaf" }
             for i in 1..<max(1, count) where Bytes.compare(key(i - 1), key(i)) >= 0 { return "keys out of order" }
-            if count > MapNode.leafCapacity, MapNode.commonPrefix(key(0), key(count - 1)) < MapNode.deepestPrefix { return "a leaf of \(count)" }
+            if count > 1, fewKeyBytes == nil, MapNode.commonPrefix(key(0), key(count - 1)) < MapNode.deepestPrefix { return "a leaf of \(count)" }
             return nil
         }
-        if children.count < 2 || count <= MapNode.leafCapacity { return "an inner node that should not be" }
+        if children.count < 2 || MapNode.fitIntoLeaf(children) { return "an inner node that should not be" }
         if symbols.count != children.count { return "symbols and children differ in number" }
         for i in 1..<symbols.count where symbols[i - 1] >= symbols[i] { return "symbols out of order" }
         for (symbol, child) in zip(symbols, children) {
@@ -312,7 +373,13 @@ final class MapNode: @unchecked Sendable {
 
     static func commonPrefix(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let n = min(a.count, b.count)
+        guard n > 0, let x = a.baseAddress, let y = b.baseAddress else { return 0 }
         var i = 0
+        while i + 8 <= n {
+            let difference = (x + i).loadUnaligned(as: UInt64.self).littleEndian ^ (y + i).loadUnaligned(as: UInt64.self).littleEndian
+            if difference != 0 { return i + difference.trailingZeroBitCount / 8 }
+            i += 8
+        }
         while i < n, a[i] == b[i] { i += 1 }
         return i
     }

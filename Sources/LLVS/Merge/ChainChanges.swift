@@ -44,6 +44,13 @@ struct ChainChanges {
         if chain.count > 1 { sortAndJoin() }
     }
 
+    /// What became of the state at one version until another, as their maps tell.
+    init(from base: UInt32, to version: UInt32, in store: Store) throws {
+        try MapNode.forEachDifference(store.map(base), store.map(version)) { key, before, after in
+            items.append(Item(key: arena.copy(key), entry: after, before: before == nil ? .absent : .present, isPreserved: false))
+        }
+    }
+
     /// Of several changes of one id the newest tells what prevails, the oldest what was there before.
     private mutating func sortAndJoin() {
         let order = items.indices.sorted { i, j in
@@ -74,12 +81,28 @@ struct Meeting {
 }
 
 extension History {
+    /// The versions from one back to another on its chain of first predecessors, newest first and without the latter, and
+    /// how many changes they recorded; nil when it is not on the chain.
+    func chain(from version: UInt32, behind base: UInt32) -> (versions: [UInt32], changes: Int)? {
+        let floor = rows[Int(base)].generation
+        var versions: [UInt32] = [], changes = 0, at = version
+        while at != base {
+            Work.versions.count()
+            guard rows[Int(at)].generation > floor, rows[Int(at)].first != History.none else { return nil }
+            versions.append(at)
+            changes += Int(rows[Int(at)].changeCount)
+            at = rows[Int(at)].first
+        }
+        return (versions, changes)
+    }
+
     /// Where the chains of first predecessors of two versions meet; nil when they do not, or when one of them has
     /// more versions and changes before that than the limits say.
     func meeting(_ a: UInt32, _ b: UInt32, leftAtMost: Int, rightAtMost: Int) -> Meeting? {
         var meeting = Meeting(at: a)
         var x = a, y = b, leftCost = 0, rightCost = 0
         while x != y {
+            Work.versions.count()
             if rows[Int(x)].generation >= rows[Int(y)].generation {
                 leftCost += 1 + Int(rows[Int(x)].changeCount)
                 meeting.left.append(x)

@@ -53,7 +53,7 @@ struct MergeBase {
         if bases.count == 1 {
             let found = try onOnly ?? store.prevailing(at: first)
             onOnly = found
-            return BaseState(found.lookup(key))
+            return BaseState(try found.lookup(key))
         }
         var memo: [[UInt32]: BaseState] = [:]
         var stack = [try frame(bases, key)]
@@ -137,16 +137,18 @@ extension Store {
         if a.isSameReference(as: b) { return true }
         if a.size != MapEntry.unknownSize, b.size != MapEntry.unknownSize, a.size != b.size { return false }
         if let x = aFingerprint ?? changeLists.fingerprint(a.version, id), let y = bFingerprint ?? changeLists.fingerprint(b.version, id), x != y { return false }
+        guard let p = try located(a, id), let q = try located(b, id), p.size == q.size else { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
         // Small ones are compared as they are; large ones by digests, when their records have them.
-        let isSmall = a.size == b.size && a.size != MapEntry.unknownSize && Int(a.size) <= RecordTable.digestThreshold
-        if !isSmall {
-            guard let p = try findChange(x, id)?.body, let q = try findChange(y, id)?.body, p.size == q.size else { return false }
-            if let d = p.digest, let e = q.digest { return d == e }
+        if Int(p.size) > RecordTable.digestThreshold, let d = try findChange(x, id)?.body.digest, let e = try findChange(y, id)?.body.digest { return d == e }
+        return try withBody(x, p, id: id, stored: versionID(a.version)) { left in
+            try withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
         }
-        return try withBody(x, a, id: id, stored: versionID(a.version)) { left in
-            try withBody(y, b, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
-        }
+    }
+
+    /// The same entry, with the size of the value; nil when its version stored none.
+    private func located(_ entry: MapEntry, _ id: UnsafeRawBufferPointer) throws -> MapEntry? {
+        entry.size != MapEntry.unknownSize ? entry : try stored(id, in: entry.version)
     }
 
     /// Whether the bytes of `a` were stored in a later version than those of `b`.

@@ -10,7 +10,10 @@ struct MergeForks {
     private let arena = ByteArena()
 
     /// Nil when the two have equal states.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], in store: Store) throws {
+    /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
+    ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
+    ///   read to find that out.
+    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store) throws {
         self.store = store
         var differences: [Difference] = []
         try store.forEachDifference(first, second) { difference in
@@ -22,21 +25,31 @@ struct MergeForks {
         var base = MergeBase(store: store, bases: bases)
         forks.reserveCapacity(differences.count)
         for difference in differences {
-            let (key, p, q) = (difference.key, difference.before, difference.after)
-            if let p, let q, try store.haveSameBytes(p, q, key, difference.beforeFingerprint, difference.afterFingerprint) {
-                if store.isStoredLater(q, p) { brought.append((key, p, q)) }
-                continue
+            let fork = areShown ? nil : try MergeForks.fork(difference, &base)
+            if let p = difference.before, let q = difference.after {
+                let isLater = store.isStoredLater(q, p)
+                let matters = fork.map { $0.isConflicting || ($0.side == .second) != isLater } ?? true
+                if matters, try store.haveSameBytes(p, q, difference.key, difference.beforeFingerprint, difference.afterFingerprint) {
+                    if isLater { brought.append((difference.key, p, q)) }
+                    continue
+                }
             }
-            switch try base.state(key) {
-            case .absent: forks.append(MergeFork(key, first: p, second: q, ancestor: nil))
-            case .present(let entry): forks.append(MergeFork(key, first: p, second: q, ancestor: entry))
-            case .conflicting(let candidates):
-                let firstUnchanged = candidates.contains { isSame($0, p) }, secondUnchanged = candidates.contains { isSame($0, q) }
-                let ancestor = firstUnchanged == secondUnchanged ? nil : firstUnchanged ? p : q
-                forks.append(MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged))
-            }
+            forks.append(try fork ?? MergeForks.fork(difference, &base))
         }
-        try addRemovedTwice(first, second, &base)
+        if areShown { try addRemovedTwice(first, second, &base) }
+    }
+
+    /// The fork of an id whose bytes differ.
+    private static func fork(_ difference: Difference, _ base: inout MergeBase) throws -> MergeFork {
+        let (key, p, q) = (difference.key, difference.before, difference.after)
+        switch try base.state(key) {
+        case .absent: return MergeFork(key, first: p, second: q, ancestor: nil)
+        case .present(let entry): return MergeFork(key, first: p, second: q, ancestor: entry)
+        case .conflicting(let candidates):
+            let firstUnchanged = candidates.contains { isSame($0, p) }, secondUnchanged = candidates.contains { isSame($0, q) }
+            let ancestor = firstUnchanged == secondUnchanged ? nil : firstUnchanged ? p : q
+            return MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged)
+        }
     }
 
     /// What both sides removed shows in no difference of the two.

@@ -13,12 +13,12 @@ extension Store {
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
-        return try prepareMerge(a, b, bases: bases, arbiter: arbiter, metadata: metadata, ages: PreservedAges())
+        return try prepareMerge(a, b, bases: bases, arbiter: arbiter, metadata: metadata, line: MergedLine())
     }
 
     /// Of two versions none of which is an ancestor of the other.
     func prepareMerge(
-        _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, ages: PreservedAges
+        _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine
     ) throws -> MergeOutcome {
         let (aIsNewer, areSettled) = lock.withRead { (dag.isNewer(a, b), !bases.isEmpty && dag.holdMergesOnly(a, b)) }
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
@@ -28,10 +28,10 @@ extension Store {
         // Replicas that settled one question differently are settled without asking again.
         if areSettled { return outcome(Metadata(), MergeChanges()) }
         let builtIn = arbiter as? BuiltInArbiter
-        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, ages) {
+        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line) {
             return outcome(metadata, changes)
         }
-        guard let forks = try MergeForks(first, second, bases, in: self) else { return outcome(Metadata(), MergeChanges()) }
+        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, in: self) else { return outcome(Metadata(), MergeChanges()) }
         if let builtIn { return outcome(metadata, forks.changes(builtIn, oursSide)) }
         let merge = Merge(
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },

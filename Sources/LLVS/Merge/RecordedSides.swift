@@ -21,11 +21,15 @@ final class RecordedSides {
     private var met: Store.Prevailing?
 
     /// With more versions and changes than this on a side the maps are compared instead.
-    static let mostChanges = 4_096
+    private static let mostChanges = 4_096
+    /// The same where a map would have to be made, which may take far more changes than those between the two.
+    private static let mostWithoutMaps = 16_384
 
     /// Nil when the two do not meet, or only far away.
-    init?(_ a: UInt32, _ b: UInt32, in store: Store) throws {
-        let limit = RecordedSides.mostChanges
+    /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
+    init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store) throws {
+        let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
+        let limit = mapsAreHere ? RecordedSides.mostChanges : RecordedSides.mostWithoutMaps
         guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
         self.store = store
         self.meeting = meeting
@@ -83,7 +87,7 @@ final class RecordedSides {
         if let map { return map.root?.lookup(key) }
         let found = try met ?? store.prevailing(at: meeting.at)
         met = found
-        return found.lookup(key)
+        return try found.lookup(key)
     }
 }
 
@@ -93,7 +97,7 @@ extension Store {
     /// are good during the call.
     func forEachDifference(_ a: UInt32, _ b: UInt32, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
-        if let sides = try RecordedSides(a, b, in: self) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
+        if let sides = try RecordedSides(a, b, needsMaps: true, in: self) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
         try MapNode.forEachDifference(map(a), map(b)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 }

@@ -1,20 +1,8 @@
-/// How old what versions preserve is: remembered while many merges are made in a row.
-final class PreservedAges {
-    private var oldest: [UInt32: UInt32] = [:]
-
-    /// The oldest version, in canonical order, whose bytes a version preserves; nil when it preserves none.
-    func oldest(_ ordinal: UInt32, in store: Store) throws -> UInt32? {
-        if let known = oldest[ordinal] { return known == History.none ? nil : known }
-        var named: [UInt32] = []
-        try store.forEachRecordedChange(ordinal) { if $0.kind == .preserve, let entry = $0.entry { named.append(entry.version) } }
-        let found = store.lock.withRead { named.min { store.dag.isNewer($1, $0) } }
-        oldest[ordinal] = found ?? History.none
-        return found
-    }
-}
-
 /// Merging by what the second side did alone.
 extension Store {
+    /// With more versions and changes than this since the base, maps are asked for what they did together.
+    private static let mostOfSecond = 65_536
+
     /// The changes of a merge that a built-in arbiter decides, from what the second side recorded since the base: what
     /// the first side did since needs no look then, however much it is. Nil when that cannot be told, or when the two
     /// may have equal states.
@@ -24,31 +12,28 @@ extension Store {
     /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
     /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
     func changesOfSecond(
-        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ ages: PreservedAges
+        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine
     ) throws -> MergeChanges? {
-        let found = lock.withRead { () -> (Meeting, preserving: [UInt32])? in
-            guard dag.rows[Int(first)].traits.contains(.isLaterThanAncestors), dag.rows[Int(second)].traits.contains(.isLaterThanAncestors),
-                  let meeting = dag.meeting(first, second, leftAtMost: .max, rightAtMost: RecordedSides.mostChanges), meeting.at == base else { return nil }
-            return (meeting, meeting.left.filter { dag.rows[Int($0)].traits.contains(.preserves) })
+        let chain = lock.withRead { () -> (versions: [UInt32], changes: Int)? in
+            guard dag.rows[Int(first)].traits.contains(.isLaterThanAncestors), dag.rows[Int(second)].traits.contains(.isLaterThanAncestors) else { return nil }
+            return dag.chain(from: second, behind: base)
         }
-        guard let (meeting, preserving) = found else { return nil }
-        for ordinal in preserving {
-            guard let oldest = try ages.oldest(ordinal, in: self) else { continue }
-            if !lock.withRead({ dag.isNewer(oldest, base) }) { return nil }
-        }
-        let changed = try ChainChanges(meeting.right, in: self)
+        guard let chain, try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self) else { return nil }
+        // Of many versions that change the same again and again, maps tell it in less memory.
+        let isShort = chain.versions.count == 1 || chain.versions.count + chain.changes <= Store.mostOfSecond
+        let changed = isShort ? try ChainChanges(chain.versions, in: self) : try ChainChanges(from: base, to: second, in: self)
         let onFirst = try prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
             let found = try onBase ?? prevailing(at: base)
             onBase = found
-            return found.lookup(key)
+            return try found.lookup(key)
         }
         var out = MergeChanges()
         out.keep(changed)
         var differs = false
         for item in changed.items {
-            let key = item.key, p = onFirst.lookup(key), q = item.entry
+            let key = item.key, p = try onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }

@@ -53,7 +53,7 @@ extension Store {
         let holders = lock.withRead { candidates.contains(target) ? [target] : dag.descendants(of: target, among: candidates) }
         var targetIsIn = holders.contains(result)
         var merged = MergedAncestry()
-        let ages = PreservedAges()
+        let line = MergedLine()
         for (i, next) in candidates.dropFirst().enumerated() {
             try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
             let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
@@ -65,7 +65,7 @@ extension Store {
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
             if bases.contains(result) { result = next; continue }
-            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, ages: ages) else { continue }
+            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line) else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
             let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }

@@ -13,8 +13,8 @@ import Darwin
 ///
 ///     list   = changes varint · change ...
 ///     change = kind u8 (remove for both kinds of removal), with bit 3 when a fingerprint follows · id size varint · id
-///              · for insert and update: value size varint · offset of the body varint · [fingerprint u32]
 ///              · for preserve: ordinal of the storing version varint
+///              · for insert, update and preserve: value size varint · offset of the body varint · [fingerprint u32]
 final class ChangeLists: @unchecked Sendable {
     /// One change of a version. The key is borrowed.
     struct Change {
@@ -29,7 +29,10 @@ final class ChangeLists: @unchecked Sendable {
     /// More changes than this are not kept: their record is read again.
     static let longestList = 1_024
     private static let mostSlots = 1 << 16
-    private static let changeHeadSize = 32
+    /// Tag, sizes, versions and fingerprint of a change at most.
+    private static let changeHeadSize = 40
+    /// In longer lists a fingerprint is not looked for: comparing the bytes takes no longer.
+    private static let longestSearched = 64
 
     private let lock = Lock()
     private let capacity: Int
@@ -67,7 +70,7 @@ final class ChangeLists: @unchecked Sendable {
             if let key = change.key.baseAddress { memcpy(at, key, change.key.count) }
             at += change.key.count
             guard let entry = change.entry else { continue }
-            if change.kind == .preserve { put(UInt64(entry.version), &at); continue }
+            if change.kind == .preserve { put(UInt64(entry.version), &at) }
             put(UInt64(entry.size), &at)
             put(entry.bodyOffset, &at)
             guard let fingerprint = change.fingerprint else { continue }
@@ -80,13 +83,18 @@ final class ChangeLists: @unchecked Sendable {
 
     /// Calls with each change of a version in order of the ids; false when they are not here. `body` must not call
     /// the store.
-    func forEach(_ ordinal: UInt32, _ body: (Change) -> Void) -> Bool {
+    func forEach(_ ordinal: UInt32, _ body: (Change) -> Void) -> Bool { forEach(ordinal, atMost: .max, body) }
+
+    /// `most`: lists of more changes count as not here.
+    private func forEach(_ ordinal: UInt32, atMost most: UInt64, _ body: (Change) -> Void) -> Bool {
         lock.lock()
         defer { lock.unlock() }
         let slot = slots[Int(ordinal) & (slots.count - 1)]
         guard slot.ordinal == ordinal, end - slot.start <= size else { return false }
         var at = UnsafeRawPointer(ring + slot.start % size)
-        for _ in 0..<take(&at) {
+        let count = take(&at)
+        guard count <= most else { return false }
+        for _ in 0..<count {
             let tag = at.load(as: UInt8.self)
             at += 1
             guard let kind = Value.Change.Kind(rawValue: tag & 7) else { return false }
@@ -94,15 +102,14 @@ final class ChangeLists: @unchecked Sendable {
             var change = Change(kind: kind, key: UnsafeRawBufferPointer(start: at, count: count))
             at += count
             switch kind {
-            case .insert, .update:
+            case .insert, .update, .preserve:
+                let version = kind == .preserve ? UInt32(truncatingIfNeeded: take(&at)) : ordinal
                 let size = UInt32(truncatingIfNeeded: take(&at))
-                change.entry = MapEntry(version: ordinal, size: size, bodyOffset: take(&at))
+                change.entry = MapEntry(version: version, size: size, bodyOffset: take(&at))
                 if tag & 8 != 0 {
                     change.fingerprint = at.loadUnaligned(as: UInt32.self)
                     at += 4
                 }
-            case .preserve:
-                change.entry = MapEntry(version: UInt32(truncatingIfNeeded: take(&at)), size: MapEntry.unknownSize, bodyOffset: 0)
             case .remove, .preserveRemoval: break
             }
             body(change)
@@ -110,10 +117,10 @@ final class ChangeLists: @unchecked Sendable {
         return true
     }
 
-    /// The fingerprint of the bytes that a version stored under an id; nil when it is not known. O(changes of the version).
+    /// The fingerprint of the bytes that a version of few changes stored under an id; nil when it is not known.
     func fingerprint(_ ordinal: UInt32, _ key: UnsafeRawBufferPointer) -> UInt32? {
         var found: UInt32?
-        _ = forEach(ordinal) { if $0.fingerprint != nil, Bytes.equal($0.key, key) { found = $0.fingerprint } }
+        _ = forEach(ordinal, atMost: UInt64(ChangeLists.longestSearched)) { if $0.fingerprint != nil, Bytes.equal($0.key, key) { found = $0.fingerprint } }
         return found
     }
 

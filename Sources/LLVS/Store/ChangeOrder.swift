@@ -68,7 +68,7 @@ struct ChangeOrder {
         let keys = UnsafeMutableBufferPointer<Key>.allocate(capacity: changes.count)
         defer { keys.deallocate() }
         changes.forEach(changes.indices) { i, change in
-            keys.initializeElement(at: i, to: Key(prefix: ChangeOrder.prefix(change.id, at: shared), item: RecordChanges.Item(i, change.kind)))
+            keys.initializeElement(at: i, to: Key(prefix: Bytes.word(change.id, at: shared), item: RecordChanges.Item(i, change.kind)))
         }
         try sort(keys, from: shared)
         return keys.map(\.item)
@@ -94,7 +94,7 @@ struct ChangeOrder {
         // One that ends within the eight bytes differs from others at most by the NULs that they have there.
         if keys.count > ChangeOrder.fewIDs, keys.allSatisfy({ id($0).count >= offset + 8 }) {
             let shared = keys.reduce(Int.max) { ChangeOrder.sharedBytes(first, id($1), from: offset + 8, atMost: $0) }
-            for i in keys.indices { keys[i].prefix = ChangeOrder.prefix(id(keys[i]), at: shared) }
+            for i in keys.indices { keys[i].prefix = Bytes.word(id(keys[i]), at: shared) }
             return try sort(keys, from: shared)
         }
         keys.sort { Bytes.compare(id($0), id($1)) < 0 }
@@ -106,15 +106,6 @@ struct ChangeOrder {
 
     @inline(__always)
     private func id(_ key: Key) -> UnsafeRawBufferPointer { changes.bytes(at: key.item.index).id }
-
-    /// Eight bytes of an id as a number that orders as they do; zeros where it ends.
-    @inline(__always)
-    private static func prefix(_ id: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
-        if id.count - offset >= 8 { return UInt64(bigEndian: id.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
-        var prefix: UInt64 = 0
-        for i in 0..<8 { prefix = prefix << 8 | (offset + i < id.count ? UInt64(id[offset + i]) : 0) }
-        return prefix
-    }
 
     /// How many bytes at the front the two share, `from` of which are known to be equal.
     @inline(__always)

@@ -177,7 +177,9 @@ extension Store {
                     dag.drop(item.ordinal)
                 } else {
                     if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
-                    dag.publish(item.ordinal, place: places[i], checksum: checksums[i])
+                    let ordinal = dag.behindPredecessors(item.ordinal)
+                    if ordinal != item.ordinal { replaced[item.ordinal] = ordinal }
+                    dag.publish(ordinal, place: places[i], checksum: checksums[i])
                 }
             }
         }

@@ -68,9 +68,26 @@ extension Store {
         for reference in references {
             let ordinal = try requireOrdinal(reference.version)
             try reference.id.bytes.withUnsafeBytes { id in
-                try filling.append(id, findChange(place(of: ordinal), id).flatMap { MapEntry(version: ordinal, $0) })
+                try filling.append(id, stored(id, in: ordinal))
             }
             if batch.count % Store.batchRows == 0 { _ = try filling.fill() }
+        }
+        _ = try filling.fill()
+        try batch.finish()
+        return batch
+    }
+
+    /// What changes set, in their order: a row for each, with no value where nothing is inserted or updated; no more than up
+    /// to the one with which the bytes reach `byteLimit`.
+    /// - Throws: `.damaged`, `.outOfMemory`, and what the storage throws.
+    /// - Complexity: O(changes + bytes), and as for references where it is not known where the bytes are.
+    public func batch(_ changes: some Collection<ChangeSummary>, byteLimit: Int = .max) throws -> ValueBatch {
+        let batch = ValueBatch()
+        var filling = BatchFilling(self, batch, byteLimit: byteLimit)
+        for change in changes {
+            let entry = change.kind == .insert || change.kind == .update ? change.entry : nil
+            try change.id.bytes.withUnsafeBytes { try filling.append($0, entry) }
+            if batch.count % Store.batchRows == 0 || !filling.isBelowLimit, try !filling.fill() { break }
         }
         _ = try filling.fill()
         try batch.finish()

@@ -10,7 +10,7 @@ extension Store {
         if changeLists.forEach(ordinal, body) { return }
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         // A provisional record is not the one that will be stored.
-        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else { return try readChanges(of: ordinal, body) }
+        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else { return try readChanges(of: ordinal, locating: true, body) }
         let arena = ByteArena()
         var kept: [ChangeLists.Change] = []
         kept.reserveCapacity(count)
@@ -23,8 +23,10 @@ extension Store {
     }
 
     /// Calls with each change that a version recorded, in order of the ids, from its record.
-    func readChanges(of ordinal: UInt32, _ body: (ChangeLists.Change) throws -> Void) throws {
+    /// - Parameter locating: also says where preserved bytes are, when they are in a few records that are read in passing.
+    func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
         let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
+        var dependencies: [UInt32?]?
         try forEachChange(place) { entry, header in
             guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
             var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
@@ -32,11 +34,14 @@ extension Store {
             case .insert, .update:
                 change.entry = MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
             case .preserve:
-                let stored = header.dependencies[entry.dependency]
-                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
+                let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
+                dependencies = known
+                guard let version = known[entry.dependency] else {
                     throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
                 }
-                change.entry = MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
+                let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
+                // What cannot be read now is an error when the value is asked for.
+                change.entry = (isInPassing ? try? stored(entry.id, in: version) : nil) ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
             case .remove, .preserveRemoval: break
             }
             try body(change)
@@ -57,7 +62,8 @@ extension Store {
         changeLists.insert(ordinal, kept)
     }
 
-    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing.
+    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing. The caller
+    /// holds the lock for writing.
     func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
         guard record.count <= Store.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
         var kept: [ChangeLists.Change] = []
@@ -71,6 +77,7 @@ extension Store {
             }
             guard read ?? nil != nil else { return }
         }
+        dag.noteKeys(ordinal, count: kept.count) { History.keyHash(kept[$0].key) }
         changeLists.insert(ordinal, kept)
     }
 }

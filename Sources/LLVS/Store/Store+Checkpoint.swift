@@ -88,7 +88,7 @@ extension Store {
                 }
                 if let failure { throw failure }
             }
-            try readChanges(of: ordinal) { change in
+            try readChanges(of: ordinal, locating: true) { change in
                 let key = change.key
                 if first != nil {
                     try copy(upTo: key)

@@ -37,7 +37,7 @@ extension Store {
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         // Of a few changes no map is made, but every so often.
-        let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(at: first) : nil
+        let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try withExtendedLifetime(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
@@ -68,17 +68,18 @@ extension Store {
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [[UInt8]]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
+        if first != History.none, sorted.count <= Store.fewChanges { return try effective(sorted, on: first) { try entry($0, at: first) } }
         let root = first == History.none ? nil : try map(first)
         return try effective(sorted, on: first) { root?.lookup($0) }
     }
 
     /// `present` tells what prevails at the version.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) -> MapEntry?) throws -> (RecordChanges, [[UInt8]]) {
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (RecordChanges, [[UInt8]]) {
         if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
         if sorted.count == 1 {
             // By far the most common: an update that is one.
             let change = sorted.first
-            if change.kind == .update, present(change.id) != nil { return (sorted.sorted, []) }
+            if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
         }
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
@@ -87,7 +88,7 @@ extension Store {
         try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
-                let present = present(change.id)
+                let present = try present(change.id)
                 switch change.kind {
                 case .insert, .update:
                     items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
@@ -219,15 +220,17 @@ extension Store {
         }
     }
 
-    /// Sees to it that the map of a version that was stored can be had without reading its record. That of many changes is
+    /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That of many changes is
     /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
     private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange], _ view: MapLines.View?) {
         guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
         if draft.changes.count > MapLines.fewChanges {
             guard let behind = try? mapSlot(draft.first) else { return }
             maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind)
-        } else if let view = view ?? (try? self.view(at: draft.first)) {
+        } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
             lines.append(ordinal, changes, to: view)
+        } else {
+            savedLine.add(ordinal, on: draft.first)
         }
     }
 
@@ -239,11 +242,13 @@ extension Store {
 
     /// The caller holds the lock for writing.
     func appendHidden(_ draft: Draft) -> UInt32 {
-        dag.append(
+        let ordinal = dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.branch,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
             traits: draft.traits)
+        dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
+        return ordinal
     }
 
     /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the

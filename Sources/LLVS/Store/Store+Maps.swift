@@ -61,20 +61,35 @@ extension Store {
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
         if let slot = maps.slot(ordinal) { return .map(slot.root) }
         if let view = lines.view(ordinal) { return .line(view) }
-        return .map(try map(ordinal))
+        return .past(self, ordinal)
     }
 
     enum Prevailing {
         case map(MapNode?)
         case line(MapLines.View)
+        /// One id after the other, until there are so many that a map pays.
+        case past(Store, UInt32)
 
         /// What prevails for a key; nil when nothing does.
-        func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
+        func lookup(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
             switch self {
             case .map(let root): root?.lookup(key)
             case .line(let view): view.lookup(key)
+            case .past(let store, let ordinal): try store.entry(key, at: ordinal)
             }
         }
+    }
+
+    /// Whether the map of a version is here, or what one is made of.
+    func isAtHand(_ ordinal: UInt32) -> Bool { maps.slot(ordinal) != nil || lines.view(ordinal) != nil }
+
+    /// As `view(at:)`, for who saves so many changes on a version; nil when that version had better be looked at one id at a
+    /// time: where no map is at hand, unless many versions are saved one upon the other so. Of many branches that are gone on with
+    /// in turn each would need a map of its own.
+    func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
+        if let view = lines.openView(ordinal) { return view }
+        if changes <= Store.fewChanges, !isAtHand(ordinal), savedLine.count(endingAt: ordinal) < Store.fewReads { return nil }
+        return try view(at: ordinal)
     }
 
     /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.

@@ -21,7 +21,7 @@ extension Store {
     }
 
     /// As `readBytes`, but by way of the blocks in memory.
-    private func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment { return try readBytes(place, at: offset, into: buffer) }
         if try noting(place, { try !blocks.read(place, at: offset, into: buffer) }) { follow(place.segment) }
     }
@@ -109,55 +109,19 @@ extension Store {
 
     typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
 
-    /// What a record holds about one value id; nil when it does not name it. O(log changes) reads.
+    /// What a record holds about one value id; nil when it does not name it. O(log changes): a few bytes for each step, and
+    /// one page of the table, unless that was read just before.
     /// - Parameter anew: from the storage, whatever is in memory.
     func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
-        guard !anew else { return try findChange(place, id, reader(place)) }
-        do { return try findChange(place, id, reader(place, anew: false)) } catch let error as StoreError where error.code == .damaged {
-            return try findChange(place, id, reader(place))
+        func found(_ entry: RecordTable.Entry?, _ header: RecordHeader) -> FoundChange? {
+            entry.map { ($0.kind, StoredBody($0), $0.kind == .preserve ? header.dependencies[$0.dependency] : nil) }
         }
-    }
-
-    private func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, _ reader: RecordReader) throws -> FoundChange? {
-        var reader = reader
-        let header = try readHeader(&reader, place)
-        var low = 0, high = header.pageCount
-        while low < high {
-            let middle = (low + high) / 2
-            var offset = header.tableOffset
-            if header.pageCount > 1 {
-                let slot = header.bodiesOffset - 8 * (header.pageCount - middle)
-                guard slot >= header.tableOffset, let relative = try reader.with(slot, 8, { $0.loadUnaligned(as: UInt64.self) }),
-                      relative < UInt64(header.tableSize) else { throw damaged(place, "has a damaged table of changes", version: header.id) }
-                offset += Int(UInt64(littleEndian: relative))
-            }
-            var order = 0  // of the id to this page: below, within, above
-            var found: (Value.Change.Kind, StoredBody, VersionID?)?
-            var first = true, size = min(header.bodiesOffset - offset, 16 << 10)
-            while true {
-                var needs: Int?
-                let used = try reader.with(offset, size) {
-                    try RecordTable.readPage($0, number: middle, of: header, needs: &needs) { entry in
-                        let c = Bytes.compare(id, entry.id)
-                        if first { first = false; order = c < 0 ? -1 : 1 }
-                        if c == 0 {
-                            order = 0
-                            found = (entry.kind, StoredBody(entry), entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
-                        }
-                    }
-                }
-                if used ?? nil != nil { break }
-                guard let needs, needs > size, needs <= header.bodiesOffset - offset else {
-                    throw damaged(place, "has a damaged table of changes", version: header.id)
-                }
-                size = needs
-                first = true
-            }
-            if let found { return found }
-            if order < 0 { high = middle } else { low = middle + 1 }
-            if header.pageCount == 1 { return nil }
+        // A provisional record is gone some time.
+        if !anew, place.segment != ProvisionalRecords.segment {
+            do { return try tables.with { try $0.find(place, id, in: self, found) } } catch let error as StoreError where error.code == .damaged {}
         }
-        return nil
+        let table = try ChangeTable(place, anew: true, in: self)
+        return try found(table.find(id, in: self), table.header)
     }
 
     /// Where the bytes of a value are in a record, and what is known of them.

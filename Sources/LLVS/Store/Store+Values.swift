@@ -22,12 +22,7 @@ extension Store {
         case .found(let located): return located
         case .absent: return nil
         case .slow:
-            let ordinal = try requireOrdinal(version), entry: MapEntry?
-            switch glance(id, at: ordinal) {
-            case .entry(let found)?: entry = found
-            case .absent?: entry = nil
-            case .void?, nil: entry = try map(ordinal)?.lookup(id)
-            }
+            let entry = try entry(id, at: requireOrdinal(version))
             return lock.withRead { entry.map { locatedLocked($0) } }
         }
     }
@@ -68,13 +63,22 @@ extension Store {
     /// Calls with the bytes that a version stored under an id; nil when it stored none.
     public func withValue<R>(_ reference: Value.Reference, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let ordinal = try requireOrdinal(reference.version)
-        let place = place(of: ordinal)
         return try reference.id.bytes.withUnsafeBytes { raw in
-            guard let found = try findChange(place, raw), found.kind == .insert || found.kind == .update else { return nil }
-            let entry = MapEntry(
-                version: ordinal, size: UInt32(truncatingIfNeeded: found.body.size), bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
-            return try withBody(place, entry, id: raw, stored: reference.version, body)
+            guard let entry = try stored(raw, in: ordinal) else { return nil }
+            return try withBody(place(of: ordinal), entry, id: raw, stored: reference.version, body)
         }
+    }
+
+    /// Where the bytes are that a version stored under an id; nil when it stored none.
+    func stored(_ id: UnsafeRawBufferPointer, in ordinal: UInt32) throws -> MapEntry? {
+        // What a version stored prevails there, and its map may be in memory.
+        let (isKnown, entry, place) = lock.withRead { () -> (Bool, MapEntry?, RecordPlace) in
+            let (isHere, root) = maps.root(of: ordinal)
+            return (isHere, root?._withUnsafeGuaranteedRef { $0.lookup(id) }, dag.rows[Int(ordinal)].place)
+        }
+        if isKnown, entry?.version != ordinal { return nil }
+        if let entry, entry.size != MapEntry.unknownSize { return entry }
+        return try findChange(place, id).flatMap { MapEntry(version: ordinal, $0) }
     }
 
     /// How many values prevail at a version, in a range of ids. O(length of an id + log values).
@@ -87,19 +91,26 @@ extension Store {
     // MARK: By id and by version
 
     /// All versions that stored bytes under an id, newest first.
-    /// - Complexity: reads the change tables of all versions.
+    /// - Complexity: reads the change tables of the versions that changed it, and of those of more than 1,024 changes. The first time
+    ///   in a process, and after many versions were added, also O(versions).
     public func versions(of id: ValueID) throws -> [Version] {
-        let all = try lock.withRead { try checkOpenLocked(); return dag.topologicalOrder().map { ($0, dag.rows[Int($0)].place, dag.rows[Int($0)].changeCount) } }
+        try checkOpen()
+        let index = try pastIndex()
         var found: [UInt32] = []
         try id.bytes.withUnsafeBytes { raw in
-            for (ordinal, place, changes) in all where changes > 0 {
+            let hash = History.keyHash(raw)
+            let all = lock.withRead { () -> [(UInt32, RecordPlace)] in
+                let newer = (index.end..<max(index.end, UInt32(truncatingIfNeeded: dag.rows.count))).filter { dag.mayHaveChanged($0, hash) }
+                return (index.all(hash) + newer).compactMap { dag.rows[Int($0)].state == .live ? ($0, dag.rows[Int($0)].place) : nil }
+            }
+            for (ordinal, place) in all {
                 if let change = try findChange(place, raw), change.kind == .insert || change.kind == .update { found.append(ordinal) }
             }
         }
         return try lock.withRead { found.sorted(by: dag.isNewer) }.map { try version($0) }
     }
 
-    /// What changed, without the bytes.
+    /// What changed, without the bytes; `batch(_:byteLimit:)` reads them.
     public struct ChangeSummary: Hashable, Sendable {
         /// What happened to the value.
         public var kind: Value.Change.Kind
@@ -109,6 +120,17 @@ extension Store {
         public var reference: Value.Reference?
         /// Bytes of the value; 0 for removals.
         public var size: UInt64
+        /// Where the bytes are, as far as it is known.
+        var entry: MapEntry?
+
+        public static func == (a: ChangeSummary, b: ChangeSummary) -> Bool {
+            a.kind == b.kind && a.id == b.id && a.reference == b.reference && a.size == b.size
+        }
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(kind)
+            hasher.combine(id)
+            hasher.combine(reference)
+        }
     }
 
     /// What a version recorded, in byte order of the ids, without the bytes.
@@ -119,7 +141,9 @@ extension Store {
             let key = ValueID(unchecked: entry.id)
             switch entry.kind {
             case .insert, .update:
-                out.append(ChangeSummary(kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size)))
+                out.append(ChangeSummary(
+                    kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size),
+                    entry: MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))))
             case .preserve:
                 out.append(ChangeSummary(kind: .preserve, id: key, reference: .init(id: key, version: header.dependencies[entry.dependency]), size: 0))
             case .remove, .preserveRemoval:
@@ -134,7 +158,7 @@ extension Store {
 
     func size(_ reference: Value.Reference) throws -> Int {
         guard let ordinal = try findOrdinal(reference.version) else { return 0 }
-        return try reference.id.bytes.withUnsafeBytes { try findChange(place(of: ordinal), $0)?.body.size ?? 0 }
+        return try reference.id.bytes.withUnsafeBytes { try stored($0, in: ordinal).map { Int($0.size) } ?? 0 }
     }
 
     /// What a version recorded, in byte order of the ids, with the bytes.
@@ -154,7 +178,8 @@ extension Store {
     }
 
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not.
+    /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
+    /// are compared.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
     ///   by what differs; not by the size of the store.
     public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
@@ -164,11 +189,12 @@ extension Store {
             let id = ValueID(unchecked: key)
             guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))
-            let size = entry.size == MapEntry.unknownSize ? UInt64(try size(reference)) : UInt64(entry.size)
-            out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size))
+            let found = entry.size == MapEntry.unknownSize ? try stored(key, in: entry.version) ?? entry : entry
+            let size = found.size == MapEntry.unknownSize ? 0 : UInt64(found.size)
+            out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        if let sides = try RecordedSides(x, y, in: self) {
+        if let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
             try MapNode.forEachDifference(map(x), map(y)) { key, before, after in

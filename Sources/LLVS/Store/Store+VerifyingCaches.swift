@@ -49,6 +49,10 @@ extension Store {
         }
         var isWrong = hidden != nil || wrong != nil
         if let version = wrong ?? hidden { report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version)) }
+        if !isWrong, let version = wrongKeys(below: found.rows) {
+            isWrong = true
+            report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
+        }
         // A map can only be held against records that are there, and that the history names rightly.
         if !isWrong, let checkpoint = lock.withRead({ checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint) {
             isWrong = true
@@ -63,6 +67,19 @@ extension Store {
         maps.removeAll()
         guard !storage.isReadOnly else { return }
         try? storage.cacheDelete(Store.historyName)
+    }
+
+    /// A version of which the history says that it changed other ids than its record does; nil when there is none.
+    private func wrongKeys(below end: Int) -> VersionID? {
+        for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
+            guard let told = lock.withRead({ dag.isLive(Int(ordinal)) ? dag.keyHashes(of: ordinal).map { Array($0) } : nil }) else { continue }
+            var recorded: [UInt32] = []
+            recorded.reserveCapacity(told.count)
+            // What is damaged is told by others.
+            guard (try? readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
+            if recorded != told { return versionID(ordinal) }
+        }
+        return nil
     }
 
     private func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {

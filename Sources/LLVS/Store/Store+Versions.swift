@@ -43,14 +43,9 @@ extension Store {
         return try newest.map { try version($0) }
     }
 
-    /// The heads that carry the branch, newest first.
+    /// The heads that carry the branch, newest first. O(heads), and reads one record for each that carries it.
     public func heads(onBranch branch: String) throws -> [Version] {
-        let wanted = Array(branch.utf8)
-        let ordinals = try lock.withRead { () -> [UInt32] in
-            try checkOpenLocked()
-            return dag.heads().filter { dag.branch($0).map { Bytes.equal(Array($0.utf8), wanted) } ?? false }
-        }
-        return try ordinals.map { try version($0) }
+        try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) }.map { try version($0) }
     }
 
     /// The versions that have this one as a predecessor, newest first.

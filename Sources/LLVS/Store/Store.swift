@@ -67,6 +67,11 @@ public final class Store: @unchecked Sendable {
     private var isDiscarded = false
     let maps: MapCache
     let lines: MapLines
+    /// Made when the past is first read here and there. Guarded by `lock`.
+    var past: PastIndex?
+    /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
+    let pastReads = PastReads(), largeReads = PastReads()
+    let savedLine = SavedLine()
     let newIDs = VersionIDSource()
     /// Set before the store is used.
     package var surroundings = Surroundings()
@@ -76,6 +81,8 @@ public final class Store: @unchecked Sendable {
     let commitLock = Lock()
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
+    /// What was read of the tables of changes of records lately.
+    let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
     let inFlight = InFlight()
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
@@ -109,7 +116,8 @@ public final class Store: @unchecked Sendable {
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
         changeLists = ChangeLists(capacity: forLists)
-        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists, readers: lock)
+        // What is made meanwhile, and what the allocator holds back, is nobody's.
+        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         guard loading else { return }
         do { try load() } catch {

@@ -239,7 +239,7 @@ extension Store {
         let ordinal = try requireOrdinal(reference.version)
         let place = place(of: ordinal)
         return try reference.id.bytes.withUnsafeBytes { raw in
-            guard let found = try findChange(place, raw), let entry = MapEntry(version: ordinal, found) else { return nil }
+            guard let entry = try stored(raw, in: ordinal) else { return nil }
             return try ValueReader(self, Located(entry: entry, stored: reference.version, place: place), id: raw)
         }
     }

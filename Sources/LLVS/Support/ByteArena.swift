@@ -18,7 +18,7 @@ final class ByteArena {
     func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         guard bytes.count > 0, let from = bytes.baseAddress else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         if left < bytes.count || next == nil {
-            left = max(bytes.count, 4_096 << min(blocks.count, 6))
+            left = max(bytes.count, 256 << min(2 * blocks.count, 10))
             let block = UnsafeMutableRawPointer.allocate(byteCount: left, alignment: 8)
             blocks.append(block)
             next = block

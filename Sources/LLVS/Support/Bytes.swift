@@ -35,6 +35,15 @@ enum Bytes {
         a.withUnsafeBytes { x in b.withUnsafeBytes { y in equal(x, y) } }
     }
 
+    /// Eight bytes as a number that orders as they do; zeros where they end.
+    @inline(__always)
+    static func word(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
+        if bytes.count - offset >= 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+        var word: UInt64 = 0
+        for i in 0..<8 { word = word << 8 | (offset + i < bytes.count ? UInt64(bytes[offset + i]) : 0) }
+        return word
+    }
+
     /// Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
     static func isValidUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var i = 0

@@ -4,14 +4,17 @@ final class Pool<Element>: @unchecked Sendable {
     private var free: [Element] = []
     private let make: () -> Element
     private let isWorthKeeping: (Element) -> Bool
-    init(keeping isWorthKeeping: @escaping (Element) -> Bool = { _ in true }, _ make: @escaping () -> Element) {
+    private let most: Int
+    /// - Parameter most: how many are kept for later.
+    init(most: Int = 16, keeping isWorthKeeping: @escaping (Element) -> Bool = { _ in true }, _ make: @escaping () -> Element) {
+        self.most = most
         self.make = make
         self.isWorthKeeping = isWorthKeeping
     }
 
     func with<R>(_ body: (inout Element) throws -> R) rethrows -> R {
         var element = lock.withLock { free.popLast() } ?? make()
-        defer { if isWorthKeeping(element) { lock.withLock { if free.count < 16 { free.append(element) } } } }
+        defer { if isWorthKeeping(element) { lock.withLock { if free.count < most { free.append(element) } } } }
         return try body(&element)
     }
 }

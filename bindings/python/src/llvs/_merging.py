@@ -33,7 +33,8 @@ class Merging(Handle):
     def diff(self, a: AnyVersion, b: AnyVersion, *, with_data: bool = True) -> Iterator[Change]:
         """What to apply to the state at `a` to reach the state at `b`, as insert, update and remove, in byte order of the ids.
 
-        Any two versions, related or not. Raises UnknownVersionError. Cost: what differs, not what is there.
+        Any two versions, related or not. A value that was stored anew is an update, also with the same bytes: values are told
+        apart by the versions that stored them. Raises UnknownVersionError. Cost: what differs, not what is there.
         """
         pointer = ctypes.c_void_p()
         with self._call as store:

@@ -1,0 +1,99 @@
+/// The chain of first predecessors of the version that others are merged into, and how old the bytes are that versions on
+/// it preserve.
+///
+/// Kept while heads are folded: each merge of a fold goes on top of the one before, and what is below was walked already.
+/// So each version of the line is looked at once, however many heads there are.
+final class MergedLine {
+    /// A version of the line, and the oldest version, in canonical order, whose bytes those above it preserve, down from
+    /// the first link; `History.none` when they preserve none.
+    private struct Link {
+        var ordinal: UInt32
+        var generation: UInt32
+        var oldestAbove = History.none
+    }
+    /// From the version that it began with back, as far as was asked for.
+    private var links: [Link] = []
+    /// The version that it ends with, and what those on top of the first link preserve, itself included.
+    private var top = History.none
+    private var oldestOnTop = History.none
+
+    /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
+    /// `base` is not on the line.
+    func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store) throws -> Bool {
+        try go(to: first, in: store)
+        let generation = store.lock.withRead { store.dag.rows[Int(base)].generation }
+        try extend(down: generation, in: store)
+        var low = 0, high = links.count
+        while low < high {
+            let middle = (low + high) / 2
+            if links[middle].generation > generation { low = middle + 1 } else { high = middle }
+        }
+        // A merge on top is a base of nothing that a fold merges.
+        guard low < links.count, links[low].ordinal == base else { return false }
+        let oldest = store.older(oldestOnTop, links[low].oldestAbove)
+        return oldest == History.none || store.lock.withRead { store.dag.isNewer(oldest, base) }
+    }
+
+    /// Puts the versions on top that lead to `first`, or begins anew with it.
+    private func go(to first: UInt32, in store: Store) throws {
+        if first == top { return }
+        let more = store.lock.withRead { () -> [UInt32]? in
+            guard top != History.none else { return nil }
+            var more: [UInt32] = [], at = first
+            while at != top {
+                Work.versions.count()
+                more.append(at)
+                at = store.dag.rows[Int(at)].first
+                if at == History.none || store.dag.rows[Int(at)].generation < store.dag.rows[Int(top)].generation { return nil }
+            }
+            return more
+        }
+        if let more {
+            for ordinal in more { oldestOnTop = store.older(oldestOnTop, try store.oldestPreserved(by: ordinal)) }
+        } else {
+            links = [Link(ordinal: first, generation: store.lock.withRead { store.dag.rows[Int(first)].generation })]
+            oldestOnTop = History.none
+        }
+        top = first
+    }
+
+    private func extend(down generation: UInt32, in store: Store) throws {
+        if links.count == 1, let first = links.first, first.generation > generation { links.reserveCapacity(1 + Int(min(first.generation - generation, 4_096))) }
+        while let last = links.last, last.generation > generation {
+            Work.versions.count()
+            let next = store.lock.withRead { () -> Link? in
+                let first = store.dag.rows[Int(last.ordinal)].first
+                return first == History.none ? nil : Link(ordinal: first, generation: store.dag.rows[Int(first)].generation)
+            }
+            guard var next else { return }
+            next.oldestAbove = store.older(last.oldestAbove, try store.oldestPreserved(by: last.ordinal))
+            links.append(next)
+        }
+    }
+}
+
+extension Store {
+    /// The older of two versions, in canonical order, either of which may be none.
+    fileprivate func older(_ a: UInt32, _ b: UInt32) -> UInt32 {
+        if a == History.none || b == History.none { return min(a, b) }
+        return lock.withRead { dag.isNewer(a, b) } ? b : a
+    }
+
+    /// The oldest version whose bytes a version preserves; `History.none` when it preserves none. Its changes are not read:
+    /// its header names them.
+    fileprivate func oldestPreserved(by ordinal: UInt32) throws -> UInt32 {
+        let (preserves, place) = lock.withRead { (dag.rows[Int(ordinal)].traits.contains(.preserves), dag.rows[Int(ordinal)].place) }
+        guard preserves else { return History.none }
+        var named: [UInt32] = []
+        if !changeLists.forEach(ordinal, { if $0.kind == .preserve, let entry = $0.entry { named.append(entry.version) } }) {
+            let header = try readHeader(place)
+            named = try header.dependencies.map { id in
+                guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: id) }) else {
+                    throw damaged(place, "names a version that is not here", version: header.id)
+                }
+                return version
+            }
+        }
+        return lock.withRead { named.min { dag.isNewer($1, $0) } } ?? History.none
+    }
+}

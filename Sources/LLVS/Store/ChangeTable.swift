@@ -1,0 +1,230 @@
+/// The table of changes of one record, in which ids are looked up one after another.
+///
+/// The page that was read last stays, so who looks ids up in order reads each page once, and who looks up one reads one.
+/// Which page that is, is found by binary search over what the pages begin with, as it is there: a few bytes of each. What
+/// is found, or is not, is told by pages that match their checksums alone: where they contradict the search, it is done
+/// once more with nothing else.
+///
+/// Used by one thread at a time.
+final class ChangeTable {
+    let place: RecordPlace
+    let header: RecordHeader
+    /// Read from the storage, whatever is in memory.
+    private let isAnew: Bool
+
+    /// The page read last: its number, its bytes, and how far it was searched.
+    private var number: Int?
+    private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var beginning: RecordTable.Page?
+    private var page: RecordTable.Page?
+    /// Its first entry, and the one that the search stopped at.
+    private var first: RecordTable.Entry?
+    private var met: RecordTable.Entry?
+
+    /// - Parameter isAnew: from the storage, whatever is in memory.
+    init(_ place: RecordPlace, anew isAnew: Bool, in store: Store) throws {
+        self.place = place
+        self.isAnew = isAnew
+        var reader = store.reader(place, anew: isAnew)
+        header = try store.readHeader(&reader, place)
+        guard header.pageCount == 1 else { return }
+        // A small record is here already.
+        let size = try pageSize(header.tableSize, in: store)
+        reserve(size)
+        guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil else { throw isDamaged(store) }
+        try open(0, size, in: store)
+    }
+    deinit { memory.deallocate() }
+
+    /// Bytes of memory, about.
+    var size: Int { 512 + memory.count + 40 * header.dependencies.count + 16 * header.blobs.count }
+
+    private enum Searched {
+        case found(RecordTable.Entry)
+        /// Between two ids of the page.
+        case between
+        /// Below all ids of the page; above them.
+        case below, above
+    }
+
+    /// What the record holds about an id; nil when it does not name it. Good until the next call.
+    func find(_ id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+        var low = 0, high = header.pageCount
+        // Where the page before `low` is known to end below the id.
+        var isLowest = true
+        if let number {
+            switch search(id) {
+            case .found(let entry): return entry
+            case .between: return nil
+            case .below: high = number
+            case .above:
+                low = number + 1
+                // Who looks up in order goes on with the next page.
+                if high - low > 1 {
+                    if try begins(low + 1, behind: id, in: store) { high = low + 1 } else { low += 1; isLowest = false }
+                }
+            }
+        }
+        guard low < high else { return nil }
+        let lowest = low
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if try begins(middle, behind: id, in: store) { high = middle } else { low = middle }
+        }
+        try load(low, in: store)
+        switch search(id) {
+        case .found(let entry): return entry
+        case .between: return nil
+        case .below where low == lowest && isLowest: return nil
+        case .above where low == header.pageCount - 1: return nil
+        case .above:
+            try load(low + 1, in: store)
+            if case .below = search(id) { return nil }
+        case .below: break
+        }
+        return try findChecked(id, in: store)
+    }
+
+    /// By pages that match their checksums alone.
+    private func findChecked(_ id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+        var low = 0, high = header.pageCount
+        while low < high {
+            let middle = (low + high) / 2
+            try load(middle, in: store)
+            switch search(id) {
+            case .found(let entry): return entry
+            case .between: return nil
+            case .below: high = middle
+            case .above: low = middle + 1
+            }
+        }
+        return nil
+    }
+
+    /// In the page that is here: from where the last search stopped, or from its beginning.
+    private func search(_ id: UnsafeRawBufferPointer) -> Searched {
+        if let first, Bytes.compare(id, first.id) < 0 { return .below }
+        if let met {
+            let order = Bytes.compare(id, met.id)
+            if order == 0 { return .found(met) }
+            if order < 0 { page = beginning }
+        }
+        while let entry = page?.next(header) {
+            met = entry
+            let order = Bytes.compare(id, entry.id)
+            if order == 0 { return .found(entry) }
+            if order < 0 { return .between }
+        }
+        return .above
+    }
+
+    // MARK: Pages
+
+    private func isDamaged(_ store: Store) -> StoreError { store.damaged(place, "has a damaged table of changes", version: header.id) }
+
+    private func read(_ offset: Int, into buffer: UnsafeMutableRawBufferPointer, in store: Store) throws {
+        if isAnew { try store.readBytes(place, at: UInt64(offset), into: buffer) } else { try store.readBlocks(place, at: UInt64(offset), into: buffer) }
+    }
+
+    /// Where a page begins, and its bytes, as the directory has it.
+    private func locate(_ number: Int, in store: Store) throws -> (start: Int, size: Int) {
+        let directory = header.bodiesOffset - 8 * header.pageCount
+        guard header.pageCount > 1 else { return (header.tableOffset, header.tableSize) }
+        guard directory >= header.tableOffset else { throw isDamaged(store) }
+        let isLast = number == header.pageCount - 1
+        return try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { both in
+            let slots = UnsafeMutableRawBufferPointer(rebasing: both[..<(isLast ? 8 : 16)])
+            try read(directory + 8 * number, into: slots, in: store)
+            let end = isLast ? UInt64(directory - header.tableOffset) : UInt64(littleEndian: slots.load(fromByteOffset: 8, as: UInt64.self))
+            let start = UInt64(littleEndian: slots.load(as: UInt64.self))
+            guard start < end, end <= UInt64(directory - header.tableOffset) else { throw isDamaged(store) }
+            return (header.tableOffset + Int(start), Int(end - start))
+        }
+    }
+
+    /// Whether a page begins behind an id, as it is there.
+    private func begins(_ number: Int, behind id: UnsafeRawBufferPointer, in store: Store) throws -> Bool {
+        let (start, size) = try locate(number, in: store)
+        var wanted = min(size, RecordTable.firstIDSize)
+        while true {
+            var needs: Int?
+            let isBehind = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 8) { bytes in
+                try read(start, into: bytes, in: store)
+                return RecordTable.firstID(UnsafeRawBufferPointer(bytes), number: number, of: header, needs: &needs).map { Bytes.compare(id, $0) < 0 }
+            }
+            if let isBehind { return isBehind }
+            guard let needs, needs > wanted, needs <= size else { throw isDamaged(store) }
+            wanted = needs
+        }
+    }
+
+    private func load(_ number: Int, in store: Store) throws {
+        if number == self.number { return }
+        let (start, claimed) = try locate(number, in: store)
+        let size = try pageSize(claimed, in: store)
+        self.number = nil
+        reserve(size)
+        try read(start, into: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]), in: store)
+        try open(number, size, in: store)
+    }
+
+    private func pageSize(_ claimed: Int, in store: Store) throws -> Int {
+        guard claimed <= RecordTable.pageSizeMax else { throw isDamaged(store) }
+        return claimed
+    }
+
+    private func reserve(_ size: Int) {
+        guard memory.count < size else { return }
+        memory.deallocate()
+        memory = .allocate(byteCount: size, alignment: 8)
+    }
+
+    /// Begins with the page whose bytes are in memory, if they are what their checksum says, and all of it can be read.
+    private func open(_ number: Int, _ size: Int, in store: Store) throws {
+        var needs: Int?
+        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs) else { throw isDamaged(store) }
+        var rest = whole
+        first = rest.next(header)
+        while rest.next(header) != nil {}
+        guard rest.isAtEnd else { throw isDamaged(store) }
+        beginning = whole
+        page = whole
+        met = nil
+        self.number = number
+    }
+}
+
+/// The tables that were looked into last, within a limit of memory. Used by one thread at a time.
+final class ChangeTables {
+    private static let most = 1 << 20
+    private var tables: [RecordPlace: ChangeTable] = [:]
+    private var last: ChangeTable?
+    private var size = 0
+
+    /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
+    func find<R>(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, in store: Store, _ body: (RecordTable.Entry?, RecordHeader) throws -> R) throws -> R {
+        let table: ChangeTable
+        if let last, last.place == place { table = last } else if let known = tables[place] { table = known } else {
+            table = try ChangeTable(place, anew: false, in: store)
+            tables[place] = table
+            size += table.size
+        }
+        let before = table.size
+        do {
+            let found = try body(table.find(id, in: store), table.header)
+            last = table
+            size += table.size - before
+            if size > ChangeTables.most {
+                tables = [place: table]
+                size = table.size
+            }
+            return found
+        } catch {
+            // It is read anew by whoever asks next.
+            tables[place] = nil
+            last = nil
+            size -= before
+            throw error
+        }
+    }
+}

@@ -1,0 +1,170 @@
+/// What prevails under single ids at versions whose maps are not in memory: who reads here and there in the past
+/// would have a map made for each version otherwise, by all changes since the nearest one.
+extension Store {
+    /// A map is made of at most so many changes rather than looking back.
+    static let fewChanges = 16
+    /// So many are looked for at a version before making its map is thought of.
+    static let fewReads = 64
+    /// Changes of a large version that go into a map in the time in which one is found without.
+    private static let changesPerRead = 64
+    /// Versions on the way back that do not hold the id after all.
+    private static let mostSteps = 4_096
+
+    /// What prevails under an id at a version; nil when nothing does.
+    func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
+        if let slot = maps.slot(ordinal) { return slot.root?.lookup(id) }
+        switch glance(id, at: ordinal) {
+        case .entry(let found)?: return found
+        case .absent?: return nil
+        case .void?, nil: break
+        }
+        if !isCheaper(toMakeMapOf: ordinal), case .found(let entry) = try lookBack(id, from: ordinal) { return entry }
+        return try map(ordinal)?.lookup(id)
+    }
+
+    /// Whether the map of a version is made of few changes, or of no more than will soon pay, seeing how often it was asked for.
+    private func isCheaper(toMakeMapOf ordinal: UInt32) -> Bool {
+        let reads = pastReads.count(ordinal)
+        let isOften = reads >= Store.fewReads && reads & (reads - 1) == 0
+        return isWithin(isOften ? reads * 2 : Store.fewChanges, toMakeMapOf: ordinal)
+    }
+
+    /// Whether the map of a version would be made of no more than so many changes.
+    private func isWithin(_ limit: Int, toMakeMapOf ordinal: UInt32) -> Bool {
+        lock.withRead {
+            var at = ordinal, changes = 0
+            while changes <= limit {
+                if maps.slot(at) != nil { return true }
+                if let view = lines.view(at) { return changes + view.changes <= limit }
+                // It takes a look over all of the checkpoint, once.
+                if let checkpoint, checkpoint.isOf(at) { return limit > Store.fewReads }
+                let row = dag.rows[Int(at)]
+                changes += max(1, Int(row.changeCount))
+                at = row.first
+                if at == History.none { return changes <= limit }
+            }
+            return false
+        }
+    }
+
+    enum LookedBack {
+        case found(MapEntry?)
+        case tooMuch
+    }
+
+    func lookBack(_ id: UnsafeRawBufferPointer, from ordinal: UInt32) throws -> LookedBack {
+        let hash = History.keyHash(id), index = try pastIndex()
+        var start = ordinal
+        for _ in 0..<Store.mostSteps {
+            guard let found = lock.withRead({ nearest(hash, at: start, index) }) else { return .tooMuch }
+            guard case .version(let at) = found else { return .found(nil) }
+            if let slot = maps.slot(at) { return .found(slot.root?.lookup(id)) }
+            switch glance(id, at: at) {
+            case .entry(let entry)?: return .found(entry)
+            case .absent?: return .found(nil)
+            case .void?, nil: break
+            }
+            if let slot = takeCheckpoint(of: at) { return .found(slot.root?.lookup(id)) }
+            if isWorthAMap(at) { return .found(try map(at)?.lookup(id)) }
+            if let change = try change(of: id, madeIn: at) { return .found(change.entry) }
+            start = lock.withRead { dag.rows[Int(at)].first }
+            if start == History.none { return .found(nil) }
+        }
+        return .tooMuch
+    }
+
+    /// Whether a version of many changes was asked for so often that making its map pays, which is written from its record
+    /// faster than a few of its changes are found there.
+    private func isWorthAMap(_ ordinal: UInt32) -> Bool {
+        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
+        let reads = largeReads.count(ordinal)
+        return reads & (reads - 1) == 0 && isWithin(reads * Store.changesPerRead, toMakeMapOf: ordinal)
+    }
+
+    /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
+    /// caller holds the lock.
+    private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: PastIndex) -> PastIndex.Found? {
+        var at = ordinal
+        while at >= index.end {
+            if dag.mayHaveChanged(at, hash) { return .version(at) }
+            at = dag.rows[Int(at)].first
+            if at == History.none { return PastIndex.Found.none }
+        }
+        let found = index.nearest(hash, at: at, in: dag)
+        if case .tooMany = found { return nil }
+        return found
+    }
+
+    /// What a version recorded of an id; nil when it recorded nothing of it.
+    private func change(of id: UnsafeRawBufferPointer, madeIn ordinal: UInt32) throws -> MapChange? {
+        let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].changeCount) }
+        if count <= RecordTable.changesPerPage {
+            var found: MapChange?
+            if changeLists.forEach(ordinal, { if Bytes.equal($0.key, id) { found = MapChange(key: id, entry: $0.entry) } }) { return found }
+        }
+        guard let found = try findChange(place, id) else { return nil }
+        switch found.kind {
+        case .insert, .update: return MapChange(key: id, entry: MapEntry(version: ordinal, found))
+        case .remove, .preserveRemoval: return MapChange(key: id, entry: nil)
+        case .preserve:
+            guard let stored = found.dependency, let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
+                throw damaged(place, "names a version that is not here", version: versionID(ordinal), value: id)
+            }
+            return MapChange(key: id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
+        }
+    }
+
+    // MARK: The index
+
+    /// The index of all versions but the newest few.
+    func pastIndex() throws -> PastIndex {
+        let (known, count) = lock.withRead { (past, dag.rows.count) }
+        if let known, count - Int(known.end) <= max(1_024, count / 64) { return known }
+        try learnKeys(from: known?.end ?? 0)
+        let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
+        let index = PastIndex(rows, behind: known)
+        lock.withWrite { if (past?.end ?? 0) < index.end { past = index } }
+        return index
+    }
+
+    /// Reads which ids were changed by versions of which that is not known: of those that were found by their records.
+    private func learnKeys(from start: UInt32) throws {
+        let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
+        for ordinal in unknown {
+            var hashes: [UInt32] = []
+            // A damaged record is asked again when what it holds matters.
+            guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }
+            lock.withWrite { dag.noteKeys(ordinal, count: hashes.count) { hashes[$0] } }
+        }
+    }
+}
+
+/// How many versions were saved one upon the other while looking back. Safe from all threads.
+final class SavedLine: @unchecked Sendable {
+    private let lock = Lock()
+    private var tip = History.none, count = 0
+
+    /// A version was saved on another so.
+    func add(_ ordinal: UInt32, on first: UInt32) {
+        lock.withLock { (tip, count) = (ordinal, first == tip ? count + 1 : 1) }
+    }
+
+    /// How many end at a version.
+    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { tip == ordinal ? count : 0 } }
+}
+
+/// How often values were read at past versions lately. Safe from all threads.
+final class PastReads: @unchecked Sendable {
+    private let lock = Lock()
+    private var slots: [(ordinal: UInt32, count: Int)] = Array(repeating: (History.none, 0), count: 64)
+
+    /// Counts one more; answers how many there were, or fewer where others took the place meanwhile.
+    func count(_ ordinal: UInt32) -> Int {
+        lock.withLock {
+            let i = Int(ordinal) & (slots.count - 1)
+            if slots[i].ordinal != ordinal { slots[i] = (ordinal, 0) }
+            slots[i].count &+= 1
+            return slots[i].count
+        }
+    }
+}

@@ -1,0 +1,24 @@
+#if DEBUG
+import CLLVSShims
+#endif
+
+/// Counts what this thread does, in debug builds, so that tests see what an operation costs on any machine. (`MapWork`
+/// counts the nodes of maps.)
+enum Work: UInt32 {
+    /// Pages of tables of changes that were checked, to be read.
+    case pages = 2
+    /// Versions that were passed on a walk along first predecessors.
+    case versions = 3
+
+    #if DEBUG
+    func count() { _ = llvs_shim_thread_count(rawValue, 1) }
+    /// How many the body made.
+    func counting(_ body: () throws -> Void) rethrows -> Int {
+        let before = llvs_shim_thread_count(rawValue, 0)
+        try body()
+        return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
+    }
+    #else
+    @inline(__always) func count() {}
+    #endif
+}

@@ -1,0 +1,121 @@
+#if DEBUG
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// What large merges, folds of many heads and the bytes of changes cost, in pages of tables that are read and versions that
+/// are walked over: each page and each version a few times at most, whatever their number.
+@Suite struct MergeCostTests {
+    static let count = 12_000
+    /// Above what is kept in memory of a version, and above what once was compared by maps.
+    static let changed = 5_000
+    static let pages = changed / RecordTable.changesPerPage + 1
+
+    /// A store of many values, and versions next to each other that change some of them each.
+    static func branches(_ store: Store, _ number: Int, apart: Bool) throws -> (base: Version, branches: [Version], ids: [ValueID]) {
+        let ids = try (0..<count).map { try ValueID("id \($0 * 7_919 % count)") }
+        let base = try store.makeVersion(basedOn: nil, changes: ids.map { .insert($0, data: bytes("old")) })
+        _ = try store.map(store.requireOrdinal(base.id))
+        let made = try (0..<number).map { i in
+            try store.makeVersion(basedOn: base.id, changes: (0..<changed).map { j in
+                .update(ids[(apart ? i * changed / 2 + j : j) % count], data: bytes("new \(i)"))
+            })
+        }
+        return (base, made, ids)
+    }
+
+    @Test func aLargeMergeReadsEachPageAFewTimes() throws {
+        for apart in [true, false] {
+            for arbiter in [BuiltInArbiter.mostRecentChange, RecordedDifferenceTests.Wrapped(arbiter: .mostRecentChange)] as [any MergeArbiter] {
+                let store = try memoryStore()
+                let (_, branches, _) = try Self.branches(store, 3, apart: apart)
+                let once = try store.merge(branches[0].id, with: branches[1].id, arbiter: arbiter)
+                var merged = once
+                let pages = try Work.pages.counting { merged = try store.merge(once.id, with: branches[2].id, arbiter: arbiter) }
+                // Of the three branches and the merge, for the maps and what was recorded; twice where bytes are compared.
+                #expect(pages <= 4 * Self.pages, "\(pages) pages where a version has \(Self.pages)")
+                let reading = try Work.pages.counting { _ = try store.values(at: merged.id, limit: .max) }
+                #expect(reading <= 3 * Self.pages, "\(reading) pages")
+            }
+        }
+    }
+
+    /// The same merge, by either way of finding out what the second side did, and by all forks.
+    @Test func aLargeMergeIsThatOfAllForks() throws {
+        for apart in [true, false] {
+            let store = try memoryStore()
+            let (base, branches, ids) = try Self.branches(store, 3, apart: apart)
+            func prepared(_ second: Version, _ arbiter: any MergeArbiter) throws -> String {
+                let (a, b) = (try store.requireOrdinal(branches[2].id), try store.requireOrdinal(second.id))
+                guard case .version(let version, _, _, let changes) = try store.prepareMerge(a, b, arbiter: arbiter, metadata: Metadata(), relation: .any) else { return "none" }
+                return withExtendedLifetime(changes) { "\(version) \(changes.changes.count)" }
+            }
+            // Much is recorded, and little of it is left.
+            var second = base
+            for i in 0..<14 { second = try store.makeVersion(basedOn: second.id, changes: ids[..<Self.changed].map { .update($0, data: bytes("step \(i)")) }) }
+            for other in [branches[1], second] {
+                for arbiter in [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs] {
+                    let made = try prepared(other, arbiter)
+                    #expect(try made == prepared(other, RecordedDifferenceTests.Wrapped(arbiter: arbiter)) && made != "none")
+                }
+            }
+        }
+    }
+
+    @Test func foldingLooksAtEachVersionAFewTimes() throws {
+        func walked(heads: Int) throws -> Int {
+            let store = try memoryStore()
+            var trunk = try store.set(["k": "0"], nil)
+            for i in 0..<heads {
+                if i % 3 == 0 { trunk = try store.set(["k": "\(i)"], trunk) }
+                _ = try store.set(["n\(i)": "1"], trunk)
+            }
+            return try Work.versions.counting { _ = try store.mergeHeads(into: trunk.id, arbiter: BuiltInArbiter.mostRecentChange) }
+        }
+        let few = try walked(heads: 100), many = try walked(heads: 400)
+        #expect(few <= 3 * 100 && many <= 3 * 400, "\(few) versions for 100 heads, \(many) for 400")
+    }
+
+    @Test func theBytesOfChangesNeedNoPages() throws {
+        let store = try memoryStore()
+        let (base, branches, _) = try Self.branches(store, 1, apart: true)
+        let recorded = try store.recordedChanges(madeIn: branches[0].id), different = try store.differences(from: base.id, to: branches[0].id)
+        #expect(recorded.count == Self.changed && different.count == Self.changed)
+        let pages = try Work.pages.counting {
+            let (one, other) = (try store.batch(recorded), try store.batch(different))
+            #expect(one.presentCount == Self.changed && other.presentCount == Self.changed)
+        }
+        #expect(pages == 0)
+    }
+
+    @Test func aReferenceNeedsOnePage() throws {
+        let store = try memoryStore()
+        let (_, branches, ids) = try Self.branches(store, 1, apart: true)
+        func references(_ ids: [ValueID]) -> [Value.Reference] { ids.map { Value.Reference(id: $0, version: branches[0].id) } }
+        let sorted = ids[..<Self.changed].sorted()
+        // In order each page is read once, and at random one for each.
+        for many in [false, true] {
+            store.maps.removeAll()
+            let pages = try Work.pages.counting {
+                let found = try many ? store.batch(references(sorted)).presentCount : references(sorted).compactMap { try store.value($0) }.filter { $0.data == bytes("new 0") }.count
+                #expect(found == Self.changed)
+            }
+            #expect(pages <= Self.pages, "\(pages) pages")
+        }
+        var random = SeededRandom(seed: 5)
+        let chosen = (0..<500).compactMap { _ in sorted.randomElement(using: &random) }
+        let pages = try Work.pages.counting { for reference in references(chosen) { _ = try store.value(reference) } }
+        #expect(pages <= chosen.count, "\(pages) pages for \(chosen.count) references")
+        // What is not there, between the pages, before the first and behind the last.
+        let absent = try references(sorted.prefix(100).map { try ValueID($0.description + " ") } + [ValueID("a"), ValueID("z")])
+        for reference in absent {
+            let found = try store.value(reference)
+            #expect(found == nil, "\(reference.id)")
+        }
+        // And all of it where the map of the version is in memory.
+        _ = try store.map(store.requireOrdinal(branches[0].id))
+        let read = try Work.pages.counting { for reference in references(chosen) + absent { _ = try store.value(reference) } }
+        #expect(read == 0)
+    }
+}
+#endif
