@@ -1408,7 +1408,8 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  *
  * Repairs, too: versions of the store in which reading, or llvs_store_verify, met damage through any use of this store handle are fetched
  * as well, and what is damaged of them is written anew. What is whole of such a version must be the same there, else it is a problem
- * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed.
+ * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed. So is what keeps one from being repaired (LLVS_ERROR_DAMAGED): a folder in the
+ * place of a value's file, or a file that may not be read.
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors.

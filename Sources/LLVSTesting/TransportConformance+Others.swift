@@ -33,17 +33,23 @@ extension TransportConformance {
         try skip(unless: subject.isShared, "one transport at a time")
         let sender = try subject.open(), reader = try subject.open()
         let all = (0..<120).map { files("P\($0)", seed: UInt64($0), size: $0 % 10 == 0 ? 300_000 : 500) }
+        let lock = Lock(), condition = Condition()
+        nonisolated(unsafe) var looks = 0, isSent = false, looksOn = true
         let failures = Parallel.run(threads: 2, times: 1) { thread, _ in
             if thread == 0 {
-                for start in stride(from: 0, to: all.count, by: 6) { try send(sender, Array(all[start..<start + 6])) }
+                defer { lock.withLock { isSent = true } }
+                for start in stride(from: 0, to: all.count, by: 6) {
+                    // However the two are scheduled: somebody is looking while this is sent.
+                    lock.withLock { while looks <= start / 6, looksOn { condition.wait(lock) } }
+                    try send(sender, Array(all[start..<start + 6]))
+                }
             } else {
-                var seen = 0
-                for _ in 0..<2000 where seen < all.count {
+                defer { lock.withLock { looksOn = false; condition.broadcast() } }
+                while !lock.withLock({ isSent }) {
                     let listed = try list(reader)
-                    let there = all.filter { listed.contains($0.name) }
-                    seen = there.count
                     // The newest are those that may not be whole.
-                    try compare(Array(there.suffix(8)), in: reader, "listed while it was being sent")
+                    try compare(Array(all.filter { listed.contains($0.name) }.suffix(8)), in: reader, "listed while it was being sent")
+                    lock.withLock { looks += 1; condition.broadcast() }
                 }
             }
         }

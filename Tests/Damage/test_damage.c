@@ -23,6 +23,16 @@
 
 #include "judge.h"
 
+/* A sanitizer takes more of the address space than there is memory, for itself. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
+#endif
+
 enum kind { FLIP, ZERO, TRUNCATE, DUPLICATE, KINDS };
 static const char *const kind_names[] = {"flipped", "zeroed", "truncated", "duplicated"};
 enum { JOBS = 64, LONGEST = 60, FEW = 8 };
@@ -154,7 +164,7 @@ static void work(const struct subject *subject, const char *root, int job, doubl
     struct rlimit memory = {3ul << 30, 3ul << 30};
     snprintf(name, sizeof name, "job-%d", job);
     char *folder = path_of(root, name);
-    setrlimit(RLIMIT_AS, &memory);
+    if (!IS_SANITIZED) setrlimit(RLIMIT_AS, &memory);
     for (;;) {
         struct damage damage;
         long number = options.one >= 0 ? options.one : __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED);

@@ -160,3 +160,11 @@ void book_move_elsewhere(void) {
         asked->handle = 0;
     }
 }
+
+void book_damage(const char *id) {
+    struct asked *asked = book_find(llvs_str(id));
+    if (!asked) return;
+    asked->is_damaged = 1;
+    asked->acknowledged = asked->can_be_repeated = 0;
+    asked->acknowledged_at = asked->durable_at = 0;
+}

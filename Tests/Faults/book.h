@@ -54,6 +54,8 @@ struct asked {
     struct state state;
     uint64_t digest;
     int acknowledged;
+    /* Its bytes were damaged: until it is acknowledged anew it may be there without being readable. */
+    int is_damaged;
     /* The length of the recording when it was acknowledged; when it had to be safe from a power cut; 0: never. */
     long acknowledged_at;
     long durable_at;
@@ -82,5 +84,7 @@ struct asked *book_find(llvs_bytes id);
 struct asked *book_ask(const char *id, const struct state *state, const llvs_bytes *predecessors, size_t predecessor_count);
 /* What was made so far was made elsewhere: in the store in question it is not, as long as nobody says so. */
 void book_move_elsewhere(void);
+/* This one was damaged: it is not acknowledged any more, until somebody repairs it. */
+void book_damage(const char *id);
 
 #endif

@@ -69,7 +69,7 @@ static void copy_id(char *to, llvs_bytes id) {
 }
 
 /* The version is one that was asked for, as it was asked for. */
-static int is_whole(llvs_store *store, const llvs_version_info *version) {
+static int is_whole(const struct check *check, llvs_store *store, const llvs_version_info *version) {
     static const char empty_root[] = "00000000-0000-8000-8000-000000000000";
     char id[ID_SIZE];
     uint64_t digest = 0;
@@ -77,6 +77,10 @@ static int is_whole(llvs_store *store, const llvs_version_info *version) {
     struct asked *asked = book_find(version->id);
     llvs_status status = version_digest(store, version, &digest, &error);
     copy_id(id, version->id);
+    if (status == LLVS_ERROR_DAMAGED && asked && asked->is_damaged && !must_be_there(check, asked)) {
+        llvs_error_free(error);
+        return 0;
+    }
     if (status != LLVS_OK) {
         book_fail("the version %s is there and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
@@ -93,7 +97,7 @@ static int is_whole(llvs_store *store, const llvs_version_info *version) {
     return 0;
 }
 
-static struct history read_history(llvs_store *store) {
+static struct history read_history(const struct check *check, llvs_store *store) {
     struct history history = {NULL, 0};
     llvs_history_cursor *cursor;
     llvs_version_list *page = NULL;
@@ -113,7 +117,7 @@ static struct history read_history(llvs_store *store) {
             copy_id(found->id, version->id);
             found->has_successor = 0;
             for (int p = 0; p < 2; p++) copy_id(found->predecessors[p], p < (int)version->predecessor_count ? version->predecessors[p] : LLVS_NONE);
-            if (is_sampled(history.count - 1, (size_t)book->count)) is_whole(store, version);
+            if (is_sampled(history.count - 1, (size_t)book->count)) is_whole(check, store, version);
         }
         llvs_version_list_free(page);
     }
@@ -147,12 +151,22 @@ static void check_heads(llvs_store *store, const struct history *history) {
     llvs_version_list_free(heads);
 }
 
+/* Damage that was there before the workload: of what was repaired nothing is lost any more. */
+static int is_expected(const struct check *check, const llvs_damage *damage) {
+    int is_damaged = 0, is_repaired = 1;
+    for (int i = 0; i < book->count; i++) {
+        is_damaged |= book->asked[i].is_damaged;
+        is_repaired &= !book->asked[i].is_damaged || must_be_there(check, &book->asked[i]);
+    }
+    return is_damaged && (!is_repaired || damage->lost == LLVS_LOSS_NOTHING);
+}
+
 static void check_verification(const struct check *check, llvs_store *store) {
     llvs_verify_report *report;
     llvs_error *error;
-    const llvs_damage *damage;
+    const llvs_damage *damage = NULL;
     if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
-    damage = llvs_verify_report_damage_at(report, 0);
+    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)) && is_expected(check, damage); i++) {}
     /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
     if (damage && check->cut < 0) {
         book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset,
@@ -188,6 +202,7 @@ static void go_on(const struct check *check) {
             client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
         }
     }
+    for (int i = 0; i < count; i++) if (book->asked[i].is_damaged) { client_repair(&client, "folder"); break; }
     if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), &error)) return;
     if (head) copy_id(newest, llvs_version_list_at(head, 0)->id);
     llvs_version_list_free(head);
@@ -212,7 +227,7 @@ static void check_contents(const struct check *check, const char *path) {
     struct history history;
     llvs_error *error;
     if (!store) return;
-    history = read_history(store);
+    history = read_history(check, store);
     for (int i = 0; i < book->count && !book->failure[0]; i++) {
         const struct asked *asked = &book->asked[i];
         if (must_be_there(check, asked) && !find(&history, asked->id)) book_fail("the version %s was acknowledged, and is lost", asked->id);
@@ -220,6 +235,7 @@ static void check_contents(const struct check *check, const char *path) {
     if (!book->failure[0]) check_heads(store, &history);
     if (!book->failure[0]) check_verification(check, store);
     works("asking for counts", llvs_store_statistics(store, &statistics, &error), &error);
+    for (int i = 0; i < book->count; i++) if (book->asked[i].is_damaged) statistics.damaged = 0;
     if (check->cut < 0 && statistics.damaged > 0) book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
     free(history.versions);
     works("closing the store afterwards", llvs_store_close(store, &error), &error);
@@ -247,7 +263,7 @@ static void check_folder(const struct check *check, const char *path) {
         if (!works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &other, &error), &error)) break;
         if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), &error)) break;
         works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), &error);
-        free(read_history(other).versions);
+        free(read_history(check, other).versions);
         llvs_store_statistics(store, &ours, NULL);
         llvs_store_statistics(other, &theirs, NULL);
         if (round == 1 && theirs.versions < ours.versions) book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions, (unsigned long long)ours.versions);
@@ -269,7 +285,7 @@ static void check_snapshot(const struct check *check) {
     if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), &error)) {
         status = llvs_store_restore_snapshot(store, llvs_str(folder), NULL, NULL, &error);
         if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
-        else if (works("restoring what is there", status, &error)) free(read_history(store).versions);
+        else if (works("restoring what is there", status, &error)) free(read_history(check, store).versions);
         llvs_store_free(store);
     }
     free(folder);

@@ -318,9 +318,15 @@ static int exchanged(struct client *client, const char *folder, exchange_fn call
     return is_whole;
 }
 
+static void acknowledge_all(struct client *client) {
+    for (int i = 0; i < book->count; i++) if (book->asked[i].id[0]) acknowledge(client, &book->asked[i]);
+}
 void client_retrieve(struct client *client, const char *folder) {
     /* What was there already because a failed attempt had added it is acknowledged by the one that succeeds. */
-    if (exchanged(client, folder, llvs_exchange_retrieve, "retrieving")) for (int i = 0; i < book->count; i++) if (book->asked[i].id[0]) acknowledge(client, &book->asked[i]);
+    if (exchanged(client, folder, llvs_exchange_retrieve, "retrieving")) acknowledge_all(client);
+}
+void client_repair(struct client *client, const char *folder) {
+    if (exchanged(client, folder, llvs_exchange_verify, "repairing")) acknowledge_all(client);
 }
 void client_send(struct client *client, const char *folder) { exchanged(client, folder, llvs_exchange_send, "sending"); }
 

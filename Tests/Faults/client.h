@@ -41,6 +41,8 @@ void client_make(struct client *client, const char *id, const char *predecessor,
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into);
 /* Retrieves from, and sends to, the exchange folder of that name within the root. */
 void client_retrieve(struct client *client, const char *folder);
+/* As client_retrieve, and reads all of the store: what is damaged is repaired. */
+void client_repair(struct client *client, const char *folder);
 void client_send(struct client *client, const char *folder);
 void client_write_snapshot(struct client *client, const char *folder);
 void client_restore_snapshot(struct client *client, const char *folder);

@@ -46,6 +46,33 @@ import Darwin
         }
     }
 
+    @Test func whatIsPointedAtALaterRowComesBehindIt() throws {
+        let history = History()
+        func append(_ id: UInt64, on first: UInt32 = History.none) -> UInt32 {
+            history.append(
+                id: VersionID(high: 0, low: id), timestamp: Double(id), valueDataSize: 0, first: first, second: History.none, branch: nil,
+                place: RecordPlace(segment: 0, offset: 0, length: 1), checksum: 0, changeCount: 1, traits: [])
+        }
+        func publish(_ ordinal: UInt32) { history.publish(ordinal, place: RecordPlace(segment: 0, offset: 0, length: 1), checksum: 0) }
+        let root = append(1), next = append(2, on: root)
+        history.noteKeys(next, count: 1) { _ in 7 }
+        // Somebody else stored the first of the two meanwhile.
+        let theirs = append(1)
+        publish(theirs)
+        history.drop(root)
+        history.redirect(next, [root: theirs])
+        let moved = history.behindPredecessors(next)
+        publish(moved)
+        #expect(moved > theirs && history.predecessors(moved) == [theirs] && history.keyHashes(of: moved) == [7])
+        #expect(history.behindPredecessors(moved) == moved)
+        // Nothing stumbles over those that were given up.
+        let index = PastIndex(PastIndex.Rows(history, behind: nil), behind: nil)
+        #expect(index.end == 4)
+        guard case .version(moved) = index.nearest(7, at: moved, in: history) else { Issue.record("not found"); return }
+        let bytes = HistoryIndex.encode(history, nil, mark: [])
+        #expect(HistoryIndex.decode(bytes) { _ in [0] }?.history.liveCount == 2)
+    }
+
     @Test func aFailureInALaterStepLeavesNothing() throws {
         let (store, _) = try hookedStore()
         let heads = try Self.heads(store, 3)

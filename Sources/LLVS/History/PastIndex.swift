@@ -32,12 +32,15 @@ final class PastIndex: Sendable {
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
                 guard row.state == .live || row.state == .dead else { break }
-                if let hashes = history.keyHashes(of: ordinal) {
+                if row.state == .dead {
+                    // Nobody builds on it.
+                } else if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }
                 } else {
                     others.append(ordinal)
                 }
-                guard row.first != History.none else { steps.append((0, ordinal)); continue }
+                // One that was given up may point at what came later.
+                guard row.state == .live, row.first < ordinal else { steps.append((0, ordinal)); continue }
                 let before = steps[Int(row.first)], jumped = steps[Int(before.jump)]
                 let isEven = before.depth - jumped.depth == jumped.depth - steps[Int(jumped.jump)].depth
                 steps.append((before.depth + 1, isEven ? jumped.jump : row.first))

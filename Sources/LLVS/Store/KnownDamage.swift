@@ -3,20 +3,26 @@ final class KnownDamage: @unchecked Sendable {
     private let lock = Lock()
     private var places: Set<RecordPlace> = []
     private var versions: Set<VersionID> = []
+    /// Written anew, and the sync failed.
+    private var unsynced: Set<VersionID> = []
     private static let limit = 10_000
 
-    var isEmpty: Bool { lock.withLock { places.isEmpty && versions.isEmpty } }
+    var isEmpty: Bool { lock.withLock { places.isEmpty && versions.isEmpty && unsynced.isEmpty } }
 
     /// In a record, or in a value that it names.
     func note(_ place: RecordPlace) { lock.withLock { if places.count < KnownDamage.limit { places.insert(place) } } }
     func note(_ version: VersionID) { lock.withLock { if versions.count < KnownDamage.limit { versions.insert(version) } } }
 
-    func concerns(_ version: VersionID, at place: RecordPlace) -> Bool { lock.withLock { versions.contains(version) || places.contains(place) } }
+    func noteUnsynced(_ version: VersionID) { _ = lock.withLock { unsynced.insert(version) } }
+    func isUnsynced(_ version: VersionID) -> Bool { lock.withLock { unsynced.contains(version) } }
+
+    func concerns(_ version: VersionID, at place: RecordPlace) -> Bool { lock.withLock { versions.contains(version) || places.contains(place) || unsynced.contains(version) } }
 
     /// It is whole, or another record is read instead.
     func forget(_ version: VersionID, at place: RecordPlace) {
         lock.withLock {
             versions.remove(version)
+            unsynced.remove(version)
             places.remove(place)
         }
     }

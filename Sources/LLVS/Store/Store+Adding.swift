@@ -31,11 +31,7 @@ extension Store {
         do {
             for i in order {
                 do {
-                    if let damaged = try damagedOrdinal(received[i].version.id, isVerifying: isVerifying) {
-                        try withExtendedLifetime(received[i]) { try repair(damaged, received[i]) }
-                        results[i] = .repaired
-                        continue
-                    }
+                    if try repairWhereDamaged(received[i], isVerifying: isVerifying) { results[i] = .repaired; continue }
                     guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))

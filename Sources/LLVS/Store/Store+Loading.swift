@@ -158,7 +158,10 @@ extension Store {
             }
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
                 // Somebody has repaired it.
-                lock.withWrite { if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) } }
+                lock.withWrite {
+                    if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) }
+                    cachesAreOutdated = true
+                }
                 knownDamage.forget(header.id, at: knownPlace)
             }
             return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
@@ -201,7 +204,7 @@ extension Store {
                 offset += count
             }
             return true
-        } catch let error as StoreError where error.code == .damaged {
+        } catch let error as StoreError where Store.isDamage(error.code) {
             return false
         }
     }

@@ -18,7 +18,10 @@ extension Store {
         case .absent?: return nil
         case .void?, nil: break
         }
-        if !isCheaper(toMakeMapOf: ordinal), case .found(let entry) = try lookBack(id, from: ordinal) { return entry }
+        if !isCheaper(toMakeMapOf: ordinal) {
+            if let view = lines.view(ordinal) { return view.lookup(id) }
+            if case .found(let entry) = try lookBack(id, from: ordinal) { return entry }
+        }
         return try map(ordinal)?.lookup(id)
     }
 

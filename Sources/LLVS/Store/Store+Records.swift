@@ -153,10 +153,12 @@ extension Store {
             return try withBody(place, located, id: id, stored: stored, anew: anew, body)
         }
         let size = Int(entry.size)
-        guard entry.bodyOffset < place.length else { throw damaged(place, "is cut short", version: stored, value: id) }
-        let available = place.length - entry.bodyOffset
+        let available = entry.bodyOffset < place.length ? place.length - entry.bodyOffset : 0
         let wanted = min(UInt64(RecordTable.bodyHeaderSize + size), available)
-        guard wanted >= UInt64(RecordTable.bodyHeaderSize) else { throw damaged(place, "is cut short", version: stored, value: id) }
+        guard wanted >= UInt64(RecordTable.bodyHeaderSize) else {
+            if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
+            throw damaged(place, "is cut short", version: stored, value: id)
+        }
         return try withScratch(Int(wanted)) { buffer in
             do {
                 if anew { try readBytes(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }

@@ -46,9 +46,23 @@ extension Store {
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
         guard isVerifying || !knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
               isVerifying || knownDamage.concerns(id, at: place) else { return nil }
-        guard try isWhole(place, withBlobs: true) else { return ordinal }
+        guard try !knownDamage.isUnsynced(id) && isWhole(place, withBlobs: true) else { return ordinal }
         knownDamage.forget(id, at: place)
         return nil
+    }
+
+    /// Whether a version was here and damaged, and is whole now.
+    func repairWhereDamaged(_ received: ReceivedVersion, isVerifying: Bool) throws -> Bool {
+        guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else { return false }
+        try withExtendedLifetime(received) { try repair(damaged, received) }
+        return true
+    }
+
+    /// What keeps one version from being repaired must not keep others from being taken.
+    private func ofOne<R>(_ id: VersionID, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as StoreError where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code) {
+            throw StoreError(.damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description, path: error.path)
+        }
     }
 
     /// Makes good what is damaged of a version that is here.
@@ -57,27 +71,49 @@ extension Store {
         let sorted = try sortedChanges(received)
         let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
         try checkSameHeader(received.version, row, ordinal, place)
-        let found = try compare(sorted, with: place, of: received.version.id)
-        for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data) }
-        var now = place
+        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else { throw Store.isAnother(received.version.id) }
+        let found = try ofOne(received.version.id) {
+            let found = try compare(sorted, with: place, of: received.version.id)
+            for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data) }
+            return found
+        }
+        var moved: (place: RecordPlace, checksum: UInt32)?
         if found.isRecordDamaged {
             var version = received.version
             version.valueDataSize = row.valueDataSize
-            var known = found.blobs[...]
+            var known = found.blobs[...], new: [BlobID] = []
             let encoder = RecordEncoder()
-            try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data in
-                // Those that have a file keep it.
-                try known.popFirst() ?? storage.storeBlob(data)
+            do {
+                try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data in
+                    // Those that have a file keep it. The record may have put values into files that are too small for one here.
+                    while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
+                    new.append(try storage.storeBlob(data))
+                    return new[new.count - 1]
+                }
+                moved = try withCommitLock {
+                    try checkOpen()
+                    guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                    return (place, encoder.checksum)
+                }
+            } catch {
+                removeBlobs(new, after: error)
+                throw error
             }
-            now = try withCommitLock {
-                try checkOpen()
-                guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                return place
-            }
-            // What is in memory of the old one is not asked for any more.
-            lock.withWrite { dag.move(ordinal, to: now, checksum: encoder.checksum) }
         }
-        if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
+        do {
+            if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
+        } catch {
+            // Whole as it looks, nobody knows for how long.
+            knownDamage.noteUnsynced(received.version.id)
+            throw error
+        }
+        if let moved {
+            // What is in memory of the old one is not asked for any more.
+            lock.withWrite {
+                dag.move(ordinal, to: moved.place, checksum: moved.checksum)
+                cachesAreOutdated = true
+            }
+        }
         knownDamage.forget(received.version.id, at: place)
         Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
     }
@@ -85,8 +121,8 @@ extension Store {
     /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? readHeader(place)
-        let predecessors = lock.withRead { dag.predecessors(ordinal).map(dag.id) }
-        guard version.predecessors == predecessors, version.timestamp.bitPattern == row.timestamp.bitPattern,
+        let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
+        guard version.predecessors == predecessors, version.branch == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
     }
 
@@ -95,8 +131,8 @@ extension Store {
     }
 
     private struct Comparison {
-        /// All blobs of the record, in order; none when the record cannot say.
-        var blobs: [BlobID] = []
+        /// All blobs of the record, in order, and their sizes; none when the record cannot say.
+        var blobs: [(id: BlobID, size: Int)] = []
         /// Those that are damaged or gone, and which of the changes has their bytes.
         var damagedBlobs: [(BlobID, Int)] = []
         /// The header, the table or a value in it.
@@ -114,7 +150,7 @@ extension Store {
                 case .insert, .update:
                     guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
                           entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true else { throw Store.isAnother(id) }
-                    if let blob = entry.blob { result.blobs.append(blob) }
+                    if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
                         try withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
                     } catch let error as StoreError where Store.isDamage(error.code) {

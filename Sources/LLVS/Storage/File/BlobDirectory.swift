@@ -76,7 +76,11 @@ final class BlobDirectory: @unchecked Sendable {
     func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws -> UInt64 {
         let name = RandomName(id)
         // A directory is not replaced by a file; an empty one holds nothing that anybody could miss.
-        try? System.rmdir(path + "/" + name.hex + ".blob")
+        let place = path + "/" + name.hex + ".blob"
+        try? System.rmdir(place)
+        if let status = try? System.status(place), status.isDirectory {
+            throw StoreError(.notADirectory, "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. Move it away and retrieve again.", path: place)
+        }
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count, replacing: id) { written = $0 }
         try writer.append(data)

@@ -15,6 +15,7 @@ final class FileBlobWriter: BlobWriter {
     private let directory: BlobDirectory
     /// Of the blob; that of the file is another until it is whole.
     private let name: RandomName
+    private let isReplacing: Bool
     private let file: OpenFile
     private let path: String
     private let size: Int?
@@ -33,6 +34,7 @@ final class FileBlobWriter: BlobWriter {
         let place = directory.path
         let new = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
         name = replaced.map(RandomName.init) ?? new
+        isReplacing = replaced != nil
         path = place + "/" + new.hex + ".new"
         let blocks = size.map(FileBlobWriter.blocks) ?? 0
         dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
@@ -69,7 +71,8 @@ final class FileBlobWriter: BlobWriter {
         let head = head(size)
         try written { () throws(Errno) in
             try head.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
-            if directory.durability == .full { try directory.system.fdatasync(file.descriptor) }
+            // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
+            if directory.durability == .full || isReplacing { try directory.system.fdatasync(file.descriptor) }
         }
         let final = directory.path + "/" + name.hex + ".blob"
         try written { () throws(Errno) in try directory.system.rename(path, final) }

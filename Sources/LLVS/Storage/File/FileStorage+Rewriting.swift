@@ -17,21 +17,28 @@ extension FileStorage {
         while let own = state.withLock({ durability.lost.first }) {
             let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
             let unreadable = StoreError(.io, "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.", path: own.path)
-            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: false, thorough: true, inspector: nil, buffer: ScanBuffer())
-            try check.run(found: { _, _, _ in }, damage: { _ in throw unreadable })
-            guard check.position == end else { throw unreadable }
-            var at = from
-            while at < end {
-                let header = try posix("Reading the segment", own.path) { () throws(Errno) in try frameHeader(own, at) }
+            // What was damaged before the sync failed is not what that lost: it stays where it is. So is what does not match in
+            // a segment that was sealed, since whoever seals one has synced it.
+            let (isSealed, known) = state.withLock { (own.segment.complete, Set(damageList.compactMap { $0.file == own.path ? $0.offset : nil })) }
+            var frames: [Range<UInt64>] = [], damaged: [UInt64] = []
+            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: isSealed, thorough: true, inspector: options.inspector, buffer: ScanBuffer())
+            check.passed = { frames.append($0) }
+            try check.run(found: { _, _, _ in }, damage: { damage in
+                guard isSealed || known.contains(damage.offset) else { throw unreadable }
+                damaged.append(damage.offset)
+            })
+            guard isSealed || check.position == end else { throw unreadable }
+            var left = damaged[...]
+            for frame in frames {
+                while let first = left.first, first < frame.lowerBound { left.removeFirst() }
+                if let first = left.first, first < frame.upperBound { continue }
+                let header = try posix("Reading the segment", own.path) { () throws(Errno) in try frameHeader(own, frame.lowerBound) }
                 guard let header else { throw unreadable }
-                // The list of what somebody else folded belongs to his segment, and so does its seal.
-                guard header.kind == FrameFormat.Kind.batch.rawValue else {
-                    at += UInt64(FrameFormat.frameHeaderSize) + header.bodySize
-                    continue
-                }
+                // The list of what somebody else folded belongs to his segment.
+                guard header.kind == FrameFormat.Kind.batch.rawValue else { continue }
                 let (writer, segment) = try writer(for: 0)
                 do throws(Errno) {
-                    at = try writer.copyFrame(from: own.file, sourceID: own.id, at: at, scratch: scratch)
+                    _ = try writer.copyFrame(from: own.file, sourceID: own.id, at: frame.lowerBound, scratch: scratch)
                 } catch {
                     abandon(writer, segment)
                     if writer.end == 0 { try? System.unlink(writer.path) }

@@ -10,6 +10,8 @@ extension FileStorage {
     /// Reads every byte of every segment and blob. Touches nothing of what `scan` knows, so it may run beside readers.
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let known = try state.withLock { try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) } }
+        // What is in the place of the files that are open may be something else by now, or nothing.
+        blobs.letGo()
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
 
         let names = try segmentNames().sorted()

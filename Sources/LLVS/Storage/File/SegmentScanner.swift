@@ -26,6 +26,8 @@ struct SegmentScanner {
     /// Called with where a record may be that is not handed out, since its frame, or it, is damaged. Frames are then taken also
     /// where they lie elsewhere than they were written: bytes were inserted or removed before them.
     var suspect: ((_ offset: UInt64, _ length: UInt64) throws -> Void)?
+    /// Called with each frame that was passed: whole, but for records that are told as damaged.
+    var passed: ((Range<UInt64>) -> Void)?
     /// Called with how far the scan has come, at least once per MiB read.
     var progress: (UInt64) throws -> Void = { _ in }
 
@@ -59,6 +61,7 @@ struct SegmentScanner {
         while position < size, !finished {
             switch try frame(at: position, found, damage) {
             case .passed(let next):
+                passed?(position..<next)
                 position = next
             case .seal(let next):
                 position = next
