@@ -26,6 +26,8 @@ final class History {
         var state: State
         var traits: Traits
         var isText: Bool { traits.contains(.isText) }
+        /// Stored or given up: what it is stays.
+        var isSettled: Bool { state == .live || state == .dead }
     }
     /// What is known of a version beyond its record.
     struct Traits: OptionSet {

@@ -31,7 +31,9 @@ final class PastIndex: Sendable {
             steps.reserveCapacity(history.rows.count)
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
-                guard row.state == .live || row.state == .dead else { break }
+                guard row.isSettled else { break }
+                // One that was given up is behind no other; it may have been pointed at predecessors that came after it.
+                guard row.state == .live else { steps.append((0, ordinal)); continue }
                 if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }
                 } else {
@@ -45,6 +47,7 @@ final class PastIndex: Sendable {
         }
     }
 
+    /// A version that changed several ids of one hash is in it once.
     init(_ rows: Rows, behind index: PastIndex?) {
         let new = PastIndex.sorted(rows.changes), old = index?.changes ?? []
         var changes = ContiguousArray<UInt64>()
@@ -52,7 +55,7 @@ final class PastIndex: Sendable {
         var i = 0
         for change in new {
             while i < old.count, old[i] < change { changes.append(old[i]); i += 1 }
-            changes.append(change)
+            if changes.last != change { changes.append(change) }
         }
         changes.append(contentsOf: old[i...])
         self.changes = changes
