@@ -313,6 +313,89 @@ static void heads_by_branch(void **state) {
     llvs_store_free(store);
 }
 
+typedef struct folding {
+    llvs_store *other, *self;
+    llvs_arbiter *others;
+    const char *name;
+    int steps;
+    llvs_version_id head;
+} folding;
+
+/* Every conflict becomes the number of the step, and from the second on the name of who folds. At the fourth step another handle
+   folds the same heads, and its versions are picked up. */
+static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    folding *f = payload;
+    char text[32];
+    size_t i;
+    f->steps++;
+    if (f->other && f->steps == 4) {
+        llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+        llvs_version_list *list;
+        uint64_t added;
+        options.selection = LLVS_HEADS_ALL;
+        OK(llvs_store_merge_heads(f->other, llvs_id(&f->head), f->others, &options, &list, &error));
+        llvs_version_list_free(list);
+        OK(llvs_store_reload(f->self, &added, &error));
+        assert_int_equal(added, 4);
+    }
+    snprintf(text, sizeof text, "%d%s", f->steps, f->steps > 1 ? f->name : "");
+    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
+        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+        llvs_change change = update("", text);
+        llvs_status status;
+        if (!fork->conflicting) continue;
+        change.id = fork->id;
+        status = llvs_resolution_add(resolution, &change, 1, sizeof change, error);
+        if (status != LLVS_OK) return status;
+    }
+    return LLVS_OK;
+}
+
+/* What comes after the first step is put on top of the other's, which this handle met later than its own; then the past is read. */
+static void folding_the_same_heads_at_once(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    folding mine = { NULL, NULL, NULL, "mine", 0, { 0, { 0 } } }, theirs = { NULL, NULL, NULL, "theirs", 0, { 0, { 0 } } };
+    llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+    llvs_store *a, *b;
+    llvs_version_id root, tip, made;
+    llvs_version_list *list;
+    llvs_arbiter *arbiter;
+    char text[8];
+    int i;
+    (void)state;
+    OK(llvs_store_open(llvs_str(path), NULL, &a, &error));
+    root = tip = save(a, NULL, insert("x", "first"));
+    for (i = 0; i < 100; i++) tip = save(a, &tip, update("y", "1"));
+    for (i = 0; i < 5; i++) {
+        snprintf(text, sizeof text, "h%d", i);
+        mine.head = theirs.head = save(a, &tip, update("x", text));
+    }
+    OK(llvs_store_open(llvs_str(path), NULL, &b, &error));
+    OK(llvs_arbiter_create(decide_by_step, &theirs, NULL, NULL, &mine.others, &error));
+    mine.other = b;
+    mine.self = a;
+    OK(llvs_arbiter_create(decide_by_step, &mine, NULL, NULL, &arbiter, &error));
+    options.selection = LLVS_HEADS_ALL;
+    OK(llvs_store_merge_heads(a, llvs_id(&mine.head), arbiter, &options, &list, &error));
+    memset(&made, 0, sizeof made);
+    made.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
+    memcpy(made.text, llvs_version_list_at(list, 0)->id.data, made.size);
+    llvs_version_list_free(list);
+    assert_int_equal(version_count(a), 106 + 4 + 3);
+    value_is(a, &made, "x", "4mine");
+    value_is(a, &root, "x", "first");
+    value_is(a, &tip, "x", "first");
+    OK(llvs_store_versions_of(a, llvs_str("x"), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 6 + 4 + 3);
+    llvs_version_list_free(list);
+    llvs_arbiter_free(arbiter);
+    llvs_arbiter_free(mine.others);
+    llvs_store_free(b);
+    llvs_store_free(a);
+    free(path);
+    remove_directory(directory);
+}
+
 static void reverting_keeps_what_came_since(void **state) {
     llvs_store *store = memory_store();
     llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2")), c = save(store, &b, insert("y", "3")), d;
@@ -338,6 +421,7 @@ int main(void) {
         cmocka_unit_test(fast_forward_stores_nothing),
         cmocka_unit_test(unrelated_versions),
         cmocka_unit_test(heads_by_branch),
+        cmocka_unit_test(folding_the_same_heads_at_once),
         cmocka_unit_test(reverting_keeps_what_came_since),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

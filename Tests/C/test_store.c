@@ -491,6 +491,26 @@ static void values_come_in_pieces(void **state) {
     }
 }
 
+/* Both ids have the CRC-32C 56f3db37, by which versions are found that changed an id. */
+static void ids_of_one_checksum_are_told_apart(void **state) {
+    llvs_store *store = memory_store();
+    llvs_change both[2] = { insert("f47z8qn", "1"), insert("uax5jov", "1") };
+    llvs_version_id root, tip;
+    llvs_version_list *list;
+    (void)state;
+    OK(llvs_store_make_version(store, LLVS_NONE, both, 2, sizeof both[0], NULL, &root, NULL, &error));
+    tip = save(store, &root, update("uax5jov", "2"));
+    OK(llvs_store_versions_of(store, llvs_str("f47z8qn"), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 1);
+    llvs_version_list_free(list);
+    OK(llvs_store_versions_of(store, llvs_str("uax5jov"), &list, &error));
+    assert_int_equal(llvs_version_list_count(list), 2);
+    llvs_version_list_free(list);
+    value_is(store, &tip, "f47z8qn", "1");
+    value_is(store, &root, "uax5jov", "1");
+    llvs_store_free(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_read_back),
@@ -505,6 +525,7 @@ int main(void) {
         cmocka_unit_test(two_handles_see_each_other),
         cmocka_unit_test(a_version_made_twice_is_one),
         cmocka_unit_test(values_come_in_pieces),
+        cmocka_unit_test(ids_of_one_checksum_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

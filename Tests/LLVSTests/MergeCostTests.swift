@@ -40,6 +40,33 @@ import Testing
         }
     }
 
+    /// Of bases that were merged across each other again and again, which hold more maps than there is memory for: none is made for one
+    /// id after the other.
+    @Test func basesThatDisagreeAreAskedForIdsWhereTheirMapsDoNotFit() throws {
+        func made(_ budget: Int) throws -> (merged: VersionID, nodes: UInt64) {
+            var options = Store.Options()
+            options.storage = .memory
+            options.memoryBudget = budget
+            let store = try Store(path: "", options: options)
+            let ids = try (0..<Self.count).map { try ValueID("id \($0 * 7_919 % Self.count)") }
+            var left = try store.makeVersion(basedOn: nil, changes: ids.map { .insert($0, data: bytes("old")) }, id: VersionID("root"))
+            var right = left
+            for round in 0..<8 {
+                func side(_ name: String, _ base: Version, _ start: Int) throws -> Version {
+                    try store.makeVersion(basedOn: base.id, changes: (0..<250).map { .update(ids[start + $0], data: bytes("\(name) \(round)")) }, id: VersionID("\(name)-\(round)"))
+                }
+                let (a, b) = (try side("left", left, 0), try side("right", right, 125))
+                left = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.ours)
+                right = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.theirs)
+            }
+            var merged = left
+            let nodes = try MapWork.counting { merged = try store.merge(left.id, with: right.id, arbiter: BuiltInArbiter.mostRecentChange) }.made
+            return (merged.id, nodes)
+        }
+        let large = try made(64 << 20), small = try made(1 << 20)
+        #expect(small.nodes <= 20 * UInt64(Self.count), "\(small.nodes) nodes were made, and \(large.nodes) with memory")
+    }
+
     /// The same merge, by either way of finding out what the second side did, and by all forks.
     @Test func aLargeMergeIsThatOfAllForks() throws {
         for apart in [true, false] {

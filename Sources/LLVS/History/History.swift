@@ -26,6 +26,8 @@ final class History {
         var state: State
         var traits: Traits
         var isText: Bool { traits.contains(.isText) }
+        /// Stored or given up: what it is stays.
+        var isSettled: Bool { state == .live || state == .dead }
     }
     /// What is known of a version beyond its record.
     struct Traits: OptionSet {
@@ -243,6 +245,8 @@ final class History {
     func move(_ ordinal: UInt32, to place: RecordPlace, checksum: UInt32) {
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
+        // What could not be read of the old one may name other ids.
+        rows[Int(ordinal)].traits.remove(.keysAreKnown)
     }
 
     /// Gives up an unpublished version.

@@ -31,16 +31,15 @@ final class PastIndex: Sendable {
             steps.reserveCapacity(history.rows.count)
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
-                guard row.state == .live || row.state == .dead else { break }
-                if row.state == .dead {
-                    // Nobody builds on it.
-                } else if let hashes = history.keyHashes(of: ordinal) {
+                guard row.isSettled else { break }
+                // One that was given up is behind no other; it may have been pointed at predecessors that came after it.
+                guard row.state == .live else { steps.append((0, ordinal)); continue }
+                if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }
                 } else {
                     others.append(ordinal)
                 }
-                // One that was given up may point at what came later.
-                guard row.state == .live, row.first < ordinal else { steps.append((0, ordinal)); continue }
+                guard row.first < ordinal else { steps.append((0, ordinal)); continue }
                 let before = steps[Int(row.first)], jumped = steps[Int(before.jump)]
                 let isEven = before.depth - jumped.depth == jumped.depth - steps[Int(jumped.jump)].depth
                 steps.append((before.depth + 1, isEven ? jumped.jump : row.first))
@@ -48,6 +47,7 @@ final class PastIndex: Sendable {
         }
     }
 
+    /// A version that changed several ids of one hash is in it once.
     init(_ rows: Rows, behind index: PastIndex?) {
         let new = PastIndex.sorted(rows.changes), old = index?.changes ?? []
         var changes = ContiguousArray<UInt64>()
@@ -55,7 +55,7 @@ final class PastIndex: Sendable {
         var i = 0
         for change in new {
             while i < old.count, old[i] < change { changes.append(old[i]); i += 1 }
-            changes.append(change)
+            if changes.last != change { changes.append(change) }
         }
         changes.append(contentsOf: old[i...])
         self.changes = changes

@@ -90,6 +90,8 @@ final class MapCache: @unchecked Sendable {
         used.initialize(repeating: 0, count: size)
     }
     deinit {
+        // One after the other: a long chain of them would be released as deep as it is long.
+        for one in kept.values { one.basis = nil }
         table.deallocate()
         used.deallocate()
     }

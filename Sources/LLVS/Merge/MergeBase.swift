@@ -31,7 +31,8 @@ func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
 /// git's recursive strategy does: the state of a key in the fold of two versions is the outcome of merging
 /// them over the fold of their own bases, recursively. Keys that the versions agree on go no deeper, so a
 /// ladder of criss-crosses costs what differs. An explicit stack, since a ladder may be ten thousand high;
-/// bases are memoised by the versions folded, states by key as well.
+/// bases are memoised by the versions folded, states by key as well. One key after the other is asked for, so no more maps are
+/// made than pay: all of a ladder may not fit into memory at once, and would be made anew for each key.
 struct MergeBase {
     let store: Store
     let bases: [UInt32]
@@ -64,7 +65,7 @@ struct MergeBase {
                 delivered = top.state
                 continue
             }
-            let entry = try store.map(top.versions[top.next])?.lookup(key)
+            let entry = try store.entry(key, at: top.versions[top.next])
             switch top.state {
             case .conflicting(var candidates):
                 if !candidates.contains(where: { isSame($0, entry) }) { candidates.append(entry) }
@@ -99,7 +100,7 @@ struct MergeBase {
     }
 
     private func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
-        Frame(versions: versions, state: BaseState(try versions.first.flatMap { try store.map($0)?.lookup(key) }))
+        Frame(versions: versions, state: BaseState(try versions.first.flatMap { try store.entry(key, at: $0) }))
     }
 
     /// The bases, newest first, of the fold of `versions[..<count]` and the next one.

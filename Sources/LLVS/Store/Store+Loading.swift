@@ -159,7 +159,10 @@ extension Store {
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
                 // Somebody has repaired it.
                 lock.withWrite {
-                    if let ordinal = dag.ordinal(of: header.id) { dag.move(ordinal, to: place, checksum: header.checksum) }
+                    if let ordinal = dag.ordinal(of: header.id) {
+                        dag.move(ordinal, to: place, checksum: header.checksum)
+                        past = nil
+                    }
                     cachesAreOutdated = true
                 }
                 knownDamage.forget(header.id, at: knownPlace)

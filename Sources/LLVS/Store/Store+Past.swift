@@ -121,8 +121,13 @@ extension Store {
 
     /// The index of all versions but the newest few.
     func pastIndex() throws -> PastIndex {
-        let (known, count) = lock.withRead { (past, dag.rows.count) }
-        if let known, count - Int(known.end) <= max(1_024, count / 64) { return known }
+        let (known, isEnough) = lock.withRead { () -> (PastIndex?, Bool) in
+            guard let past else { return (nil, false) }
+            let end = Int(past.end), count = dag.rows.count
+            // While a version is being stored, none behind it can be added.
+            return (past, count - end <= max(1_024, count / 64) || !dag.rows[end].isSettled)
+        }
+        if let known, isEnough { return known }
         try learnKeys(from: known?.end ?? 0)
         let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
         let index = PastIndex(rows, behind: known)
