@@ -39,9 +39,10 @@ final class MapLine {
     /// Bytes of memory, about.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
-    /// Bytes of its maps that a map does not share.
-    func memoryOfMaps(beside other: MapNode?) -> Int {
-        (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
+    /// Bytes of its maps that the map of a line begun after it does not share, as of then.
+    private(set) var memoryOfMaps = 0
+    func weighMaps(beside other: MapNode?) {
+        memoryOfMaps = (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
     }
 
     /// How many changes lead to a version; nil when it is not in the line.
@@ -116,7 +117,8 @@ final class MapLine {
 
     /// Keeps a map for those of later positions to be made from.
     func keep(_ slot: MapCache.Slot, at position: Int) {
-        if made.map({ $0.position < position }) ?? true { made = (position, slot) }
+        guard made.map({ $0.position < position }) ?? true else { return }
+        made = (position, slot)
     }
 }
 
@@ -192,6 +194,8 @@ final class MapLines: @unchecked Sendable {
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let line = MapLine(slot, of: ordinal)
+            // Weighed once each: it takes as long as their maps have changes.
+            lines.last?.weighMaps(beside: slot.root)
             // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
             if let full = lines.firstIndex(where: { !isOpen($0) }), lines[(full + 1)...].contains(where: { !isOpen($0) }) {
                 lines.remove(at: full)
@@ -201,7 +205,7 @@ final class MapLines: @unchecked Sendable {
             lines.append(line)
             var memory = 0
             for i in lines.indices.dropLast().reversed() {
-                memory += lines[i].memoryOfMaps(beside: lines[i + 1].base.root)
+                memory += lines[i].memoryOfMaps
                 guard memory > mostMemoryOfMaps else { continue }
                 lines.removeFirst(i + 1)
                 break
