@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/sysmacros.h>
+#endif
 #if defined(__linux__)
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -132,6 +136,30 @@ int llvs_shim_random(void *out, size_t size) {
         if (getentropy(p, piece) != 0) return errno;
         p += piece; size -= piece;
     }
+    return 0;
+}
+
+int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]) {
+    int result;
+#if defined(STATX_INO) && defined(STATX_NLINK)
+    struct statx status;
+    do result = statx(path ? AT_FDCWD : descriptor, path ? path : "", path ? 0 : AT_EMPTY_PATH, STATX_INO | STATX_NLINK, &status);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) {
+        identity[0] = makedev(status.stx_dev_major, status.stx_dev_minor);
+        identity[1] = status.stx_ino;
+        identity[2] = status.stx_nlink;
+        return 0;
+    }
+    if (errno != ENOSYS) return errno;
+#endif
+    struct stat other;
+    do result = path ? stat(path, &other) : fstat(descriptor, &other);
+    while (result != 0 && errno == EINTR);
+    if (result != 0) return errno;
+    identity[0] = (uint64_t)other.st_dev;
+    identity[1] = (uint64_t)other.st_ino;
+    identity[2] = (uint64_t)other.st_nlink;
     return 0;
 }
 

@@ -71,6 +71,10 @@ uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);
 
+/* Which file a path, or where that is NULL a descriptor, leads to: device, number, and how many names it has. 0, or an errno. Asks for no
+   times: a file system that gives fine times to those who look (Linux from 6.13) would write the inode anew at the next write then. */
+int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]);
+
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
 /* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an

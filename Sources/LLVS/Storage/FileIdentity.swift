@@ -22,7 +22,10 @@ struct FileIdentity: Equatable, Sendable {
 
     /// Whether the path names something else by now, or nothing. A look that fails tells neither.
     func isGone(from path: String) -> Bool {
-        do throws(Errno) { return try FileIdentity(System.status(path)) != self } catch { return error.code == ENOENT || error.code == ENOTDIR }
+        do throws(Errno) {
+            let found = try System.identity(path)
+            return (found.device, found.inode) != (device, inode)
+        } catch { return error.code == ENOENT || error.code == ENOTDIR }
     }
 }
 

@@ -136,8 +136,18 @@ enum System {
 
     /// Whether the file has no name any more, so that its bytes go with the last descriptor.
     static func isUnlinked(_ fd: Int32) -> Bool {
-        var s = stat()
-        return fstat(fd, &s) == 0 && s.st_nlink == 0
+        var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        return withUnsafeMutableBytes(of: &found) { $0.baseAddress.map { llvs_shim_identity(fd, nil, $0.assumingMemoryBound(to: UInt64.self)) } } == 0 && found.2 == 0
+    }
+
+    /// The device of what a path leads to, and its number there.
+    static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64) {
+        var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        let result = withUnsafeMutableBytes(of: &found) { found in
+            path.withCString { path in found.baseAddress.map { llvs_shim_identity(-1, path, $0.assumingMemoryBound(to: UInt64.self)) } }
+        }
+        guard result == 0 else { throw Errno(result ?? EINVAL) }
+        return (found.0, found.1)
     }
 
     /// The names in a directory, without "." and "..", in no order.
