@@ -230,7 +230,7 @@ extension Store {
         } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
             lines.append(ordinal, changes, to: view)
         } else {
-            savedLine.add(ordinal, on: draft.first)
+            savedLines.add(ordinal, on: draft.first)
         }
     }
 

@@ -84,11 +84,15 @@ extension Store {
     func isAtHand(_ ordinal: UInt32) -> Bool { maps.slot(ordinal) != nil || lines.view(ordinal) != nil }
 
     /// As `view(at:)`, for who saves so many changes on a version; nil when that version had better be looked at one id at a
-    /// time: where no map is at hand, unless many versions are saved one upon the other so. Of many branches that are gone on with
-    /// in turn each would need a map of its own.
+    /// time: where no map is at hand, unless so many versions are saved one upon the other that one pays. Of many branches that are
+    /// gone on with in turn each would need a map of its own.
     func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
         if let view = lines.openView(ordinal) { return view }
-        if changes <= Store.fewChanges, !isAtHand(ordinal), savedLine.count(endingAt: ordinal) < Store.fewReads { return nil }
+        if changes <= Store.fewChanges, !isAtHand(ordinal) {
+            let saved = savedLines.count(endingAt: ordinal), isOften = saved >= Store.fewReads && saved & (saved - 1) == 0
+            // What looking back costs more for each is about what four changes cost in a map.
+            guard isOften, isWithin(saved * 4, toMakeMapOf: ordinal) else { return nil }
+        }
         return try view(at: ordinal)
     }
 

@@ -33,7 +33,7 @@ extension Store {
     }
 
     /// Whether the map of a version would be made of no more than so many changes.
-    private func isWithin(_ limit: Int, toMakeMapOf ordinal: UInt32) -> Bool {
+    func isWithin(_ limit: Int, toMakeMapOf ordinal: UInt32) -> Bool {
         lock.withRead {
             var at = ordinal, changes = 0
             while changes <= limit {
@@ -147,18 +147,26 @@ extension Store {
     }
 }
 
-/// How many versions were saved one upon the other while looking back. Safe from all threads.
-final class SavedLine: @unchecked Sendable {
+/// How many versions were saved one upon the other while looking back, in the few branches that were gone on with last. Safe
+/// from all threads.
+final class SavedLines: @unchecked Sendable {
     private let lock = Lock()
-    private var tip = History.none, count = 0
+    /// The one gone on with last is the last.
+    private var lines: [(tip: UInt32, count: Int)] = []
+    private static let most = 16
 
     /// A version was saved on another so.
     func add(_ ordinal: UInt32, on first: UInt32) {
-        lock.withLock { (tip, count) = (ordinal, first == tip ? count + 1 : 1) }
+        lock.withLock {
+            let known = lines.firstIndex { $0.tip == first }
+            let count = known.map { lines.remove(at: $0).count } ?? 0
+            if lines.count == SavedLines.most { lines.removeFirst() }
+            lines.append((ordinal, count + 1))
+        }
     }
 
     /// How many end at a version.
-    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { tip == ordinal ? count : 0 } }
+    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { lines.last { $0.tip == ordinal }?.count ?? 0 } }
 }
 
 /// How often values were read at past versions lately. Safe from all threads.

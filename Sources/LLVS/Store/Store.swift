@@ -71,7 +71,7 @@ public final class Store: @unchecked Sendable {
     var past: PastIndex?
     /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
     let pastReads = PastReads(), largeReads = PastReads()
-    let savedLine = SavedLine()
+    let savedLines = SavedLines()
     let newIDs = VersionIDSource()
     /// Set before the store is used.
     package var surroundings = Surroundings()
