@@ -1,0 +1,78 @@
+"""Stores, folders and snapshots that earlier versions wrote read as they did then (Tests/Vectors/stores)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+import llvs
+
+STORES = ROOT / "Tests" / "Vectors" / "stores"
+sys.path.insert(0, str(STORES))
+from generate import describe  # noqa: E402
+
+VERSIONS = sorted(folder.name for folder in STORES.iterdir() if (folder / "expected.json").is_file())
+
+
+@pytest.fixture(params=VERSIONS)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    """What a version wrote, unpacked, and what it held."""
+    with tarfile.open(STORES / request.param / "stores.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    return tmp_path, json.loads((STORES / request.param / "expected.json").read_text())
+
+
+def same(store: llvs.Store, expected: dict[str, Any]) -> None:
+    """The store shows what is expected, in whole and without damage."""
+    shown = json.loads(json.dumps(describe(store)))
+    assert shown["heads"] == expected["heads"]
+    by_id = {version["id"]: version for version in shown["versions"]}
+    assert set(by_id) == {version["id"] for version in expected["versions"]}
+    for version in expected["versions"]:
+        assert by_id[version["id"]] == version
+    report = store.verify()
+    assert not report.damages and report.pending == 0
+
+
+@pytest.mark.parametrize("name", ["file", "sqlite", "compacted", "coordinator"])
+def test_stores(old: tuple[Path, dict[str, Any]], name: str) -> None:
+    """Each storage: what was there is there, and the store can be gone on with."""
+    folder, expected = old
+    options = {"storage": "sqlite"} if name == "sqlite" else {}
+    with llvs.Store(folder / name, **options) as store:
+        same(store, expected["stores"][name])
+        added = store.make_version(store.most_recent_head, update={"note/1": b"by a later version"})
+    with llvs.Store(folder / name, **options) as store:
+        value = store.value("note/1", at=added)
+        assert value is not None and value.data == b"by a later version"
+
+
+def test_folder(old: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """An exchange folder."""
+    folder, expected = old
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, (folder / "folder").as_uri()) as exchange:
+        assert not exchange.retrieve().problems
+        same(store, expected["stores"]["file"])
+
+
+def test_snapshot(old: tuple[Path, dict[str, Any]]) -> None:
+    """A snapshot."""
+    folder, expected = old
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, (folder / "snapshot").as_uri()) as exchange:
+        exchange.restore_snapshot()
+        same(store, expected["stores"]["sqlite"])
+
+
+def test_coordinator(old: tuple[Path, dict[str, Any]]) -> None:
+    """A coordinator is where it was."""
+    folder, expected = old
+    with llvs.Coordinator(folder / "coordinator") as notes:
+        assert notes.current_version == expected["current"]
+        assert dict(notes.at()) == {id: b64decode(data) for id, data in expected["current_values"].items()}
