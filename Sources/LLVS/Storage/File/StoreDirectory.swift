@@ -35,9 +35,9 @@ struct StoreDirectory: Sendable {
                 try make(system)
                 return []
             case ENOENT:
-                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
             case ENOTDIR:
-                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path)
+                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path, systemCode: error.code)
             default:
                 throw StoreError.posix(error, doing: "Opening the store at", path: path)
             }

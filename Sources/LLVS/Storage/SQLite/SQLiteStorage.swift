@@ -221,7 +221,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             switch error.code {
             case ENOENT:
                 guard !mayCreate else { return }
-                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
             case EILSEQ:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
             case ENODATA:

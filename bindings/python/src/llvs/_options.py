@@ -37,8 +37,8 @@ class StoreOptions:
         cache_directory: Optional[PathLike],
         compaction: str,
         compaction_grace: Optional[float],
-        busy_timeout: Optional[float],
-        file_mode: Optional[int],
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
