@@ -9,7 +9,7 @@ arguments. Where that is not known to be so, the general prototype is used.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import sys
 from typing import Any, Callable, ClassVar
 
@@ -18,7 +18,7 @@ from ._handle import Handle
 from ._memory import piece
 
 #: Systems whose calling convention passes `llvs_bytes` like a pointer and a size (System V on x86-64, AAPCS64).
-FLAT = sys.platform in ("linux", "darwin") and platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
+FLAT = sys.platform in ("linux", "darwin") and os.uname().machine.lower() in ("x86_64", "amd64", "aarch64", "arm64")
 
 #: Values up to this size come with one call; larger ones with a second.
 CAPACITY = 1 << 16
