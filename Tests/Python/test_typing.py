@@ -30,7 +30,8 @@ def public() -> Iterator[tuple[str, Any]]:
     for module in modules():
         for name in getattr(module, "__all__", None) or dir(module):
             thing = getattr(module, name)
-            if name.startswith("_") or id(thing) in seen or not getattr(thing, "__module__", "").startswith("llvs"):
+            home = getattr(thing, "__module__", "")
+            if name.startswith("_") or id(thing) in seen or not (home == module.__name__ or module is llvs and home.startswith("llvs")):
                 continue
             seen.add(id(thing))
             if inspect.isfunction(thing):

@@ -14,7 +14,7 @@ from .model import CHANGE_NUMBERS, Change
 #: The bytes of a value, or a binary file or an iterable of bytes that gives them piece by piece.
 Content = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
 #: Ids with bytes: a mapping, or pairs.
-Entries = Union[Mapping[str, Content], Iterable["tuple[str, Content]"]]
+Entries = Union[Mapping[str, Content], Iterable[tuple[str, Content]]]
 
 #: sizeof(llvs_change), and the same in words.
 CHANGE_SIZE = 56

@@ -95,10 +95,10 @@ class Handle:
         return ""
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_closed"):
+            return f"<{type(self).__name__}, never opened>"
         detail = self._detail()
-        # The constructor may have failed.
-        state = ", closed" if getattr(self, "_closed", True) else ""
-        return f"<{type(self).__name__}{detail and ' '}{detail}{state}>"
+        return f"<{type(self).__name__}{detail and ' '}{detail}{', closed' if self._closed else ''}>"
 
     def _closed_error(self) -> errors.ClosedError:
         return errors.ClosedError(f"{self._what()} has been closed")

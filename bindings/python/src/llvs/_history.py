@@ -28,6 +28,7 @@ def take_version(function: Callable[..., Any], *arguments: Any) -> Optional[Vers
 
 
 def the(version: Optional[Version]) -> Version:
+    """The version, where there must be one."""
     if version is None:
         raise errors.InternalError("the library gave no version where there must be one")
     return version

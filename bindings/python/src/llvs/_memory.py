@@ -12,10 +12,10 @@ from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, Union
 
+import llvs
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer as Buffer
-
-    from .model import Version
 else:
     try:
         from collections.abc import Buffer
@@ -69,7 +69,7 @@ def encode_name(name: str | bytes) -> bytes:
     raise TypeError(f"a name is a str, not {type(name).__name__}")
 
 
-def version_bytes(version: Version | str) -> bytes:
+def version_bytes(version: llvs.Version | str) -> bytes:
     """The id of a version argument."""
     if isinstance(version, str):
         return encode(version)

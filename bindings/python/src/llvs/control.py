@@ -59,7 +59,7 @@ class CancelToken(Handle):
         return "the cancel token"
 
     def _detail(self) -> str:
-        return "" if getattr(self, "_closed", True) or not self.cancelled else "cancelled"
+        return "" if self._closed or not self.cancelled else "cancelled"
 
     def cancel(self) -> None:
         """Sets the token, for good."""

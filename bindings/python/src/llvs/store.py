@@ -131,11 +131,11 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
         VersionMismatchError, StorageError. Cost: the changes; O(log n) in the number of values.
         """
+        packed = ChangeArray(insert, update, remove, changes)
         if predecessor is None:
             self._check_root(root, id)
         elif root:
             raise errors.InvalidArgumentError("root=True and a predecessor exclude each other: a root is a version without one")
-        packed = ChangeArray(insert, update, remove, changes)
         is_plain = not (metadata or branch is not None or id is not None or packed.sources)
         with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources) as options, self._call as pointer:
             return the(

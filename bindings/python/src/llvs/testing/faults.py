@@ -96,7 +96,7 @@ class FaultPlan(Handle):
         return "the plan of faults"
 
     def _detail(self) -> str:
-        return f"with the seed {self.seed}" if hasattr(self, "seed") else ""
+        return f"with the seed {self.seed}"
 
     def add(
         self,
