@@ -81,15 +81,22 @@ def test_what_begins_with_a_scheme_is_a_url(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place, path", [("x", "/here/x"), ("/x y/é%", "/x%20y/%C3%A9%25"), ("c:x", "/here/c%3Ax"), ("./memory:x", "/here/memory%3Ax"), ("1a:x", "/here/1a%3Ax"), ("a/b:c", "/here/a/b%3Ac"),
-                    ("é:x", "/here/%C3%A9%3Ax"), (":x", "/here/%3Ax"), ("../x", "/x"), (Path("memory:x"), "/here/memory%3Ax"), (Path("#?"), "/here/%23%3F"), (Path("\udcff"), "/here/%FF")],
+    "place, path",
+    [
+        ("x", "/here/x"), ("/x y/é%", "/x%20y/%C3%A9%25"), ("c:x", "/here/c%3Ax"), ("./memory:x", "/here/memory%3Ax"), ("1a:x", "/here/1a%3Ax"),
+        ("a/b:c", "/here/a/b%3Ac"), ("é:x", "/here/%C3%A9%3Ax"), (":x", "/here/%3Ax"), ("../x", "/x"),
+        (Path("memory:x"), "/here/memory%3Ax"), (Path("#?"), "/here/%23%3F"), (Path("\udcff"), "/here/%FF"),
+    ],
 )
 def test_all_else_is_a_path(place: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getcwd", lambda: "/here")
     assert url_of(place) == "file://" + path
 
 
-@pytest.mark.parametrize("make", [lambda path: "shared folder", lambda path: Path("shared folder"), lambda path: path / "shared folder", lambda path: str(path / "shared folder")])
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: "shared folder", lambda path: Path("shared folder"), lambda path: path / "shared folder", lambda path: str(path / "shared folder")],
+)
 def test_exchanges_take_paths(make: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with llvs.Coordinator("store", exchange=make(tmp_path)) as notes:
