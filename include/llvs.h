@@ -958,7 +958,10 @@ typedef struct llvs_version_options {
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
- * @param predecessor   the version it is based on; LLVS_NONE makes a root (a store may have many)
+ * @param predecessor   the version it is based on, whose state it starts from: the newest head (llvs_store_most_recent_head), or what the
+ *                      last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store. In one
+ *                      that has versions it is a history apart, with none of the values that are there and no ancestor in common,
+ *                      and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not pass LLVS_NONE
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
