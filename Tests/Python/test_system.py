@@ -22,6 +22,9 @@ import llvs
 @pytest.fixture
 def few_files() -> Iterator[None]:
     """No further file can be opened."""
+    # Modules of the package are imported when they are first asked for, which takes files.
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, "memory:few-files"):
+        assert llvs.TooManyFilesError
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     next_one = os.open(os.devnull, os.O_RDONLY)
     os.close(next_one)

@@ -123,7 +123,7 @@ class Error(Exception):
         self.path = path
         self.system_code = system_code
         if isinstance(self, OSError):
-            self.errno, self.strerror, self.filename = system_code or _ERRNO.get(number), message, path
+            _fill(self, system_code or _ERRNO.get(number), message, path)
 
     def __str__(self) -> str:
         return self.message
@@ -134,6 +134,10 @@ class Error(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, int(self.code), self.value_id, self.version_id, self.path, self.system_code)
+
+
+def _fill(error: OSError, number: int | None, message: str, path: str | None) -> None:
+    error.errno, error.strerror, error.filename = number, message, path
 
 
 def _rebuild(
