@@ -24,7 +24,7 @@ import Testing
     /// What shows of it where nothing is built on it: nothing.
     private func checkIsVirtual(_ store: Store, versions: UInt64 = 0) throws {
         #expect(try store.heads().allSatisfy { $0.id != Self.root } && !store.history().contains(Self.root))
-        #expect(try store.history(from: [Self.root]).isEmpty && store.successors(of: Self.root).isEmpty)
+        #expect(try store.walk(HistoryQuery(from: [Self.root])).next(.max).isEmpty && store.successors(of: Self.root).isEmpty)
         #expect(try store.statistics().versions == versions && !store.contains(Self.root))
     }
 
