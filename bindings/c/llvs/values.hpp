@@ -99,7 +99,7 @@ private:
         const Call *call = static_cast<const Call *>(payload);
         return call->kept->guard(error, [&] {
             *size = call->source->read(buffer, capacity);
-            return LLVS_OK;
+            return *size ? LLVS_OK : LLVS_END;
         });
     }
 

@@ -10,7 +10,7 @@ import enum
 import logging
 from typing import Any, Callable, Union
 
-from . import _abi, _callbacks, _constants as c, _structs, errors
+from . import _abi, _callbacks, _constants as c, _signals, _structs, errors
 from ._handle import Handle
 from ._memory import text
 
@@ -38,6 +38,7 @@ class Observer(Handle):
         super().__init__(pointer)
         self._holder = holder
         holder.add(self)
+        _signals.listeners.add(id(self))
 
     def __repr__(self) -> str:
         return "the registration"
@@ -45,6 +46,10 @@ class Observer(Handle):
     def close(self) -> None:
         self._holder.discard(self)
         super().close()
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        _signals.listeners.discard(id(self))
 
 
 #: Registrations for the log, which belong to nothing else.

@@ -20,6 +20,7 @@ from weakref import WeakSet
 from . import _abi, _callbacks, _pages, _sources, _structs
 from ._handle import Handle
 from ._memory import BytesLike, as_bytes, copy, decode, encode_name
+from ._signals import holding
 from .storage import _data, _name
 
 lib = _abi.lib
@@ -58,7 +59,8 @@ class OutgoingFile:
             raise ValueError("a file to be published is good during the call of send_large only")
         payload = _callbacks.register(file)
         try:
-            lib.llvs_outgoing_write(self._pointer, _write_address, payload)
+            with holding:
+                lib.llvs_outgoing_write(self._pointer, _write_address, payload)
         finally:
             _callbacks.registry.pop(payload, None)
 
