@@ -23,9 +23,9 @@ struct HostArbiter: MergeArbiter {
         let view = try MergeView(merge, store)
         let resolution = Resolution()
         let status = try withExtendedLifetime((view, resolution)) {
-            try callHost("The arbiter's callback", expecting: llvs_status(LLVS_PASS)) { resolve(payload.pointer, view.borrowed, resolution.borrowed, $0) }
+            try callHost("The arbiter's callback", expecting: LLVS_PASS.rawValue) { resolve(payload.pointer, view.borrowed, resolution.borrowed, $0) }
         }
-        guard status == llvs_status(LLVS_PASS), let fallback else { return resolution.changes }
+        guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
         let decided = resolution.decided
         return resolution.changes + (try fallback.resolve(merge, in: store)).filter { decided[$0.id] == nil }
     }
@@ -36,11 +36,11 @@ public func llvs_arbiter_builtin(_ kind: llvs_arbiter_kind, _ arbiter: HandleOut
     arbiter?.pointee = nil
     return entry(error) {
         let out = try required(arbiter, "arbiter")
-        let builtin: BuiltInArbiter = switch Int(kind) {
-        case LLVS_ARBITER_MOST_RECENT_CHANGE: .mostRecentChange
-        case LLVS_ARBITER_MOST_RECENT_BRANCH: .mostRecentBranch
-        case LLVS_ARBITER_OURS: .ours
-        case LLVS_ARBITER_THEIRS: .theirs
+        let builtin: BuiltInArbiter = switch kind {
+        case LLVS_ARBITER_MOST_RECENT_CHANGE.rawValue: .mostRecentChange
+        case LLVS_ARBITER_MOST_RECENT_BRANCH.rawValue: .mostRecentBranch
+        case LLVS_ARBITER_OURS.rawValue: .ours
+        case LLVS_ARBITER_THEIRS.rawValue: .theirs
         default: throw InputError.constant("kind", kind)
         }
         out.pointee = ArbiterHandle(builtin).owned

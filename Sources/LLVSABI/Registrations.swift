@@ -138,9 +138,9 @@ public func llvs_cancel_token_cancel(_ token: OpaquePointer!) {
 }
 
 @_cdecl("llvs_cancel_token_is_cancelled") @implementation
-public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> Bool {
-    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return false }
-    return handle.token.isCancelled
+public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> llvs_bool {
+    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return 0 }
+    return handle.token.isCancelled ? 1 : 0
 }
 
 @_cdecl("llvs_cancel_token_free") @implementation
@@ -160,6 +160,6 @@ func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
         var info = llvs_progress(struct_size: UInt32(MemoryLayout<llvs_progress>.size), stage: state.stage.rawValue,
                                  completed: state.completed, total: state.total)
         let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) { progress(payload.pointer, &info, $0) }
-        return status == llvs_status(LLVS_OK)
+        return status == LLVS_OK.rawValue
     }, token: token)
 }

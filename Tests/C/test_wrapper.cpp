@@ -2,11 +2,13 @@
 #include "llvs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #define EXPECT(condition)                                                          \
     do {                                                                           \
@@ -220,7 +222,40 @@ static void coordinators() {
     EXPECT(code_of([&] { one.merge(); }) == LLVS_ERROR_CLOSED);
 }
 
+// One arbiter, many threads, each merge with an exception of its own.
+static void one_throwing_arbiter_for_many_threads() {
+    enum { threads = 8, rounds = 200 };
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs::Store store("", memory);
+    std::string root = store.make_version("", {llvs::Change::insert("a", "0")});
+    std::vector<std::pair<std::string, std::string>> sides;
+    for (int i = 0; i < threads; i++) {
+        sides.emplace_back(store.make_version(root, {llvs::Change::update("a", "left " + std::to_string(i))}),
+                           store.make_version(root, {llvs::Change::update("a", "right " + std::to_string(i))}));
+    }
+    llvs::Arbiter thrower([&store](const llvs::Merge &merge) -> std::optional<std::vector<llvs::Change>> {
+        for (const std::string &id : {merge.first().id, merge.second().id}) {
+            std::string data = store.value("a", id)->data;
+            if (data.compare(0, 5, "left ") == 0) throw Thrown{std::stoi(data.substr(5))};
+        }
+        return std::nullopt;
+    });
+    std::atomic<int> right{0};
+    std::vector<std::thread> running;
+    for (int i = 0; i < threads; i++) {
+        running.emplace_back([&, i] {
+            for (int round = 0; round < rounds; round++) {
+                try { store.merge(sides[i].first, sides[i].second, thrower); } catch (const Thrown &thrown) { right += thrown.number == i; }
+            }
+        });
+    }
+    for (std::thread &thread : running) thread.join();
+    EXPECT(right == threads * rounds);
+}
+
 int main() {
+    one_throwing_arbiter_for_many_threads();
     stores();
     compaction();
     salvaging();

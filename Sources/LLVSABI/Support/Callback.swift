@@ -12,7 +12,7 @@ func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code
               _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> llvs_status {
     var error: OpaquePointer?
     let status = call(&error)
-    if status == llvs_status(LLVS_OK) {
+    if status == LLVS_OK.rawValue {
         llvs_error_free(error)
         return status
     }
@@ -29,10 +29,10 @@ func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code
 func readHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
               into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     var size = 0
-    let status = try callHost(what(), keeping: codes, expecting: llvs_status(LLVS_END)) {
+    let status = try callHost(what(), keeping: codes, expecting: LLVS_END.rawValue) {
         read(payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
     }
-    if status == llvs_status(LLVS_END) {
+    if status == LLVS_END.rawValue {
         guard size == 0 else { throw StoreError(.invalidArgument, "\(what()) answered LLVS_END and gave \(UInt(bitPattern: size)) bytes. Give them with LLVS_OK, and the end with the next call.") }
         return 0
     }

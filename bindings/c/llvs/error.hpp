@@ -3,9 +3,13 @@
 #ifndef LLVS_ERROR_HPP
 #define LLVS_ERROR_HPP
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -71,7 +75,8 @@ void run(Call call) {
     check(status, error);
 }
 
-/// Runs a callback of the host. An exception of it is kept and thrown from the call that made the callback run.
+/// Runs callbacks of the host. What one throws is kept under a number, which travels through the library as the error's user code, and
+/// is thrown from the call that it made fail: also where several threads call at once.
 class Kept {
 public:
     template <typename Body>
@@ -79,11 +84,9 @@ public:
         try {
             return body();
         } catch (const std::exception &thrown) {
-            pending_ = std::current_exception();
-            *error = llvs_error_make(0, llvs_str(thrown.what()));
+            keep(error, thrown.what());
         } catch (...) {
-            pending_ = std::current_exception();
-            *error = llvs_error_make(0, llvs_str("a callback threw something that is no std::exception"));
+            keep(error, "a callback threw something that is no std::exception");
         }
         return LLVS_ERROR_USER;
     }
@@ -91,16 +94,43 @@ public:
     void run(Call call) {
         llvs_error *error = nullptr;
         llvs_status status = call(&error);
-        std::exception_ptr pending = std::exchange(pending_, nullptr);
-        if (status == LLVS_ERROR_USER && pending) {
-            llvs_error_free(error);
-            std::rethrow_exception(pending);
+        if (status == LLVS_ERROR_USER) {
+            if (std::exception_ptr thrown = take(llvs_error_user_code(error))) {
+                llvs_error_free(error);
+                std::rethrow_exception(thrown);
+            }
         }
         check(status, error);
     }
 
 private:
-    std::exception_ptr pending_;
+    // Some never arrive (the library may go on without a cache, say): only the newest are kept.
+    static constexpr std::size_t most = 256;
+
+    // Nothing is thrown into the library: short of memory there is an error without an exception.
+    void keep(llvs_error **error, const char *message) noexcept {
+        static std::atomic<std::int64_t> last{INT64_C(1) << 62};
+        const std::int64_t number = ++last;
+        try {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (thrown_.size() >= most) thrown_.erase(thrown_.begin());
+            thrown_.emplace(number, std::current_exception());
+        } catch (...) {
+        }
+        llvs_error_free(*error);
+        *error = llvs_error_make(number, llvs_str(message));
+    }
+    std::exception_ptr take(std::int64_t number) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = thrown_.find(number);
+        if (found == thrown_.end()) return nullptr;
+        std::exception_ptr thrown = found->second;
+        thrown_.erase(found);
+        return thrown;
+    }
+
+    std::mutex mutex_;
+    std::map<std::int64_t, std::exception_ptr> thrown_;
 };
 
 } // namespace detail

@@ -62,7 +62,7 @@ public:
     static Arbiter ours() { return builtin(LLVS_ARBITER_OURS); }
     static Arbiter theirs() { return builtin(LLVS_ARBITER_THEIRS); }
 
-    /// An exception of the function comes out of the merge unchanged (from one merge at a time).
+    /// The function runs on the thread that merges, on several at once when several merge. What it throws comes out of that merge unchanged.
     explicit Arbiter(Resolve resolve, const Arbiter *fallback = nullptr) : Arbiter(nullptr, std::make_shared<State>()) {
         state_->resolve = std::move(resolve);
         llvs_arbiter *raw = nullptr;
