@@ -55,14 +55,8 @@ extension Store {
         return try found.map { try version($0) }
     }
 
-    /// All versions, newest first in topological order: each before its predecessors.
+    /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.
     public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
-
-    /// The given versions and all their ancestors, newest first in topological order.
-    public func history(from starts: [VersionID]) throws -> [VersionID] {
-        let ordinals = try starts.map { try requireOrdinal($0) }
-        return lock.withRead { dag.topologicalOrder(from: ordinals).reversed().map(dag.id) }
-    }
 
     /// All versions, each after its predecessors. O(versions × log versions).
     public func allVersionIDs() throws -> [VersionID] {
