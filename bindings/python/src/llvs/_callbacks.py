@@ -61,6 +61,8 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
     """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
     number = next(_numbers)
     _exceptions[number] = problem
+    if not isinstance(problem, Exception):
+        _signals.hear_later(problem)
     while len(_exceptions) > _KEPT_EXCEPTIONS:
         try:
             del _exceptions[next(iter(_exceptions))]
@@ -79,7 +81,10 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
 
 def take_exception(number: int) -> BaseException | None:
     """The exception under a user code, once."""
-    return _exceptions.pop(number, None) if number else None
+    problem = _exceptions.pop(number, None) if number else None
+    if problem in _signals.unheard:
+        _signals.unheard.remove(problem)
+    return problem
 
 
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:

@@ -29,6 +29,10 @@ _noted: list[tuple[int, Any]] = []
 #: Registrations whose callbacks any call may lead to: while there are some, every call holds the handlers.
 listeners: set[int] = set()
 
+#: What ended a callback of the main thread and is no `Exception` (KeyboardInterrupt, say), until it is raised from the call. The library
+#: may go on where a callback fails, without a cache, say: then it is raised when the call is over.
+unheard: list[BaseException] = []
+
 #: How often a handler may raise while handlers are changed.
 _PATIENCE = 1000
 #: Calls that a callback needs before it is within its `try`, and to keep what was raised there.
@@ -99,6 +103,12 @@ def _serve() -> None:
         raise raised
 
 
+def hear_later(problem: BaseException) -> None:
+    """To be raised by the outermost call, unless it comes out of one before."""
+    if _depth and threading.get_ident() == _main.ident:
+        unheard.append(problem)
+
+
 def _reach(depth: int) -> None:
     if depth:
         _reach(depth - 1)
@@ -137,6 +147,10 @@ class Holding:
                 _give_back()
             finally:
                 _serve()
+                if unheard:
+                    problem = unheard[0]
+                    unheard.clear()
+                    raise problem
 
 
 class Serving:
