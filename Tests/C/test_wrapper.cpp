@@ -1,31 +1,10 @@
 // llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
-#include "llvs.hpp"
+#include "expect.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <thread>
-
-#define EXPECT(condition)                                                          \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                          \
-        }                                                                          \
-    } while (0)
-
-template <typename Body>
-static llvs_status code_of(Body body) {
-    try { body(); } catch (const llvs::Error &error) {
-        EXPECT(std::string(error.what()).size() > 0);
-        return error.code();
-    }
-    return LLVS_OK;
-}
 
 static void stores() {
     llvs::Store store = llvs::Store::memory();
@@ -82,8 +61,6 @@ static void compaction() {
     store.close();
     EXPECT(code_of([&] { store.compact(); }) == LLVS_ERROR_CLOSED);
 }
-
-struct Thrown { int number; };
 
 static void salvaging() {
     llvs::VersionID id;
@@ -222,40 +199,7 @@ static void coordinators() {
     EXPECT(code_of([&] { one.merge(); }) == LLVS_ERROR_CLOSED);
 }
 
-// One arbiter, many threads, each merge with an exception of its own.
-static void one_throwing_arbiter_for_many_threads() {
-    enum { threads = 8, rounds = 200 };
-    llvs_store_options memory = llvs::Store::options();
-    memory.storage = LLVS_STORAGE_MEMORY;
-    llvs::Store store("", memory);
-    std::string root = store.make_version("", {llvs::Change::insert("a", "0")});
-    std::vector<std::pair<std::string, std::string>> sides;
-    for (int i = 0; i < threads; i++) {
-        sides.emplace_back(store.make_version(root, {llvs::Change::update("a", "left " + std::to_string(i))}),
-                           store.make_version(root, {llvs::Change::update("a", "right " + std::to_string(i))}));
-    }
-    llvs::Arbiter thrower([&store](const llvs::Merge &merge) -> std::optional<std::vector<llvs::Change>> {
-        for (const std::string &id : {merge.first().id, merge.second().id}) {
-            std::string data = store.value("a", id)->data;
-            if (data.compare(0, 5, "left ") == 0) throw Thrown{std::stoi(data.substr(5))};
-        }
-        return std::nullopt;
-    });
-    std::atomic<int> right{0};
-    std::vector<std::thread> running;
-    for (int i = 0; i < threads; i++) {
-        running.emplace_back([&, i] {
-            for (int round = 0; round < rounds; round++) {
-                try { store.merge(sides[i].first, sides[i].second, thrower); } catch (const Thrown &thrown) { right += thrown.number == i; }
-            }
-        });
-    }
-    for (std::thread &thread : running) thread.join();
-    EXPECT(right == threads * rounds);
-}
-
 int main() {
-    one_throwing_arbiter_for_many_threads();
     stores();
     compaction();
     salvaging();
