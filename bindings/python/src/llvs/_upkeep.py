@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, Union, cast
+from typing import Optional, Union, cast
+
+import llvs
 
 from . import _abi, _pages, _structs
 from ._handle import Handle
@@ -13,10 +15,6 @@ from .control import CancelToken, Control, ProgressCallback
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .storage import Storage
-
-if TYPE_CHECKING:
-    from .exchange import Exchange, ExchangeResult
-    from .store import Store
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -146,15 +144,13 @@ class Upkeep(Handle):
         with self._folder(directory, create=False) as folder:
             return folder.restore_snapshot(progress=progress, cancel=cancel)
 
-    def _folder(self, directory: PathLike, *, create: bool) -> Exchange:
+    def _folder(self, directory: PathLike, *, create: bool) -> llvs.Exchange:
         """An exchange with a directory, for the snapshot in it."""
-        from .exchange import Exchange
-
-        return Exchange(cast("Store", self), folder_url(directory), create=create)
+        return llvs.Exchange(cast(llvs.Store, self), folder_url(directory), create=create)
 
     def import_store(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> ExchangeResult:
+    ) -> llvs.ExchangeResult:
         """Adds the versions of a store directory of another implementation of this design, which is only read.
 
         Raises NotFoundError, StorageError, CancelledError; what cannot be added is a problem in the result.

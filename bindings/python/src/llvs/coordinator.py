@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, Callable, Iterable, Optional, TypeVar, Union
+from collections.abc import ItemsView, KeysView
+from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, overload
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
@@ -16,19 +17,19 @@ from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, exchange_options, notify_thunk, take_result
-from .log import Observer, observe
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
+from .observer import Observer, observe
 from .reader import ValueReader
 from .state import Range, State
 from .storage import Storage
-from .store import Store
-from .transport import Transport, TransportHandle
+from .store import Store, place_of_store
+from .transport import Place, Transport, TransportHandle, url_of
 
 lib = _abi.lib
 byref = ctypes.byref
-_Found = TypeVar("_Found")
 
+_Default = TypeVar("_Default")
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
 
@@ -43,11 +44,14 @@ _moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for
 class Coordinator(Handle):
     """A store with a current version, from which reads and saves start.
 
-        with llvs.Coordinator("notes.llvs", exchange="file:///shared/folder") as notes:
+        with llvs.Coordinator("notes.llvs", exchange="/shared/folder") as notes:
             notes.save(update={"note/1": b"hello"})
             notes.exchange()
             notes.merge()
-            notes.value("note/1")
+            notes["note/1"]
+
+    `notes[id]`, `id in notes`, `notes.get(id)`, iteration, `len`, `notes.items()` and `notes.prefix(...)` read at the current version, each as it is
+    then: who reads several values takes `notes.at()` once, which does not move. A coordinator is true, however few values there are.
 
     Safe from all threads.
     """
@@ -61,7 +65,7 @@ class Coordinator(Handle):
         self,
         path: Optional[PathLike] = None,
         *,
-        exchange: Union[None, str, Transport] = None,
+        exchange: Optional[Place] = None,
         arbiter: Optional[AnyArbiter] = None,
         metadata: Optional[_metadata.Metadata] = None,
         name: str = "",
@@ -75,33 +79,33 @@ class Coordinator(Handle):
         cache_directory: Optional[PathLike] = None,
         compaction: str = "automatic",
         compaction_grace: Optional[float] = None,
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
-        exchange: a first exchange, a URL or a `Transport` (under its `name`); further ones by `attach`.
+        exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `MostRecentChange()`. metadata: of every save; what a save gives itself goes before.
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
         The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
-        self._path = os.fsdecode(path) if path is not None else ""
+        self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._store: Optional[Store] = None
         self._observers: set[Observer] = set()
         self._transports: list[TransportHandle] = []
         if snapshots not in _SNAPSHOTS:
             raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
-        if exchange is not None and not isinstance(exchange, (str, Transport)):
-            raise TypeError(f"an exchange needs a URL or a Transport, not {type(exchange).__name__}; for a folder give its as_uri()")
-        if exchange == "":
-            raise errors.InvalidArgumentError('the exchange "" is no URL; leave it out for none')
+        if exchange is not None and not isinstance(exchange, Transport):
+            exchange = url_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         self._exchange_durability = exchange_durability
         durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name)])
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:
@@ -130,8 +134,11 @@ class Coordinator(Handle):
                 self.close()
                 raise
 
-    def __repr__(self) -> str:
-        return f"the coordinator of {self._path}" if getattr(self, "_path", "") else "the coordinator"
+    def _what(self) -> str:
+        return f"the coordinator of {self._path}" if self._path else "the coordinator"
+
+    def _detail(self) -> str:
+        return place_of_store(self._path, self._kind)
 
     def close(self) -> None:
         """Persists its state and closes its exchanges and its store. Closing again does nothing. Raises StorageError."""
@@ -152,7 +159,7 @@ class Coordinator(Handle):
             if self._store is None:
                 store = ctypes.c_void_p()
                 lib.llvs_coordinator_store(pointer, byref(store))
-                adopted = Store._adopt(store.value or 0, self._path)
+                adopted = Store._adopt(store.value or 0, self._path, self._kind)
                 adopted._warns = False  # type: ignore[misc]
                 adopted._calls_back = True
                 adopted._storage_calls_back = self._storage_calls_back
@@ -223,23 +230,12 @@ class Coordinator(Handle):
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
         if at is not None:
-            return self._reading(at, lambda store, version: store.value(id, at=version), None)
+            return self.store.value(id, at=at)
         data, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
         with self._call as pointer:
             lib.llvs_coordinator_value(pointer, encode(id), byref(data), byref(stored))
         found = _pages.take_buffer(data)
         return None if found is None else Value(id, found, stored.text.decode())
-
-    def _reading(self, at: Optional[AnyVersion], read: Callable[[Store, AnyVersion], _Found], nothing: _Found) -> _Found:
-        """What `read` finds at a version, or at the current one; `nothing` at the empty root."""
-        version = self.current_version if at is None else at
-        try:
-            return read(self.store, version)
-        except errors.UnknownVersionError:
-            # The empty root is not stored before the first save on it; nothing prevails there.
-            if version_bytes(version).decode() != self.current_version:
-                raise
-            return nothing
 
     def open_value(self, id: str, *, at: Optional[AnyVersion] = None) -> ValueReader:
         """The value that prevails at the current version, or at another, as a binary file that is read in parts. As `Store.open_value`."""
@@ -254,27 +250,71 @@ class Coordinator(Handle):
         return reader.size_of(self._open_value(id, at))
 
     def _open_value(self, id: str, at: Optional[AnyVersion]) -> Optional[ValueReader]:
-        return self._reading(at, lambda store, version: reader.open_value(store, id, version_bytes(version)), None)
+        return reader.open_value(self.store, id, version_bytes(self.current_version if at is None else at))
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        wanted = list(ids)
-        return self._reading(at, lambda store, version: store.values(wanted, at=version), [None] * len(wanted))
+        return self.store.values(ids, at=self.current_version if at is None else at)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
-        return self._reading(version, lambda store, known: store.at(known), State(self.store, None, Range()))
+        return self.store.at(self.current_version if version is None else version)
 
-    def attach(self, place: Union[str, Transport], *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
+    # The values at the current version
+
+    def __getitem__(self, id: str) -> bytes:
+        found = self.value(id)
+        if found is None:
+            raise KeyError(id)
+        return found.data
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.at()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.at())
+
+    def __len__(self) -> int:
+        return len(self.at())
+
+    def __bool__(self) -> bool:
+        return True
+
+    @overload
+    def get(self, id: str, /) -> Optional[bytes]: ...
+
+    @overload
+    def get(self, id: str, /, default: Union[bytes, _Default]) -> Union[bytes, _Default]: ...
+
+    def get(self, id: str, /, default: Any = None) -> Any:
+        """The bytes under an id at the current version, or the default."""
+        return self.at().get(id, default)
+
+    def keys(self) -> KeysView[str]:
+        """The ids at the current version, in byte order."""
+        return self.at().keys()
+
+    def items(self) -> ItemsView[str, bytes]:
+        """Ids and bytes at the current version, fetched by the page."""
+        return self.at().items()
+
+    def prefix(self, prefix: str) -> State:
+        """The values at the current version whose ids begin with `prefix`."""
+        return self.at().prefix(prefix)
+
+    def range(self, start: str = "", stop: Optional[str] = None) -> State:
+        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
+        return self.at().range(start, stop)
+
+    def attach(self, place: Place, *, name: Optional[str] = None) -> None:
+        """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
+        if not isinstance(place, Transport):
+            place = url_of(place)
         with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
-            if isinstance(place, Transport):
-                where = place.name if name is None else name
-            else:
-                where = place
+            where = place if isinstance(place, str) else place.name if name is None else name
             lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
             handle = options.keep()
         if handle is not None:
