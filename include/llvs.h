@@ -76,8 +76,8 @@
  * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
  * Lists, reports and results are structs, too: the library makes them, a `_free` releases them with all that they lead to, and what
  * is in them is read without a call. Structs that may grow stand in them as arrays of pointers, `list->items[i]->id`, with a NULL
- * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer,
- * llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
+ * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes,
+ * llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
@@ -959,10 +959,11 @@ typedef struct llvs_version_options {
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
- * @param predecessor   the version it is based on, whose state it starts from: the newest head (llvs_store_most_recent_head), or what the
- *                      last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store. In one
- *                      that has versions it is a history apart, with none of the values that are there and no ancestor in common,
- *                      and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not pass LLVS_NONE
+ * @param predecessor   the version it is based on, whose state it starts from: the newest head (the first of llvs_store_heads), or what
+ *                      the last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store.
+ *                      In one that has versions it is a history apart, with none of the values that are there and no ancestor in
+ *                      common, and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not
+ *                      pass LLVS_NONE
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
@@ -1081,10 +1082,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value(LLVS_BORROWED llvs_store *sto
 /**
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
  * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param capacity        bytes in `buffer`
- * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again
- *              with more
+ * @param size            receives the size of the value; SIZE_MAX when there is none, 0 after a failure. More than `capacity`:
+ *                        nothing was copied, ask again with more
  * @param stored_version  as for llvs_store_value
  * Errors, cost: as llvs_store_value. Since 0.1.
  */
@@ -1110,7 +1111,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
 /**
  * Copies the bytes of the value from `offset` on, all of them checked.
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at and behind it
  * Errors: storage errors; LLVS_ERROR_DAMAGED when a block that is touched is not what was written.
  * Cost: with file storage a value above 1 MiB is read and checked by the blocks of 64 KiB that are touched, and a smaller one is read
@@ -1809,7 +1810,10 @@ typedef struct llvs_storage_callbacks {
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
     llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
         LLVS_OWNED llvs_error **error);
-    /** Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be NULL. */
+    /**
+     * Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be
+     * NULL.
+     */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
