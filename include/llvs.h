@@ -90,7 +90,10 @@
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
  * Cursors belong to one thread at a time. Lists, results, reports and errors are immutable and may be
- * read from any thread. No call keeps state in the thread.
+ * read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
+ * 64 KiB of stack, and what the callbacks themselves use.
+ *
+ * Systems. The library as it is shipped for Linux needs glibc 2.35 or later; nothing of Swift need be installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
  * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
@@ -217,7 +220,10 @@ enum llvs_status_value {
     /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
         power cut. Making it again under its id is harmless. */
     LLVS_ERROR_UNKNOWN_OUTCOME = -29,
-    /** Another process or handle holds it for too long (see `busy_timeout` of llvs_store_options). */
+    /**
+     * Another process or handle holds it: a store in SQLite for longer than `busy_timeout` of llvs_store_options (10 s unless said
+     * otherwise); all else is told at once.
+     */
     LLVS_ERROR_BUSY = -30,
     /** The process or the system has too many open files: close some, or raise the limit (ulimit -n). Nothing was changed. */
     LLVS_ERROR_TOO_MANY_FILES = -31,
@@ -714,7 +720,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_close(LLVS_BORROWED llvs_store *sto
  */
 LLVS_API void llvs_store_free(LLVS_OWNED llvs_store *store);
 /**
- * Picks up versions that other processes or handles added. (Asking for a version that is not known does so by itself.)
+ * Picks up versions that other processes or handles added: until then a handle has the history as it was when it was opened, or last
+ * reloaded, and what came through itself. (Asking for a version that is not known reloads by itself.)
  * @param added  how many came; may be NULL
  * Errors: storage errors. Cost: the number of files and of new versions.
  * Since 0.1.
@@ -1196,7 +1203,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *s
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
- * two versions that hold the same without having it from a common ancestor all values differ.
+ * two versions that hold the same without having it from a common ancestor all values differ. (A merge compares bytes where the versions
+ * differ: to it, equal bytes are no conflict and no change.)
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
  * or those that differ; not what is there. Since 0.1.
  */
@@ -1388,6 +1396,7 @@ typedef struct llvs_merge_options {
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
+ * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it.
  * @param arbiter  decides conflicts; NULL: most recent change
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
