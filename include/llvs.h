@@ -1834,8 +1834,8 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
  *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
  *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
- *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY keep their
- *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
+ *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY,
+ *              _TOO_MANY_FILES keep their code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
  * A record is handed over with checksums in it, and what is read is checked: bytes that changed are damage, never wrong values.
  * All callbacks are needed, save where a comment says otherwise.
  */
