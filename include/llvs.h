@@ -363,7 +363,7 @@ LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
  * For callbacks of the host: an error with code LLVS_ERROR_USER, to be put into their `error`.
  * @param user_code  a number that means something to the host; comes back unchanged
- * @param message    UTF-8, copied; what is not UTF-8 is replaced
+ * @param message    UTF-8, copied; what is not UTF-8 is replaced, and control characters are written out
  * @return  owned by the caller until it is put there; never NULL
  * Since 0.1.
  */
