@@ -1674,7 +1674,10 @@ LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
 /** Its store, as a handle of its own to be freed; closing it closes the coordinator's store as well. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store,
     LLVS_OWNED llvs_error **error);
-/** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
+/**
+ * The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere, which is read in every
+ * store as an empty state, also before anything was saved. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**

@@ -1,8 +1,8 @@
 /// Asking about versions and their dag.
 extension Store {
-    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere.
+    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
-        guard let ordinal = try findOrdinal(id) else { return nil }
+        guard let ordinal = try findReadable(id) else { return nil }
         return try version(ordinal)
     }
 
