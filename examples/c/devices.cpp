@@ -36,8 +36,8 @@ static std::optional<std::vector<llvs::Change>> join(const llvs::Merge &merge) {
     for (std::size_t i = 0; i < merge.size(); i++) {
         const llvs_fork &fork = merge.fork(i);
         if (!fork.conflicting) continue;
-        std::string id(reinterpret_cast<const char *>(fork.id.data), fork.id.size);
-        changes.push_back(llvs::Change::update(id, merge.value(fork, LLVS_SIDE_SECOND).value_or("") + merge.value(fork, LLVS_SIDE_FIRST).value_or("")));
+        std::string text = merge.value(fork, LLVS_SIDE_SECOND).value_or("") + merge.value(fork, LLVS_SIDE_FIRST).value_or("");
+        changes.push_back(llvs::Change::update(std::string(llvs::view(fork.id)), text));
     }
     return changes;
 }

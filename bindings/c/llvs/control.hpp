@@ -141,7 +141,7 @@ inline void notify(void *payload) {
 
 inline void log(void *payload, llvs_log_level level, const llvs_bytes *message) {
     auto *registered = static_cast<Observer::Registered<std::function<void(llvs_log_level, std::string_view)>> *>(payload);
-    registered->state->guard([&] { registered->callback(level, std::string_view(reinterpret_cast<const char *>(message->data), message->size)); });
+    registered->state->guard([&] { registered->callback(level, view(*message)); });
 }
 
 } // namespace detail

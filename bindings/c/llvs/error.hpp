@@ -17,6 +17,9 @@
 
 namespace llvs {
 
+/// The bytes that the library lends, where a struct of llvs.h holds them; they live as long as that.
+inline std::string_view view(const llvs_bytes &bytes) { return std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.size); }
+
 namespace detail {
 
 inline llvs_bytes bytes(std::string_view text) { return llvs_bytes_make(text.data(), text.size()); }

@@ -20,7 +20,6 @@ namespace llvs {
 
 namespace detail {
 
-inline std::string_view view(const llvs_bytes &bytes) { return std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.size); }
 inline std::vector<std::string_view> views(const llvs_bytes *items, std::size_t count) {
     std::vector<std::string_view> found;
     found.reserve(count);
@@ -143,15 +142,15 @@ private:
     }
     static llvs_status cache_get(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
-            if (std::optional<std::string> found = storage(payload).cache_get(detail::view(*name))) Reply(reply).set(0, *found);
+            if (std::optional<std::string> found = storage(payload).cache_get(view(*name))) Reply(reply).set(0, *found);
             return LLVS_OK;
         });
     }
     static llvs_status cache_put(void *payload, const llvs_bytes *name, const llvs_bytes *data, llvs_error **error) {
-        return detail::guard(error, [&]() -> llvs_status { storage(payload).cache_put(detail::view(*name), detail::view(*data)); return LLVS_OK; });
+        return detail::guard(error, [&]() -> llvs_status { storage(payload).cache_put(view(*name), view(*data)); return LLVS_OK; });
     }
     static llvs_status cache_delete(void *payload, const llvs_bytes *name, llvs_error **error) {
-        return detail::guard(error, [&]() -> llvs_status { storage(payload).cache_delete(detail::view(*name)); return LLVS_OK; });
+        return detail::guard(error, [&]() -> llvs_status { storage(payload).cache_delete(view(*name)); return LLVS_OK; });
     }
 
     detail::Handle<llvs_storage, llvs_storage_free> handle_;
@@ -176,7 +175,7 @@ public:
 private:
     static llvs_status call(void *payload, const llvs_bytes *piece, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
-            (*static_cast<std::function<void(std::string_view)> *>(payload))(detail::view(*piece));
+            (*static_cast<std::function<void(std::string_view)> *>(payload))(view(*piece));
             return LLVS_OK;
         });
     }
@@ -273,7 +272,7 @@ private:
             const char *at = reinterpret_cast<const char *>(files);
             for (std::size_t i = 0; i < count; i++, at += files->struct_size) {
                 const auto *one = reinterpret_cast<const llvs_exchange_files *>(at);
-                found.push_back({detail::view(one->name), detail::view(one->version), detail::view(one->changes)});
+                found.push_back({view(one->name), view(one->version), view(one->changes)});
             }
             transport(payload).send(found, to);
         });
@@ -282,7 +281,7 @@ private:
         void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes, llvs_reply *reply, llvs_error **error) {
         return answer(reply, error, [&](Reply &to) {
             Outgoing file(changes);
-            transport(payload).send_large(detail::view(*name), detail::view(*version), file, to);
+            transport(payload).send_large(view(*name), view(*version), file, to);
         });
     }
     static llvs_status unusable(void *payload, const llvs_bytes *names, std::size_t count, llvs_reply *reply, llvs_error **error) {
@@ -293,14 +292,14 @@ private:
     }
     static llvs_status snapshot_read(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
         return answer(reply, error, [&](Reply &to) {
-            if (std::optional<std::string> found = transport(payload).snapshot_read(detail::view(*name))) to.set(0, *found);
+            if (std::optional<std::string> found = transport(payload).snapshot_read(view(*name))) to.set(0, *found);
         });
     }
     static llvs_status snapshot_write(void *payload, const llvs_bytes *name, const llvs_bytes *data, llvs_error **error) {
-        return detail::guard(error, [&]() -> llvs_status { transport(payload).snapshot_write(detail::view(*name), detail::view(*data)); return LLVS_OK; });
+        return detail::guard(error, [&]() -> llvs_status { transport(payload).snapshot_write(view(*name), view(*data)); return LLVS_OK; });
     }
     static llvs_status snapshot_delete(void *payload, const llvs_bytes *name, llvs_error **error) {
-        return detail::guard(error, [&]() -> llvs_status { transport(payload).snapshot_delete(detail::view(*name)); return LLVS_OK; });
+        return detail::guard(error, [&]() -> llvs_status { transport(payload).snapshot_delete(view(*name)); return LLVS_OK; });
     }
     static llvs_status close(void *payload, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status { transport(payload).close(); return LLVS_OK; });

@@ -90,7 +90,7 @@ public:
     static llvs_status read(void *payload, std::uint8_t *buffer, std::size_t capacity, std::size_t *size, llvs_error **error) {
         return guard(error, [&] {
             *size = static_cast<const ValueSource *>(payload)->read(buffer, capacity);
-            return LLVS_OK;
+            return *size ? LLVS_OK : LLVS_END;
         });
     }
 
