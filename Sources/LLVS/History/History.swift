@@ -353,6 +353,17 @@ final class History {
         return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
     }
 
+    /// Of each branch the newest head that carries it, in byte order of the names. O(heads).
+    func newestHeadsOfBranches() -> [UInt32] {
+        var newest: [UInt32: UInt32] = [:]
+        for head in headOrdinals where rows[Int(head)].branch != History.none {
+            let number = rows[Int(head)].branch
+            if let other = newest[number], isNewer(other, head) { continue }
+            newest[number] = head
+        }
+        return newest.sorted { branchNames[Int($0.key)].utf8.lexicographicallyPrecedes(branchNames[Int($1.key)].utf8) }.map(\.value)
+    }
+
     /// Bytes that the arrays take, about.
     var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 200 }
 }

@@ -48,6 +48,15 @@ extension Store {
         try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) }.map { try version($0) }
     }
 
+    /// Of each branch that heads carry the newest of these, in byte order of the names. O(heads), and reads one record for each.
+    public func branches() throws -> [Version] {
+        let newest = try lock.withRead { () -> [UInt32] in
+            try checkOpenLocked()
+            return dag.newestHeadsOfBranches()
+        }
+        return try newest.map { try version($0) }
+    }
+
     /// The versions that have this one as a predecessor, newest first.
     public func successors(of id: VersionID) throws -> [Version] {
         let ordinal = try requireOrdinal(id)

@@ -132,6 +132,8 @@ public final class Store: @unchecked Sendable {
 
     /// What it is and where, for messages.
     public var description: String { storage.description }
+    /// Where it is: an absolute path; empty for a store in memory or in a storage of the host.
+    public var path: String { storage.path }
     /// Whether it was opened for reading only.
     public var isReadOnly: Bool { storage.isReadOnly }
     /// Whether the calling thread is inside a callback of the host's storage, from where the store cannot be called.
