@@ -171,16 +171,6 @@ int llvs_shim_open(const char *path, int flags, unsigned mode) {
     }
 }
 
-uint32_t llvs_shim_file_system(const char *path) {
-#if defined(__linux__)
-    struct statfs found;
-    return statfs(path, &found) == 0 ? (uint32_t)found.f_type : 0;
-#else
-    (void)path;
-    return 0;
-#endif
-}
-
 int llvs_shim_syncfs(int fd) {
 #if defined(__linux__)
     struct utsname system;

@@ -26,6 +26,7 @@ ABI = {
     "size_t": _abi.SIZE,
     "uint32_t": _abi.U32,
     "uint64_t": _abi.U64,
+    "int32_t": _abi.I32,
     "int64_t": _abi.I64,
     "llvs_bool": _abi.BOOL,
 }

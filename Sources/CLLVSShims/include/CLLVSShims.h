@@ -77,8 +77,6 @@ int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* The number by which statfs(2) tells the kind of the file system that a path is in; 0 where it cannot be told. */
-uint32_t llvs_shim_file_system(const char *path);
 /* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
    errno; ENOSYS where there is no call that does both. */
 int llvs_shim_syncfs(int fd);

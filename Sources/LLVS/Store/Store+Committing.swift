@@ -7,7 +7,7 @@ extension Store {
     /// removing what is not there records nothing; `preserve` of something that is not in the ancestry is
     /// recorded as its bytes. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
-    ///   `.invalidVersionID` (also for one that differs from a known one by case), `.versionMismatch` (the id is
+    ///   `.invalidVersionID` (also for one that differs from a known one by case, or that cannot be a file name everywhere), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
@@ -55,8 +55,9 @@ extension Store {
             if id != nil {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(version.id)
-                                if let timestamp { version.timestamp = timestamp }
+                if let timestamp { version.timestamp = timestamp }
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: timestamp != nil) { return (existing, false) }
+                try version.id.checkIsFileName()
             }
             if version.id == EmptyRoot.id {
                 version.timestamp = EmptyRoot.version.timestamp

@@ -23,6 +23,7 @@ extension Store {
             file.compaction = options.compaction
             file.compactionGrace = options.compactionGrace
             file.inspector = Store.versionNamed
+            if let mode = options.fileMode { file.system.mode = mode }
             return try FileStorage(path: path, options: file)
         case .sqlite:
             var database = SQLiteStorage.Options()
@@ -30,6 +31,8 @@ extension Store {
             database.create = options.create
             database.durability = options.durability
             database.inspector = Store.versionNamed
+            database.busyTimeout = options.busyTimeout
+            database.fileMode = options.fileMode
             return try SQLiteStorage(path: path, options: database)
         }
     }

@@ -23,7 +23,7 @@ public struct WatchedPlace: Sendable {
 /// Waits until something is written into one of some directories, or somebody signals, or for a time.
 ///
 /// By inotify. It tells nothing of what another host writes to a network file system, and watches may be used up: who waits
-/// then looks by himself from time to time (`isTold`).
+/// then looks from time to time (`isTold`).
 final class PathWatch: @unchecked Sendable {
     enum Woken { case changed, signalled, late }
 
@@ -37,16 +37,20 @@ final class PathWatch: @unchecked Sendable {
     private var isSignalled = false
 
     /// - Parameter asks: false: as where there is no inotify.
-    /// - Throws: `.busy` and `.io`, when there is no descriptor for it.
+    /// - Throws: what having no descriptors throws.
     init(_ places: [WatchedPlace], asks: Bool = true) throws {
         self.places = places
-        (reading, writing) = try PathWatch.pipe(places.first?.path ?? "")
-        inotify = asks && !places.isEmpty ? PathWatch.makeInotify() : -1
-        isReliable = !places.contains { PathWatch.isRemote($0.path) }
+        (reading, writing) = try posix("Watching", places.first?.path ?? "") { () throws(Errno) in try System.pipe() }
+        #if os(Linux)
+        inotify = asks && !places.isEmpty ? (try? System.inotify()) ?? -1 : -1
+        #else
+        inotify = -1
+        #endif
+        isReliable = places.allSatisfy { $0.isOptional || llvs_shim_is_local($0.path) == 1 }
         renew()
     }
     deinit {
-        for descriptor in [reading, writing, inotify] where descriptor >= 0 { close(descriptor) }
+        for descriptor in [reading, writing, inotify] where descriptor >= 0 { System.close(descriptor) }
     }
 
     /// Whether all that happens is told. Asked by the thread that waits.
@@ -154,55 +158,4 @@ final class PathWatch: @unchecked Sendable {
         return places[i].names?(name) ?? true
     }
     #endif
-
-    // MARK: Descriptors
-
-    private static func pipe(_ path: String) throws -> (Int32, Int32) {
-        var ends: (Int32, Int32) = (-1, -1)
-        let made = withUnsafeMutableBytes(of: &ends) { bytes in
-            #if canImport(Glibc)
-            Glibc.pipe(bytes.assumingMemoryBound(to: Int32.self).baseAddress)
-            #elseif canImport(Musl)
-            Musl.pipe(bytes.assumingMemoryBound(to: Int32.self).baseAddress)
-            #else
-            Darwin.pipe(bytes.assumingMemoryBound(to: Int32.self).baseAddress)
-            #endif
-        }
-        guard made == 0 else { throw StoreError.posix(Errno.current, doing: "Watching", path: path) }
-        return (beyondStandard(ends.0), beyondStandard(ends.1))
-    }
-
-    private static func makeInotify() -> Int32 {
-        #if os(Linux)
-        let made = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
-        return made < 0 ? -1 : beyondStandard(made)
-        #else
-        return -1
-        #endif
-    }
-
-    /// 0 to 2 are the host's, also while they are closed.
-    private static func beyondStandard(_ descriptor: Int32) -> Int32 {
-        guard descriptor >= 0, descriptor <= 2 else {
-            if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-            return descriptor
-        }
-        let other = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
-        close(descriptor)
-        return other
-    }
-
-    /// Whether others may write there of whom this kernel does not know: network file systems, and those of programs (FUSE).
-    private static func isRemote(_ path: String) -> Bool {
-        #if os(Linux)
-        let kinds: Set<UInt32> = [
-            0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42,  // NFS, SMB, CIFS, SMB 2
-            0x6573_5546, 0x0102_1997, 0x5346_414F, 0x6B41_4653,  // FUSE, 9P, AFS, AFS of the kernel
-            0x00C3_6400, 0x0BD0_0BD0, 0x4750_4653, 0x7375_7245, 0x0116_1970,  // Ceph, Lustre, GPFS, Coda, GFS 2
-        ]
-        return kinds.contains(llvs_shim_file_system(path))
-        #else
-        return true
-        #endif
-    }
 }

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         SnapshotError as SnapshotError,
         StorageError as StorageError,
         TooLargeError as TooLargeError,
+        TooManyFilesError as TooManyFilesError,
         TransportError as TransportError,
         UnknownPredecessorError as UnknownPredecessorError,
         UnknownVersionError as UnknownVersionError,
@@ -124,7 +125,7 @@ _MODULES = {
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
         NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
-        TooLargeError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
+        TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
     """,
     "exchange": "Exchange ExchangeResult Problem",

@@ -58,6 +58,7 @@ BYTES = Parameter(BytesArgument, "llvs_bytes", "")
 SIZE = Parameter(ctypes.c_size_t, "size_t", "")
 U32 = Parameter(ctypes.c_uint32, "uint32_t", "")
 U64 = Parameter(ctypes.c_uint64, "uint64_t", "")
+I32 = Parameter(ctypes.c_int32, "int32_t", "")
 I64 = Parameter(ctypes.c_int64, "int64_t", "")
 BOOL = Parameter(ctypes.c_uint32, "llvs_bool", "")
 TEXT = Parameter(ctypes.c_char_p, "char*", "")
@@ -77,6 +78,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_error_value_id": (BYTES, [borrowed("llvs_error*")]),
     "llvs_error_version_id": (BYTES, [borrowed("llvs_error*")]),
     "llvs_error_path": (BYTES, [borrowed("llvs_error*")]),
+    "llvs_error_system_code": (I32, [borrowed("llvs_error*")]),
     "llvs_error_user_code": (I64, [borrowed("llvs_error*")]),
     "llvs_error_make": (POINTER, [I64, BYTES]),
     "llvs_error_free": (None, [owned("llvs_error*")]),

@@ -44,8 +44,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
         number = releasing.llvs_version_number
     except (OSError, AttributeError) as problem:
         raise ImportError(
-            f"cannot load the llvs library from {path!r}: {problem} (SQLite 3, libsqlite3.so.0, comes with the system: "
-            "install Debian's libsqlite3-0 or Fedora's sqlite-libs where it is missing)"
+            f"cannot load the llvs library from {path!r}: {problem}"
         ) from problem
     number.restype = ctypes.c_uint32
     found = number()

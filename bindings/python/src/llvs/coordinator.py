@@ -79,6 +79,8 @@ class Coordinator(Fetching):
         cache_directory: Optional[PathLike] = None,
         compaction: str = "automatic",
         compaction_grace: Optional[float] = None,
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
@@ -103,7 +105,7 @@ class Coordinator(Fetching):
         entries = _metadata.Entries(metadata)
         url = encode(exchange) if isinstance(exchange, str) else b""
         pieces = Column([encode(name), url])
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:

@@ -60,6 +60,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         cache_directory: Optional[PathLike] = None,
         compaction: str = "automatic",
         compaction_grace: Optional[float] = None,
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         """Opens a store, or makes it.
 
@@ -71,12 +73,14 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         compaction: for "file", when what many handles wrote in many small files is put together: "automatic" (by itself when it pays, and
         on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder), "always".
         compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
+        busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
+        file_mode: permissions of files that are made, 0o600 for their owner alone, less what the umask takes; None: 0o666, 0o644 with "sqlite".
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError.
         Cost: the size of the history's index, not of the values.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
