@@ -5,9 +5,15 @@ import LLVS
 
 final class ExchangeHandle: Handle, @unchecked Sendable {
     let exchange: Exchange
+    /// In memory of its own.
+    let url: llvs_bytes
+    private let arena = Arena()
     private let lock = Lock()
     private var isClosed = false
-    init(_ exchange: Exchange) { self.exchange = exchange }
+    init(_ exchange: Exchange, url: String) throws {
+        self.exchange = exchange
+        self.url = url.isEmpty ? noBytes : try arena.copy(url)
+    }
     deinit { exchange.close() }
     override func checkReentry() throws { try exchange.store.checkReentry() }
 
@@ -29,7 +35,7 @@ func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     return handle.exchange
 }
 
-private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_exchange_options>?, _ transport: (Durability) throws -> any ExchangeTransport) throws -> OpaquePointer {
+private func opened(_ store: OpaquePointer?, url: String = "", _ options: UnsafePointer<llvs_exchange_options>?, _ transport: (Durability) throws -> any ExchangeTransport) throws -> OpaquePointer {
     let store = try LLVSABI.store(store)
     try store.requireOpen()
     let options = try optionalStruct(options, "llvs_exchange_options")
@@ -37,7 +43,7 @@ private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_excha
     let state = try options.map { try array($0.restoration_state, "restoration_state") } ?? []
     let exchange = Exchange(store: store, transport: try transport(durability))
     if !state.isEmpty { exchange.restorationState = state }
-    return ExchangeHandle(exchange).owned
+    return try ExchangeHandle(exchange, url: url).owned
 }
 
 @_cdecl("llvs_exchange_open") @implementation
@@ -45,9 +51,13 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
     exchange?.pointee = nil
     return entry(error) {
         let out = try required(exchange, "exchange")
-        out.pointee = try opened(store, options) { try ExchangeURL.transport(text(url, "url"), $0) }
+        let url = try text(url, "url")
+        out.pointee = try opened(store, url: url, options) { try ExchangeURL.transport(url, $0) }
     }
 }
+
+@_cdecl("llvs_exchange_url") @implementation
+public func llvs_exchange_url(_ exchange: OpaquePointer!) -> llvs_bytes { peek(exchange, ExchangeHandle.self)?.url ?? noBytes }
 
 @_cdecl("llvs_exchange_open_transport") @implementation
 public func llvs_exchange_open_transport(_ store: OpaquePointer!, _ transport: OpaquePointer!, _ options: UnsafePointer<llvs_exchange_options>!, _ exchange: HandleOut!, _ error: ErrorOut!) -> llvs_status {

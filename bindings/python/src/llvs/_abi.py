@@ -99,6 +99,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_change_list_count": (SIZE, [borrowed("llvs_change_list*")]),
     "llvs_change_list_at": (POINTER, [borrowed("llvs_change_list*"), SIZE]),
     "llvs_change_list_free": (None, [owned("llvs_change_list*")]),
+    "llvs_store_path": (BYTES, [borrowed("llvs_store*")]),
+    "llvs_store_observe": (STATUS, [borrowed("llvs_store*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_store_open": (STATUS, [BYTES, borrowed("llvs_store_options*"), owned("llvs_store**"), ERROR]),
     "llvs_store_close": (STATUS, [borrowed("llvs_store*"), ERROR]),
     "llvs_store_free": (None, [owned("llvs_store*")]),
@@ -144,8 +146,14 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_is_ancestor": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_bool*"), ERROR]),
     "llvs_store_merge_bases": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_versions_of": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
-    "llvs_store_history": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, owned("llvs_history_cursor**"), ERROR]),
-    "llvs_history_cursor_next": (STATUS, [borrowed("llvs_history_cursor*"), SIZE, owned("llvs_version_list**"), ERROR]),
+    "llvs_store_history": (
+        STATUS,
+        [borrowed("llvs_store*"), borrowed("llvs_history_options*"), borrowed("llvs_control*"), owned("llvs_history_cursor**"), ERROR],
+    ),
+    "llvs_history_cursor_next": (
+        STATUS,
+        [borrowed("llvs_history_cursor*"), SIZE, borrowed("llvs_control*"), owned("llvs_version_list**"), ERROR],
+    ),
     "llvs_history_cursor_free": (None, [owned("llvs_history_cursor*")]),
     "llvs_store_value": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_store_read_value": (
@@ -177,7 +185,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_enumerate_block": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_block**"), ERROR]),
     "llvs_store_count": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), borrowed("uint64_t*"), ERROR]),
     "llvs_store_changes": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_change_cursor**"), ERROR]),
-    "llvs_store_differences": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_change_cursor**"), ERROR]),
+    "llvs_store_differences": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_range*"), owned("llvs_change_cursor**"), ERROR]),
     "llvs_change_cursor_count": (SIZE, [borrowed("llvs_change_cursor*")]),
     "llvs_change_cursor_next": (STATUS, [borrowed("llvs_change_cursor*"), SIZE, BOOL, owned("llvs_change_list**"), ERROR]),
     "llvs_change_cursor_free": (None, [owned("llvs_change_cursor*")]),
@@ -209,6 +217,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR],
     ),
+    "llvs_exchange_url": (BYTES, [borrowed("llvs_exchange*")]),
     "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),
     "llvs_exchange_open_transport": (
         STATUS,

@@ -15,10 +15,10 @@ from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_numbe
 from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, notify_thunk, take_result
+from .exchange import ExchangeResult, take_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
-from .observer import Observer, observe
+from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State
 from .storage import Storage
