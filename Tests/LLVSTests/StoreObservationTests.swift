@@ -129,21 +129,6 @@ import Darwin
         left.cancel()
     }
 
-    @Test func branchesAreListedWithTheirNewestHeads() throws {
-        let store = try memoryStore()
-        #expect(try store.branches().isEmpty)
-        func branch(_ name: String) throws -> Metadata { try Metadata([(bytes("__llvs_branch"), bytes("\"\(name)\""))]) }
-        let root = try store.set(["x": "0"], nil)
-        let draft = try store.makeVersion(basedOn: root.id, changes: [], metadata: branch("draft"))
-        let newer = try store.makeVersion(basedOn: root.id, changes: [], metadata: branch("draft"))
-        let b = try store.makeVersion(basedOn: root.id, changes: [], metadata: branch("b")), capital = try store.makeVersion(basedOn: root.id, changes: [], metadata: branch("Z"))
-        #expect(try store.branches().map(\.id) == [capital.id, b.id, newer.id])
-        // One that was gone on with without its name is no branch any more.
-        _ = try store.set(["x": "1"], b)
-        _ = try store.set(["x": "2"], newer)
-        #expect(try store.branches().map(\.branch) == ["Z", "draft"] && store.branches().last?.id == draft.id)
-    }
-
     @Test func storesSayWhereTheyAre() throws {
         let directory = TemporaryDirectory()
         #expect(try Self.open("file", directory).path == directory.path + "/store" && memoryStore().path == "")

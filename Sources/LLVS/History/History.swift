@@ -27,7 +27,7 @@ final class History {
         var traits: Traits
         var isText: Bool { traits.contains(.isText) }
         /// Stored or given up: what it is stays.
-        var isSettled: Bool { state == .live || state == .dead }
+        var isSettled: Bool { state == .live || state == .dead || state == .virtual }
     }
     /// What is known of a version beyond its record.
     struct Traits: OptionSet {
@@ -50,6 +50,8 @@ final class History {
         case staged
         case live
         case dead
+        /// The empty root where no version is built on it: read by those who name it, and part of nothing.
+        case virtual
     }
 
     private(set) var rows: ContiguousArray<Row> = []
@@ -63,6 +65,8 @@ final class History {
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
     private(set) var liveCount = 0
+    /// The row under which the empty root is read while the history does not hold it.
+    private(set) var virtualRoot: UInt32?
 
     // MARK: Finding
 
@@ -220,6 +224,13 @@ final class History {
         rows[Int(ordinal)].checksum = checksum
     }
 
+    /// The row of the empty root, which is not stored: its record is at `place` for good.
+    func makeVirtual(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+        stage(ordinal, place, checksum)
+        rows[Int(ordinal)].state = .virtual
+        virtualRoot = ordinal
+    }
+
     /// Points an unpublished version at other predecessors.
     func redirect(_ ordinal: UInt32, _ replaced: [UInt32: UInt32]) {
         let i = Int(ordinal)
@@ -351,17 +362,6 @@ final class History {
     func heads(onBranch branch: String) -> [UInt32] {
         guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }
         return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
-    }
-
-    /// Of each branch the newest head that carries it, in byte order of the names. O(heads).
-    func newestHeadsOfBranches() -> [UInt32] {
-        var newest: [UInt32: UInt32] = [:]
-        for head in headOrdinals where rows[Int(head)].branch != History.none {
-            let number = rows[Int(head)].branch
-            if let other = newest[number], isNewer(other, head) { continue }
-            newest[number] = head
-        }
-        return newest.sorted { branchNames[Int($0.key)].utf8.lexicographicallyPrecedes(branchNames[Int($1.key)].utf8) }.map(\.value)
     }
 
     /// Bytes that the arrays take, about.

@@ -1,8 +1,8 @@
 /// Asking about versions and their dag.
 extension Store {
-    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere.
+    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
-        guard let ordinal = try findOrdinal(id) else { return nil }
+        guard let ordinal = try findReadable(id) else { return nil }
         return try version(ordinal)
     }
 
@@ -46,15 +46,6 @@ extension Store {
     /// The heads that carry the branch, newest first. O(heads), and reads one record for each that carries it.
     public func heads(onBranch branch: String) throws -> [Version] {
         try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) }.map { try version($0) }
-    }
-
-    /// Of each branch that heads carry the newest of these, in byte order of the names. O(heads), and reads one record for each.
-    public func branches() throws -> [Version] {
-        let newest = try lock.withRead { () -> [UInt32] in
-            try checkOpenLocked()
-            return dag.newestHeadsOfBranches()
-        }
-        return try newest.map { try version($0) }
     }
 
     /// The versions that have this one as a predecessor, newest first.

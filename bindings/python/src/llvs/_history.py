@@ -94,9 +94,15 @@ class HistoryReading(Handle):
 
         (A value is found at a version: `store.at(version)[id]`.)
         """
-        found = self.version(id)
+        text = decode(version_bytes(id))
+        try:
+            found = self.version(id)
+        except errors.InvalidIDError:
+            raise errors.InvalidIDError(
+                f"{text!r} is no id of a version, by which a store is read; values are read at a version: store.at(version)[{text!r}]",
+                code=c.ERROR_INVALID_VERSION_ID, version_id=text,
+            ) from None
         if found is None:
-            text = decode(version_bytes(id))
             raise errors.UnknownVersionError(f"there is no version {text!r} in {self._what()}", version_id=text)
         return found
 

@@ -258,9 +258,6 @@ class Coordinator(Fetching):
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
         id = version_bytes(self.current_version if version is None else version)
-        # The empty root is not stored before the first save on it; nothing prevails there.
-        if version is None and self.store.version(id.decode()) is None:
-            return State(self.store, None, Range())
         return self.store.at(id.decode() if version is None else version)
 
     # The values at the current version
