@@ -20,7 +20,7 @@ from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
-from .state import Range, State
+from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, take_buffer, url_of
@@ -263,7 +263,8 @@ class Coordinator(Fetching):
     # The values at the current version
 
     def __getitem__(self, id: str) -> bytes:
-        found = self._fetch(encode(id), b"")
+        key = key_of(id)
+        found = None if key is None else self._fetch(key, b"")
         if found is None:
             raise KeyError(id)
         return found[0]
@@ -302,9 +303,12 @@ class Coordinator(Fetching):
         """The values at the current version whose ids begin with `prefix`."""
         return self.at().prefix(prefix)
 
-    def range(self, start: str = "", stop: Optional[str] = None) -> State:
-        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
-        return self.at().range(start, stop)
+    def range(self, start: str = "", stop: Optional[str] = None, *, reverse: bool = False) -> State:
+        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes.
+
+        reverse: from the last id to the first.
+        """
+        return self.at().range(start, stop, reverse=reverse)
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).

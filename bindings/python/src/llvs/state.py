@@ -22,7 +22,7 @@ _Default = TypeVar("_Default")
 _Part = TypeVar("_Part")
 
 
-def _key(id: object) -> bytes | None:
+def key_of(id: object) -> bytes | None:
     """The bytes of a value id; None for what can be none, and under which therefore nothing is."""
     if not isinstance(id, str) or not id:
         return None
@@ -107,7 +107,7 @@ class State(Mapping[str, bytes]):
 
     def value(self, id: str) -> Value | None:
         """The value under an id, or None. Raises InvalidIDError, where the forms of a mapping find nothing."""
-        if isinstance(id, str) and _key(id) is None and self._version_id is not None:
+        if isinstance(id, str) and key_of(id) is None and self._version_id is not None:
             self._store._fetch(encode(id), self._version_id)
         found = self._fetch(id)
         return None if found is None else Value(id, *found)
@@ -119,7 +119,7 @@ class State(Mapping[str, bytes]):
         return found[0]
 
     def _fetch(self, id: object) -> tuple[bytes, str] | None:
-        key = _key(id)
+        key = key_of(id)
         if key is None or self._version_id is None or (not self._is_whole and key not in self._range):
             return None
         return self._store._fetch(key, self._version_id)
@@ -137,7 +137,7 @@ class State(Mapping[str, bytes]):
         return default if found is None else found[0]
 
     def __contains__(self, id: object) -> bool:
-        key = _key(id)
+        key = key_of(id)
         if key is None or self._version_id is None or key not in self._range:
             return False
         return self._store.reference(key.decode(), at=self.version) is not None
