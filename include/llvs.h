@@ -76,8 +76,8 @@
  * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
  * Lists, reports and results are structs, too: the library makes them, a `_free` releases them with all that they lead to, and what
  * is in them is read without a call. Structs that may grow stand in them as arrays of pointers, `list->items[i]->id`, with a NULL
- * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer,
- * llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
+ * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes,
+ * llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
@@ -90,7 +90,10 @@
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
  * Cursors belong to one thread at a time. Lists, results, reports and errors are immutable and may be
- * read from any thread. No call keeps state in the thread.
+ * read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
+ * 64 KiB of stack, and what the callbacks themselves use.
+ *
+ * Systems. The library as it is shipped for Linux needs glibc 2.35 or later; nothing of Swift need be installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
  * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
@@ -217,7 +220,10 @@ enum llvs_status_value {
     /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
         power cut. Making it again under its id is harmless. */
     LLVS_ERROR_UNKNOWN_OUTCOME = -29,
-    /** Another process or handle holds it for too long (see `busy_timeout` of llvs_store_options). */
+    /**
+     * Another process or handle holds it: a store in SQLite for longer than `busy_timeout` of llvs_store_options (10 s unless said
+     * otherwise); all else is told at once.
+     */
     LLVS_ERROR_BUSY = -30,
     /** The process or the system has too many open files: close some, or raise the limit (ulimit -n). Nothing was changed. */
     LLVS_ERROR_TOO_MANY_FILES = -31,
@@ -740,7 +746,8 @@ LLVS_API void llvs_store_free(LLVS_OWNED llvs_store *store);
 /** Where the store is: an absolute path; empty for a store in memory or in a storage of the host. Borrowed from the store. Since 0.1. */
 LLVS_API llvs_bytes llvs_store_path(LLVS_BORROWED const llvs_store *store);
 /**
- * Picks up versions that other processes or handles added. (Asking for a version that is not known does so by itself.)
+ * Picks up versions that other processes or handles added: until then a handle has the history as it was when it was opened, or last
+ * reloaded, and what came through itself. (Asking for a version that is not known reloads by itself.)
  * @param added  how many came; may be NULL
  * Errors: storage errors. Cost: the number of files and of new versions.
  * Since 0.1.
@@ -1011,10 +1018,11 @@ typedef struct llvs_version_options {
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
- * @param predecessor   the version it is based on, whose state it starts from: the newest head (llvs_store_most_recent_head), or what the
- *                      last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store. In one
- *                      that has versions it is a history apart, with none of the values that are there and no ancestor in common,
- *                      and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not pass LLVS_NONE
+ * @param predecessor   the version it is based on, whose state it starts from: the newest head (the first of llvs_store_heads), or what
+ *                      the last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store.
+ *                      In one that has versions it is a history apart, with none of the values that are there and no ancestor in
+ *                      common, and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not
+ *                      pass LLVS_NONE
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
@@ -1166,10 +1174,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value(LLVS_BORROWED llvs_store *sto
 /**
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
  * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param capacity        bytes in `buffer`
- * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again
- *              with more
+ * @param size            receives the size of the value; SIZE_MAX when there is none, 0 after a failure. More than `capacity`:
+ *                        nothing was copied, ask again with more
  * @param stored_version  as for llvs_store_value
  * Errors, cost: as llvs_store_value. Since 0.1.
  */
@@ -1195,7 +1203,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
 /**
  * Copies the bytes of the value from `offset` on, all of them checked.
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at and behind it
  * Errors: storage errors; LLVS_ERROR_DAMAGED when a block that is touched is not what was written.
  * Cost: with file storage a value above 1 MiB is read and checked by the blocks of 64 KiB that are touched, and a smaller one is read
@@ -1285,7 +1293,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *s
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
- * two versions that hold the same without having it from a common ancestor all values differ.
+ * two versions that hold the same without having it from a common ancestor all values differ. (A merge compares bytes where the versions
+ * differ: to it, equal bytes are no conflict and no change.)
  * @param range  only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
  * or those that differ in the range; not what is there. Since 0.1.
@@ -1478,6 +1487,7 @@ typedef struct llvs_merge_options {
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
+ * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it.
  * @param arbiter  decides conflicts; NULL: most recent change
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
@@ -1896,7 +1906,10 @@ typedef struct llvs_storage_callbacks {
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
     llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
         LLVS_OWNED llvs_error **error);
-    /** Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be NULL. */
+    /**
+     * Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be
+     * NULL.
+     */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
