@@ -85,6 +85,10 @@
  * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
  * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
  * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
+ * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). What the library holds while
+ * one runs stays held until the next call of the same thread, which takes it back: memory stays lost, a payload may never be freed, what
+ * the call was doing is undone or not, and a store whose storage's callback did not return while a version was being stored is
+ * LLVS_ERROR_CLOSED. Until then other threads wait, or get LLVS_ERROR_BUSY. On the stack of a coroutine nothing is taken back.
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
@@ -381,8 +385,17 @@ typedef void (*llvs_free_fn)(LLVS_OWNED void *payload);
 /** A registration of an unsolicited callback: log or notification. Since 0.1. */
 typedef struct llvs_observer llvs_observer;
 /**
- * Ends the registration: waits for a running callback (except when called from within it), then none
- * comes after. The payload is freed. NULL is a no-op. Since 0.1.
+ * Ends the registration without waiting: no callback begins after it, but one that runs on another thread may still run. The payload is
+ * freed when none does. The handle stays, for llvs_observer_free. Any thread, under any lock. NULL is a no-op. Since 0.1.
+ */
+LLVS_API void llvs_observer_cancel(LLVS_BORROWED llvs_observer *observer);
+/**
+ * Ends the registration, waits for its running callbacks, and releases the handle: then none runs, and none comes after. From within an
+ * unsolicited callback, of this registration or of any other, it does not wait, since two callbacks might wait for each other; so does the
+ * close or free of an exchange, a coordinator or a store there. NULL is a no-op.
+ *
+ * Lock order: hold no lock here that a callback of the registration takes, or both wait for ever. Who must let go of it under such a
+ * lock calls llvs_observer_cancel there, and this without the lock. Since 0.1.
  */
 LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 
