@@ -124,13 +124,13 @@ static void parts() {
     llvs_coordinator_options settings = llvs::Coordinator::options();
     settings.store = &memory;
     llvs::Coordinator coordinator("", settings);
-    EXPECT(!coordinator.open_value("given"));
+    EXPECT(!coordinator.value("given"));
     given = 0;
     llvs::VersionOptions more;
     more.sources = {{"given", give}};
     llvs::VersionID saved = coordinator.save({llvs::Change::insert("small", "1")}, more);
     EXPECT(saved == coordinator.current_version());
-    EXPECT(coordinator.open_value("given")->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
+    EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
 }
 
 static void merges() {
@@ -183,8 +183,9 @@ static void coordinators() {
     memory.storage = LLVS_STORAGE_MEMORY;
     llvs_coordinator_options options = llvs::Coordinator::options();
     options.store = &memory;
-    options.exchange_url = llvs_str("memory:wrapper-coordinators");
     llvs::Coordinator one("", options), two("", options);
+    one.attach("memory:wrapper-coordinators");
+    two.attach("memory:wrapper-coordinators");
     one.save({llvs::Change::insert("x", "1")});
     one.exchange();
     two.exchange();

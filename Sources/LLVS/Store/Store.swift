@@ -46,7 +46,7 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending`, `damages` and `isClosed`.
+    /// Guards `dag`, `pending`, `damages`, `newerVersions` and `isClosed`.
     let lock = ReadWriteLock()
     var dag = History() { didSet { dagReference = .passUnretained(dag) } }
     /// The same, for readers who would else write its reference count, all of them in one place.
@@ -97,6 +97,8 @@ public final class Store: @unchecked Sendable {
     let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
+    /// Versions of which a newer version of the library made the record. Guarded by `lock`.
+    var newerVersions: Set<VersionID> = []
     /// While opening: where all records are, should a second reading be needed.
     var knownPlaces: [RecordPlace] = []
 

@@ -4,8 +4,10 @@ import LLVS
 
 /// Where an entry point puts its error.
 public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>
-/// Where an entry point puts a handle or a list.
+/// Where an entry point puts a handle.
 public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>
+/// Where an entry point puts a list, report or result.
+public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<Struct>?>
 
 /// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
 @inline(__always)
