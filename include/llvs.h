@@ -353,7 +353,11 @@ typedef struct llvs_error llvs_error;
 
 /** The code; what the call returned. LLVS_OK for NULL. Since 0.1. */
 LLVS_API llvs_status llvs_error_code(LLVS_BORROWED const llvs_error *error);
-/** What was being done to what, and what can be done about it; UTF-8, "" for NULL. Borrowed from the error. Since 0.1. */
+/**
+ * What was being done to what, and what can be done about it; UTF-8, "" for NULL. One line: control characters, separators of lines and
+ * marks of direction that are in an id or a path are written out (`\n`, `\x1B`, `\u{202E}`), here and in the messages of reports,
+ * problems and the log. Borrowed from the error. Since 0.1.
+ */
 LLVS_API const char *llvs_error_message(LLVS_BORROWED const llvs_error *error);
 /** The value id concerned; empty when there is none. Borrowed from the error. Since 0.1. */
 LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
@@ -368,7 +372,7 @@ LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
  * For callbacks of the host: an error with code LLVS_ERROR_USER, to be put into their `error`.
  * @param user_code  a number that means something to the host; comes back unchanged
- * @param message    UTF-8, copied; what is not UTF-8 is replaced
+ * @param message    UTF-8, copied; what is not UTF-8 is replaced, and control characters are written out
  * @return  owned by the caller until it is put there; never NULL
  * Since 0.1.
  */
@@ -400,9 +404,19 @@ LLVS_API void llvs_observer_cancel(LLVS_BORROWED llvs_observer *observer);
  */
 LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 
-/** How important a message is. Since 0.1. */
+/** How important a message is. What the messages say may change with any version; their levels are as follows. Since 0.1. */
 typedef uint32_t llvs_log_level;
-enum llvs_log_level_value { LLVS_LOG_OFF = 0, LLVS_LOG_ERROR = 1, LLVS_LOG_WARNING = 2, LLVS_LOG_INFO = 3, LLVS_LOG_DEBUG = 4 };
+enum llvs_log_level_value {
+    LLVS_LOG_OFF = 0,
+    LLVS_LOG_ERROR = 1,
+    /** Something is wrong with a store or a folder: damage, a problem of an exchange. */
+    LLVS_LOG_WARNING = 2,
+    /** A store was opened (what was loaded from where, in how long), could not be opened, or was closed; an exchange, a compaction, a
+        salvage; what was repaired. */
+    LLVS_LOG_INFO = 3,
+    /** Each merge, with its common ancestors and counts; the steps of an exchange; a compaction that had nothing to do. */
+    LLVS_LOG_DEBUG = 4
+};
 
 /**
  * Gets a message of the library. Since 0.1.
@@ -955,7 +969,11 @@ typedef struct llvs_value_source {
 typedef struct llvs_version_options {
     uint32_t struct_size;
     uint32_t reserved;
-    /** The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. */
+    /**
+     * The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. Exchanges make it the name
+     * of a file: LLVS_ERROR_INVALID_VERSION_ID for one that begins with `-`, and for the names of devices (CON, PRN, AUX, NUL, COM1 to
+     * COM9, LPT1 to LPT9, in any case); versions that others made under such ids are taken and passed on.
+     */
     llvs_bytes id;
     /** The name of its branch, UTF-8; empty: none. */
     llvs_bytes branch;
@@ -1798,8 +1816,9 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
  *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
  *   result     LLVS_OK; all else: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
- *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY keep their
- *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
+ *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY and
+ *              _TOO_MANY_FILES keep their code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the
+ *              records are kept
  * A record is handed over with checksums in it, and what is read is checked: bytes that changed are damage, never wrong values.
  * All callbacks are needed, save where a comment says otherwise.
  */

@@ -24,6 +24,7 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_error_value_id(NULL);
     (void)llvs_error_version_id(NULL);
     (void)llvs_error_path(NULL);
+    (void)llvs_error_system_code(NULL);
     (void)llvs_error_user_code(NULL);
     llvs_error_free(llvs_error_make(0, LLVS_NONE));
     llvs_error_free(NULL);

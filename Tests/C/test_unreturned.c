@@ -7,6 +7,7 @@
 
 #include "array_storage.h"
 #include "array_transport.h"
+#include "folder_snapshots.h"
 
 static jmp_buf away;
 static const char *jumping = "";
@@ -109,10 +110,10 @@ static void coordinators(void **state) {
         LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL));
         save_plainly();
         elsewhere(save_plainly);
-        LEAVES("progress", llvs_store_write_snapshot(store, llvs_str(directory), &control, NULL, NULL));
+        LEAVES("progress", write_snapshot_into(store, directory, &control, NULL));
         save_plainly();
         elsewhere(save_plainly);
-        OK(llvs_store_write_snapshot(store, llvs_str(directory), &control, NULL, &error));
+        OK(write_snapshot_into(store, directory, &control, &error));
         change.data = llvs_bytes_make("0123456789" + round, 1);
     }
     /* A free right after it waits for nobody. */
@@ -263,7 +264,7 @@ static void transports(void **state) {
     assert_non_null(area);
     callbacks.list = jumping_list;
     OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &transport, &error));
-    OK(llvs_exchange_open_transport(here, transport, NULL, &exchange, &error));
+    OK(llvs_exchange_open(here, LLVS_NONE, through(transport), &exchange, &error));
     LEAVES("list", llvs_exchange_retrieve(exchange, NULL, NULL, NULL));
     exchange_plainly();
     LEAVES("list", llvs_exchange_send(exchange, NULL, NULL, NULL));
@@ -311,7 +312,7 @@ static void observers_free_each_other(void **state) {
         pthread_barrier_init(&meet, NULL, 3);
         for (i = 0; i < 2; i++) {
             OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &transports[i], &error));
-            OK(llvs_exchange_open_transport(here, transports[i], NULL, &exchanges[i], &error));
+            OK(llvs_exchange_open(here, LLVS_NONE, through(transports[i]), &exchanges[i], &error));
             pairs[i].meet = &meet;
             pairs[i].other = &pairs[1 - i].mine;
             OK(llvs_exchange_observe(exchanges[i], free_the_other, &pairs[i], count_pair_free, &pairs[i].mine, &error));
@@ -360,7 +361,7 @@ static void cancelling_under_a_lock(void **state) {
     pthread_mutex_init(&l.mutex, NULL);
     pthread_barrier_init(&l.inside, NULL, 2);
     OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &transport, &error));
-    OK(llvs_exchange_open_transport(here, transport, NULL, &open, &error));
+    OK(llvs_exchange_open(here, LLVS_NONE, through(transport), &open, &error));
     OK(llvs_exchange_observe(open, take_the_lock, &l, count_locked_free, &observer, &error));
     pthread_mutex_lock(&l.mutex);
     OK(llvs_transport_notify(transport, &error));

@@ -2,6 +2,7 @@
 #include "expect.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -32,7 +33,10 @@ static void stores() {
     EXPECT(store.changes(b).size() == 2);
     EXPECT(store.value("x", store.revert(b, b).id)->data == bytes);
     EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
-    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN"); }
+    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
+    llvs_store_options reading = llvs::Store::options();
+    reading.must_exist = 1;
+    try { llvs::Store("not/there", reading); EXPECT(false); } catch (const llvs::Error &error) { EXPECT(error.code() == LLVS_ERROR_NOT_FOUND && error.system_code() == ENOENT); }
     llvs::Store moved = std::move(store);
     EXPECT(moved.heads().size() == 1);
     EXPECT(code_of([&] { store.heads(); }) == LLVS_ERROR_INVALID_ARGUMENT);

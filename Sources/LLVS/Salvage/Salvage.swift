@@ -55,6 +55,7 @@ public struct Salvage {
             let report = try run(path, storage, reading, beside: target, into: new, control)
             try new.storage.sync()
             try new.close()
+            Log.write(.info, "Salvaged \(path) into \(new.description): \(report.versions) versions whole, \(report.made.count) made, \(report.damages.count) damaged places.")
             return report
         } catch {
             try? new.close()

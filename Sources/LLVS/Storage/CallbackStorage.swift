@@ -194,7 +194,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 return try functions.read(place, offset, buffer)
             }
         }
-        guard got == wanted else { throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(got)") }
+        guard got == wanted else { throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(UInt(bitPattern: got))") }
     }
 
     private func damaged(_ place: UInt64, _ what: String) -> StoreError {

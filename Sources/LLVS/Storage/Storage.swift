@@ -286,8 +286,8 @@ public struct StorageDamage: Hashable, Sendable {
     /// The file, or what stands for it.
     public var file: String
     public var offset: UInt64
-    /// What is wrong with it, and what can be done.
-    public var message: String
+    /// What is wrong with it, and what can be done. Control characters in names are written out: it can be logged as it is.
+    public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The version concerned, where it can be told.
     public var version: VersionID?
     /// The value concerned, where it is one, and can be told.
@@ -297,7 +297,7 @@ public struct StorageDamage: Hashable, Sendable {
     /// The record concerned, where a storage knows its place and not whose it is.
     var place: RecordPlace?
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
-        self.file = file; self.offset = offset; self.message = message; self.version = version; self.value = value; self.lost = lost
+        self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value; self.lost = lost
     }
 }
 
