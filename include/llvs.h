@@ -917,10 +917,8 @@ typedef struct llvs_salvage_report {
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
  * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
- * within
- * the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
- * callback),
- * storage errors: the new store is to be deleted.
+ * within the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors: the new store is to be deleted.
  * Cost: reads the damaged store up to three times; memory for the history and for the ids of the values that go into versions that
  * are made. A database needs its own size again beside the new store while it lasts.
  * Since 0.1.
@@ -1612,8 +1610,7 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  * Repairs, too: versions of the store in which reading, or llvs_store_verify, met damage through any use of this store handle are fetched
  * as well, and what is damaged of them is written anew. What is whole of such a version must be the same there, else it is a problem
  * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed. So is what keeps one from being repaired (LLVS_ERROR_DAMAGED): a folder in
- * the
- * place of a value's file, or a file that may not be read.
+ * the place of a value's file, or a file that may not be read.
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage
