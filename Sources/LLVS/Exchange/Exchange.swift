@@ -49,7 +49,8 @@ public final class Exchange: @unchecked Sendable {
 
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
     /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
-    /// it looks at the newest 500 versions each time, and at 500 others in turn.
+    /// it looks at the newest 500 versions each time, and at 500 others in turn; at all, once, where a version file was met that has
+    /// the digest beside the version, as we wrote it before: those are written anew as well.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
@@ -89,6 +90,11 @@ public final class Exchange: @unchecked Sendable {
 struct ExchangeMemory {
     /// Those whose files there a retrieve found unusable: `send` writes anew those that the store has.
     var broken: Set<VersionID> = []
+    /// Those whose version file there a retrieve found to be of the form that we wrote before, which other implementations cannot
+    /// read: `send` writes them anew likewise.
+    var oldForm: Set<VersionID> = []
+    /// `send` has looked at all files there, since some are of that form.
+    var hasLookedAtAll = false
     /// The listing of which the store had everything, without a problem.
     var receivedMark: UInt64?
     /// The listing that had all that the store had, and how many versions that were.

@@ -95,8 +95,9 @@ struct Retrieval {
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
         case .unreadable(let error): unreadable(id, error)
         case .data, .pieces:
-            guard let found = try decode(id, file, { try InterchangeDecoder.versionAndDigest($0, name: id) }) else { return nil }
+            guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
             digests[id] = found.digest
+            if found.isOldForm { memory.oldForm.insert(id) }
             return found.version
         }
         return nil

@@ -21,6 +21,7 @@ struct Sending {
         let missing = try select(listing)
         try send(missing)
         memory.broken.subtract(result.versions)
+        memory.oldForm.subtract(result.versions)
         result.problems = ExchangeProblem.inOrder(result.problems)
         return result
     }
@@ -30,9 +31,12 @@ struct Sending {
         // When the versions there were the versions here, and neither changed, they still are.
         let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
         var coverage = try store.coverage(by: listing.versions, complete: complete)
-        let looked = store.ids(coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
-        let unusable = try transport.unusable(among: looked.map(\.description), control).compactMap { VersionID(validating: $0) }
-        store.uncover(memory.broken.union(unusable).union(listing.versionsOnly), in: &coverage)
+        var unusable = try unusable(among: coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
+        if !memory.hasLookedAtAll, transport.holdsOldForm || !memory.oldForm.isEmpty {
+            unusable = try self.unusable(among: coverage.all)
+            memory.hasLookedAtAll = true
+        }
+        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
         let missing = try store.missing(from: coverage)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
@@ -43,6 +47,16 @@ struct Sending {
             problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only. Use another folder for one of the two.", versionID: id.description))
             return false
         }
+    }
+
+    private func unusable(among ordinals: [UInt32]) throws -> [VersionID] {
+        var found: [VersionID] = [], left = ordinals[...]
+        repeat {
+            let asked = store.ids(Array(left.prefix(2 * ExchangeLimits.verifiedCount)))
+            left = left.dropFirst(asked.count)
+            found += try transport.unusable(among: asked.map(\.description), control).compactMap { VersionID(validating: $0) }
+        } while !left.isEmpty
+        return found
     }
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {

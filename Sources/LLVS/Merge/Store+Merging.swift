@@ -12,6 +12,7 @@ extension Store {
     @discardableResult
     public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
         try checkOpen()
+        try metadata.checkMade()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
         case .fastForward(let ordinal): return try version(ordinal)
@@ -39,6 +40,7 @@ extension Store {
     @discardableResult
     public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
+        try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
