@@ -9,15 +9,17 @@
  *     llvs_version_id v1;
  *     llvs_error *error;
  *     llvs_change change = LLVS_CHANGE_INIT;
- *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK) {
- *         fprintf(stderr, "%s\n", llvs_error_message(error));
- *         llvs_error_free(error);
- *         return 1;
- *     }
  *     change.kind = LLVS_CHANGE_INSERT;
  *     change.id = llvs_str("note/1");
  *     change.data = llvs_str("hello");
- *     llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &v1, NULL, NULL);
+ *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK ||
+ *         llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &v1, NULL, &error) != LLVS_OK ||
+ *         llvs_store_close(store, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s\n", llvs_error_message(error));
+ *         llvs_error_free(error);
+ *         llvs_store_free(store);
+ *         return 1;
+ *     }
  *     llvs_store_free(store);
  *
  * CAVEATS, FIRST
@@ -36,7 +38,7 @@
  * pinned for ever, and takes last an `llvs_error **error`. That may be NULL, and what it points to need
  * not be initialised: it is NULL after success, and after a failure an error that the caller releases
  * with llvs_error_free. Unless said otherwise other outputs are set to NULL or zero when a call fails.
- * A thing that is absent is no failure: LLVS_OK with a NULL (or empty) result.
+ * A thing that is absent is no failure: LLVS_OK with a NULL (or empty) result. Compilers warn where a status is not looked at.
  *
  * Errors that any call may give are not repeated with each:
  *   LLVS_ERROR_INVALID_ARGUMENT  a NULL where none is allowed, a NULL with a size, an unknown constant,
@@ -66,9 +68,12 @@
  * the library hands out, in structs and lists as well, are followed by one NUL that is not counted.
  * Where an argument is optional, LLVS_NONE (empty) means "not given".
  *
+ * Flags are llvs_bool, 0 or 1, in structs, parameters and results alike; anything else is LLVS_ERROR_INVALID_ARGUMENT.
+ * Constants are enums; what holds one is an integer of a fixed size that is named as the enum is, without `_value`.
+ *
  * Structs. Options begin with `struct_size`, which is sizeof the struct as the caller was compiled; fields
- * are only ever appended, and the sizes that earlier headers had stay valid. They have an `_INIT` macro and an `_init` function; both make all other fields
- * zero, and zero always means the default. Arrays of input structs travel with their element size.
+ * are only ever appended, and the sizes that earlier headers had stay valid. Each has an `_INIT` macro, and llvs_struct_init does
+ * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
  * Elements of lists that the library makes begin with a `struct_size` that is also the distance to
  * the next: `_at(list, 0)` is the array, and `_at` steps through it. llvs_bytes, llvs_buffer, llvs_version_id,
  * llvs_reference and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
@@ -94,7 +99,6 @@
 #ifndef LLVS_H
 #define LLVS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -105,10 +109,24 @@
 #define LLVS_API
 #endif
 
-/** Ownership crosses with this parameter; see "Ownership" above. */
+/** The compiler warns when the result of a function with this mark is not looked at. */
+#if defined(__GNUC__) || defined(__clang__)
+#define LLVS_CHECKED __attribute__((warn_unused_result))
+#else
+#define LLVS_CHECKED
+#endif
+
+/*
+ * The ownership tags; see "Ownership" above. Programs that read this header through Clang find them as annotations.
+ * LLVS_OWNED: ownership crosses with this parameter. LLVS_BORROWED: what it points to stays whose it was.
+ */
+#if defined(__clang__)
+#define LLVS_OWNED __attribute__((annotate("llvs_owned")))
+#define LLVS_BORROWED __attribute__((annotate("llvs_borrowed")))
+#else
 #define LLVS_OWNED
-/** What this parameter points to stays whose it was; see "Ownership" above. */
 #define LLVS_BORROWED
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -130,11 +148,14 @@ LLVS_API uint32_t llvs_version_number(void);
 /** The same as text, "0.1.0". Static. Since 0.1. */
 LLVS_API const char *llvs_version_string(void);
 
-/** LLVS_OK, a positive answer of a callback, or a negative error code. Since 0.1. */
+/** Yes or no: 1 or 0. Since 0.1. */
+typedef uint32_t llvs_bool;
+
+/** LLVS_OK, a positive answer of a callback, or a negative error code: one of llvs_status_value. Since 0.1. */
 typedef int32_t llvs_status;
 
 /* The codes. Their numbers are pinned for ever; new ones may be added. Since 0.1. */
-enum {
+enum llvs_status_value {
     LLVS_OK = 0,
     /** From an arbiter's callback: the fallback shall decide what has no change yet. */
     LLVS_PASS = 1,
@@ -239,6 +260,15 @@ enum {
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
 LLVS_API const char *llvs_status_name(llvs_status status);
 
+/**
+ * Makes a struct that begins with `struct_size` what its `_INIT` macro makes it, for callers who see no macros: that field is set, and
+ * all others are zero.
+ * @param structure    room for `struct_size` bytes
+ * @param struct_size  sizeof the struct as the caller knows it, 4 to 4096
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT for NULL, LLVS_ERROR_STRUCT_SIZE. Any thread. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_struct_init(LLVS_BORROWED void *structure, size_t struct_size);
+
 /** Bytes in a value id, at most. */
 #define LLVS_VALUE_ID_SIZE_MAX 4096
 /** Characters in a version id, at most. */
@@ -297,6 +327,8 @@ static inline llvs_bytes llvs_id(LLVS_BORROWED const llvs_version_id *id) {
 }
 /** No bytes: "not given" where an argument is optional. */
 #define LLVS_NONE (llvs_bytes_make(0, 0))
+/** The same as an initialiser, of constants as well: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
+#define LLVS_NONE_INIT { 0, 0 }
 
 /* ------------------------------------------------------------------------------------------------
  * Errors
@@ -348,7 +380,7 @@ LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 
 /** How important a message is. Since 0.1. */
 typedef uint32_t llvs_log_level;
-enum { LLVS_LOG_OFF = 0, LLVS_LOG_ERROR = 1, LLVS_LOG_WARNING = 2, LLVS_LOG_INFO = 3, LLVS_LOG_DEBUG = 4 };
+enum llvs_log_level_value { LLVS_LOG_OFF = 0, LLVS_LOG_ERROR = 1, LLVS_LOG_WARNING = 2, LLVS_LOG_INFO = 3, LLVS_LOG_DEBUG = 4 };
 
 /**
  * Gets a message of the library. Since 0.1.
@@ -366,23 +398,23 @@ typedef void (*llvs_log_fn)(LLVS_BORROWED void *payload, llvs_log_level level, L
  * @param observer  ends the registration when freed
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_log_observe(llvs_log_level level, llvs_log_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                      LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_log_observe(llvs_log_level level, llvs_log_fn fn, LLVS_OWNED void *payload,
+    llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 
 /** Stops long work from any thread. Since 0.1. */
 typedef struct llvs_cancel_token llvs_cancel_token;
 /** Makes a token that is not set. Since 0.1. */
-LLVS_API llvs_status llvs_cancel_token_create(LLVS_OWNED llvs_cancel_token **token, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_cancel_token_create(LLVS_OWNED llvs_cancel_token **token, LLVS_OWNED llvs_error **error);
 /** Sets the token for good: calls that were given it end with LLVS_ERROR_CANCELLED at their next check. Any thread. Since 0.1. */
 LLVS_API void llvs_cancel_token_cancel(LLVS_BORROWED llvs_cancel_token *token);
 /** Whether the token has been set. Any thread. Since 0.1. */
-LLVS_API bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cancel_token *token);
+LLVS_API llvs_bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cancel_token *token);
 /** Releases the token; running calls that were given it keep what they need. Since 0.1. */
 LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 
 /** What long work is doing. Since 0.1. */
 typedef uint32_t llvs_stage;
-enum {
+enum llvs_stage_value {
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
     LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7
 };
@@ -403,7 +435,8 @@ typedef struct llvs_progress {
  *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; another code below zero: the call ends with
  *              LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional)
  */
-typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress, LLVS_OWNED llvs_error **error);
+typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
+    LLVS_OWNED llvs_error **error);
 /** Progress and cancellation of one call. Nothing is registered: the payload stays the caller's. Since 0.1. */
 typedef struct llvs_control {
     uint32_t struct_size;
@@ -416,8 +449,6 @@ typedef struct llvs_control {
     llvs_cancel_token *token;
 } llvs_control;
 #define LLVS_CONTROL_INIT { (uint32_t)sizeof(llvs_control), 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_CONTROL_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_control_init(LLVS_BORROWED llvs_control *control, size_t struct_size);
 
 /* ------------------------------------------------------------------------------------------------
  * What the store is made of
@@ -439,7 +470,7 @@ typedef struct llvs_metadata_entry {
 
 /** What a version records of one value. Since 0.1. */
 typedef uint32_t llvs_change_kind;
-enum {
+enum llvs_change_kind_value {
     /** Sets the value. Insert and update do the same: the record carries the label that is true. */
     LLVS_CHANGE_INSERT = 1,
     LLVS_CHANGE_UPDATE = 2,
@@ -496,7 +527,7 @@ LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
 typedef struct llvs_value_info {
     uint32_t struct_size;
     /** 1, or 0 when there is no such value; then only `id` is set. */
-    uint32_t present;
+    llvs_bool present;
     llvs_bytes id;
     /** Its data pointer is NULL when the bytes were not asked for. */
     llvs_bytes data;
@@ -578,7 +609,7 @@ typedef struct llvs_storage llvs_storage;
 
 /** Where records rest. Since 0.1. */
 typedef uint32_t llvs_storage_kind;
-enum {
+enum llvs_storage_kind_value {
     /** The default: a directory of append-only files, which several processes and a folder sync may share. */
     LLVS_STORAGE_FILE = 0,
     /** One SQLite database in WAL mode, by the system's libsqlite3. */
@@ -591,7 +622,7 @@ enum {
 
 /** What a power cut can take. A killed process takes nothing at either. Since 0.1. */
 typedef uint32_t llvs_durability;
-enum {
+enum llvs_durability_value {
     /** The default: nothing acknowledged is lost. */
     LLVS_DURABILITY_FULL = 0,
     /** The newest versions may be missing; the rest is whole. */
@@ -603,8 +634,10 @@ enum {
  * by how often it was opened. Readers and other processes go on meanwhile. Since 0.1.
  */
 typedef uint32_t llvs_compaction;
-enum {
-    /** The default: by itself when it pays (at close, seldom at open), and on request; neither in a folder that a syncing program carries. */
+enum llvs_compaction_value {
+    /**
+     * The default: by itself when it pays (at close, seldom at open), and on request; neither in a folder that a syncing program carries.
+     */
     LLVS_COMPACTION_AUTOMATIC = 0,
     /** By llvs_store_compact only, and not in a folder that a syncing program carries. */
     LLVS_COMPACTION_ON_REQUEST = 1,
@@ -618,9 +651,9 @@ typedef struct llvs_store_options {
     llvs_storage_kind storage;
     llvs_durability durability;
     /** 1: nothing is written, and a store that is not there is LLVS_ERROR_NOT_FOUND. */
-    uint32_t read_only;
+    llvs_bool read_only;
     /** 1: a store that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
-    uint32_t must_exist;
+    llvs_bool must_exist;
     /** For file storage. */
     llvs_compaction compaction;
     /** Bytes of caches in memory; 0: 64 MiB. */
@@ -636,8 +669,6 @@ typedef struct llvs_store_options {
     double compaction_grace;
 } llvs_store_options;
 #define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_STORE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_store_options_init(LLVS_BORROWED llvs_store_options *options, size_t struct_size);
 
 /**
  * Opens a store, or makes it.
@@ -649,15 +680,15 @@ LLVS_API llvs_status llvs_store_options_init(LLVS_BORROWED llvs_store_options *o
  * Cost: the size of the history's index, not of the values.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_open(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
-                                     LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
+    LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
 /**
  * Flushes, seals and lets go of the files. Waits for calls that run; later ones on the store, its cursors and
  * exchanges give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. The handle must still be freed.
  * Errors: storage errors; the store is closed all the same.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_close(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_close(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_error **error);
 /**
  * Releases the handle; closes the store first when nothing else (an exchange, a cursor) uses it any
  * more, dropping that outcome. In a forked child it does nothing to the files. Since 0.1.
@@ -669,7 +700,8 @@ LLVS_API void llvs_store_free(LLVS_OWNED llvs_store *store);
  * Errors: storage errors. Cost: the number of files and of new versions.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED uint64_t *added, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED uint64_t *added,
+    LLVS_OWNED llvs_error **error);
 
 /** Counts of a store. Set struct_size before the call; no more than that is written. Since 0.1. */
 typedef struct llvs_statistics {
@@ -692,14 +724,13 @@ typedef struct llvs_statistics {
     uint64_t memory_used;
 } llvs_statistics;
 #define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_STATISTICS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_statistics_init(LLVS_BORROWED llvs_statistics *statistics, size_t struct_size);
 /** Fills in the counts. Errors: storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_statistics *statistics, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_statistics *statistics,
+    LLVS_OWNED llvs_error **error);
 
 /** What a damage costs. Since 0.1. */
 typedef uint32_t llvs_loss;
-enum {
+enum llvs_loss_value {
     /** Nothing: what was there is known without it, is made again, or there is another copy, as after a repair (llvs_exchange_retrieve). */
     LLVS_LOSS_NOTHING = 0,
     /** A version, or several. What builds on them waits until they are here again; a retrieve from where they are brings them. */
@@ -740,8 +771,8 @@ typedef struct llvs_verify_report llvs_verify_report;
  * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Cost: the size of the store.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_verify(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
-                                       LLVS_OWNED llvs_verify_report **report, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_verify(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_verify_report **report, LLVS_OWNED llvs_error **error);
 /** Versions read. Since 0.1. */
 LLVS_API uint64_t llvs_verify_report_versions(LLVS_BORROWED const llvs_verify_report *report);
 /** Values read. Since 0.1. */
@@ -766,7 +797,7 @@ typedef struct llvs_salvaged {
      * 1: its state is exactly that of `original`. 0: it has the newest values that could be read; what lost versions changed,
      * and lost values, are as they were before, or missing.
      */
-    uint32_t is_complete;
+    llvs_bool is_complete;
     /** The newest version whose changes are in it. */
     llvs_bytes original;
     /** The one that was made. */
@@ -789,17 +820,18 @@ typedef struct llvs_salvage_report llvs_salvage_report;
  * @param target, target_options   the new store, which is made; there must be no versions in it
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
- * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is within
- * the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
+ * within
+ * the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback),
  * storage errors: the new store is to be deleted.
  * Cost: reads the damaged store up to three times; memory for the history and for the ids of the values that go into versions that
  * are made. A database needs its own size again beside the new store while it lasts.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
-                                        llvs_bytes target, LLVS_BORROWED const llvs_store_options *target_options,
-                                        LLVS_BORROWED const llvs_control *control,
-                                        LLVS_OWNED llvs_salvage_report **report, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options, llvs_bytes target,
+    LLVS_BORROWED const llvs_store_options *target_options, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_salvage_report **report, LLVS_OWNED llvs_error **error);
 /** Versions in the new store as they were. Since 0.1. */
 LLVS_API uint64_t llvs_salvage_report_versions(LLVS_BORROWED const llvs_salvage_report *report);
 /** Versions that wait in the new store for lost ones. Since 0.1. */
@@ -836,8 +868,6 @@ typedef struct llvs_compaction_report {
     llvs_buffer sync_marker;
 } llvs_compaction_report;
 #define LLVS_COMPACTION_REPORT_INIT { (uint32_t)sizeof(llvs_compaction_report), 0, 0, 0, 0, 0, 0, { 0, 0 } }
-/** Makes the first `struct_size` bytes what LLVS_COMPACTION_REPORT_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_compaction_report_init(LLVS_BORROWED llvs_compaction_report *report, size_t struct_size);
 /**
  * Puts small files of the store together into large ones, and deletes those that were put together longer ago than
  * `compaction_grace`. Happens by itself as well, as `compaction` of the options says; storages other than the file storage have
@@ -849,8 +879,8 @@ LLVS_API llvs_status llvs_compaction_report_init(LLVS_BORROWED llvs_compaction_r
  * compaction), storage errors. Cost: reads and writes what is in small files.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
-                                        LLVS_OWNED llvs_compaction_report *report, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_compaction_report *report, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Making versions
@@ -866,7 +896,8 @@ LLVS_API llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *store, LLVS_BO
  *              version is not made, and the call gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
  *              optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
  */
-typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size,
+    LLVS_OWNED llvs_error **error);
 
 /**
  * A value to set whose bytes are asked for piece by piece. With file storage one of more than 1 MiB goes straight to a file of its
@@ -875,7 +906,10 @@ typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED u
 typedef struct llvs_value_source {
     /** The value id. */
     llvs_bytes id;
-    /** Bytes in all; 0: not known beforehand, which costs a large value being written twice. LLVS_ERROR_INVALID_ARGUMENT when it comes out otherwise. */
+    /**
+     * Bytes in all; 0: not known beforehand, which costs a large value being written twice. LLVS_ERROR_INVALID_ARGUMENT when it comes out
+     * otherwise.
+     */
     uint64_t size;
     llvs_read_fn read;
     void *payload;
@@ -900,8 +934,6 @@ typedef struct llvs_version_options {
     size_t source_size;
 } llvs_version_options;
 #define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_VERSION_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_options *options, size_t struct_size);
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
@@ -918,11 +950,9 @@ LLVS_API llvs_status llvs_version_options_init(LLVS_BORROWED llvs_version_option
  * Cost: the changes; O(log n) in the number of values.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_make_version(LLVS_BORROWED llvs_store *store, llvs_bytes predecessor,
-                                             LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size,
-                                             LLVS_BORROWED const llvs_version_options *options,
-                                             LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version,
-                                             LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_make_version(LLVS_BORROWED llvs_store *store, llvs_bytes predecessor,
+    LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
+    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * History
@@ -932,36 +962,48 @@ LLVS_API llvs_status llvs_store_make_version(LLVS_BORROWED llvs_store *store, ll
  * One version, as a list of one; NULL when it is not in the store (after a reload). Errors:
  * LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(1). Since 0.1.
  */
-LLVS_API llvs_status llvs_store_version(LLVS_BORROWED llvs_store *store, llvs_bytes id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_version(LLVS_BORROWED llvs_store *store, llvs_bytes id, LLVS_OWNED llvs_version_list **version,
+    LLVS_OWNED llvs_error **error);
 /**
  * Many versions, in the order of `ids`.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION when one is not in the store, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_versions(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
-                                         LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_versions(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
+    LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 /** The versions without successors, newest first; an empty list for an empty store. Errors: storage errors. O(heads). Since 0.1. */
-LLVS_API llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **heads,
+    LLVS_OWNED llvs_error **error);
 /** The newest head, as a list of one; NULL for an empty store. Errors: storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_store_most_recent_head(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **head, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_most_recent_head(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **head,
+    LLVS_OWNED llvs_error **error);
 /** The heads that carry this branch name, newest first. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_store_heads_on_branch(LLVS_BORROWED llvs_store *store, llvs_bytes branch, LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
-/** The versions that have this one as a predecessor, newest first. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Since 0.1. */
-LLVS_API llvs_status llvs_store_successors(LLVS_BORROWED llvs_store *store, llvs_bytes id, LLVS_OWNED llvs_version_list **successors, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_heads_on_branch(LLVS_BORROWED llvs_store *store, llvs_bytes branch,
+    LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
+/**
+ * The versions that have this one as a predecessor, newest first. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Since
+ * 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_successors(LLVS_BORROWED llvs_store *store, llvs_bytes id,
+    LLVS_OWNED llvs_version_list **successors, LLVS_OWNED llvs_error **error);
 /**
  * Whether `ancestor` is an ancestor of `descendant`. A version is not its own ancestor.
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: at most the versions whose generation lies between the two. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: at most the versions whose generation lies between the two.
+ * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_store *store, llvs_bytes ancestor, llvs_bytes descendant,
-                                            LLVS_BORROWED bool *is_ancestor, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_store *store, llvs_bytes ancestor, llvs_bytes descendant,
+    LLVS_BORROWED llvs_bool *is_ancestor, LLVS_OWNED llvs_error **error);
 /**
  * All best common ancestors of two versions, newest first; an empty list when they share none. Of a version and its ancestor: the ancestor.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: the versions between the two and their bases. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
-                                            LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
-/** All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
-                                            LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
+    LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
+/**
+ * All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage
+ * errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
+    LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 
 /** A walk through the history, in pages. It walks the history as it was when it was made. One thread at a time. Since 0.1. */
 typedef struct llvs_history_cursor llvs_history_cursor;
@@ -972,16 +1014,16 @@ typedef struct llvs_history_cursor llvs_history_cursor;
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the number of versions walked.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_history(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *from, size_t from_count,
-                                        LLVS_OWNED llvs_history_cursor **cursor, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *from,
+    size_t from_count, LLVS_OWNED llvs_history_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * The next page.
  * @param limit     how many versions at most; 0: 1000
  * @param versions  the page; NULL when the walk is at its end
  * Errors: storage errors. Cost: the page. Since 0.1.
  */
-LLVS_API llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
-                                              LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
+    LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 /** Releases the cursor. Since 0.1. */
 LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
 
@@ -999,19 +1041,25 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
  * Cost: O(log n) and the value's size.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
-                                      LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+    LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /**
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
- * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a failure
+ * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
+ *                failure
  * @param capacity        bytes in `buffer`
- * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again with more
+ * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again
+ *              with more
  * @param stored_version  as for llvs_store_value
  * Errors, cost: as llvs_store_value. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
-                                           LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
-/** One value that is read in parts, so that it need not be in memory as a whole. Any thread; the calls of one reader wait for each other. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+    LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version,
+    LLVS_OWNED llvs_error **error);
+/**
+ * One value that is read in parts, so that it need not be in memory as a whole. Any thread; the calls of one reader wait for each other.
+ * Since 0.1.
+ */
 typedef struct llvs_value_reader llvs_value_reader;
 /**
  * Opens the value that prevails at a version, without reading it: how to ask for its size, too. What it gives is that value,
@@ -1021,19 +1069,21 @@ typedef struct llvs_value_reader llvs_value_reader;
  * @param stored_version  as for llvs_store_value
  * Errors: as llvs_store_value. Cost: O(log n). Since 0.1.
  */
-LLVS_API llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at, LLVS_OWNED llvs_value_reader **reader,
-                                           LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+    LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version,
+    LLVS_OWNED llvs_error **error);
 /**
  * Opens the bytes that a version stored for a value id.
  * @param reader  NULL when that version did not store that id
  * @param size    receives the size of the value; 0 when there is none; may be NULL
  * Errors: as llvs_store_value_by_reference. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_open_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
-                                                        LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id,
+    llvs_bytes stored_version, LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_OWNED llvs_error **error);
 /**
  * Copies the bytes of the value from `offset` on, all of them checked.
- * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a failure
+ * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
+ *                failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at and behind it
  * Errors: storage errors; LLVS_ERROR_DAMAGED when a block that is touched is not what was written.
  * Cost: with file storage a value above 1 MiB is read and checked by the blocks of 64 KiB that are touched, and a smaller one is read
@@ -1041,19 +1091,19 @@ LLVS_API llvs_status llvs_store_open_value_by_reference(LLVS_BORROWED llvs_store
  * its blocks; where such a value is deflated, reading backwards inflates it from its beginning.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset, LLVS_BORROWED void *buffer, size_t capacity,
-                                            LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset,
+    LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
 /** Releases the reader. Since 0.1. */
 LLVS_API void llvs_value_reader_free(LLVS_OWNED llvs_value_reader *reader);
 /**
  * Which version stored the value that prevails, without reading it: size 0 when there is no such value. How to ask whether it is there.
  * Errors: as llvs_store_value. O(log n). Since 0.1.
  */
-LLVS_API llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
-                                          LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
+    LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /** Many values at one version: an element for each id, in order, `present` or not. Errors: as llvs_store_value. Since 0.1. */
-LLVS_API llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
-                                       LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
+    llvs_bytes at, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /**
  * Many values at one version, in a few large pieces.
  * @param ids       the value ids, one behind the other, with nothing between them
@@ -1061,24 +1111,25 @@ LLVS_API llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BOR
  * @param block     receives the values, in order
  * Errors: as llvs_store_value; LLVS_ERROR_INVALID_ARGUMENT when the sizes do not add up. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at,
-                                            LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids,
+    LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
+    LLVS_OWNED llvs_error **error);
 /**
  * The bytes that a version stored for a value id.
  * @param data  its data is NULL when that version did not store that id
  * Errors: as llvs_store_value; LLVS_ERROR_UNKNOWN_VERSION for `stored_version`. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
-                                                   LLVS_OWNED llvs_buffer *data, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
+    LLVS_OWNED llvs_buffer *data, LLVS_OWNED llvs_error **error);
 /** Many of them: an element for each reference, in order, `present` or not. Errors: as llvs_store_value_by_reference. Since 0.1. */
-LLVS_API llvs_status llvs_store_values_by_reference(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_reference *references, size_t count,
-                                                    LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_values_by_reference(LLVS_BORROWED llvs_store *store,
+    LLVS_BORROWED const llvs_reference *references, size_t count, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 
 /** Which values to enumerate: those that satisfy all that is given. Since 0.1. */
 typedef struct llvs_range {
     uint32_t struct_size;
     /** 1: ids and references only. */
-    uint32_t without_data;
+    llvs_bool without_data;
     /** Ids that begin with these bytes; empty: all. Need not be whole UTF-8 characters. */
     llvs_bytes prefix;
     /** Ids that are not before these bytes; empty: from the first. */
@@ -1093,8 +1144,6 @@ typedef struct llvs_range {
     uint64_t byte_limit;
 } llvs_range;
 #define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_RANGE_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_range_init(LLVS_BORROWED llvs_range *range, size_t struct_size);
 /**
  * One page of the values at a version, in byte order of their ids. A version never changes, so pages asked for
  * at different times fit together.
@@ -1103,17 +1152,17 @@ LLVS_API llvs_status llvs_range_init(LLVS_BORROWED llvs_range *range, size_t str
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: O(log n) and the page.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
-                                          LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /** As llvs_store_enumerate, the page in a few large pieces; NULL when there are no more. Since 0.1. */
-LLVS_API llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
-                                                LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
  * How many values prevail at a version (`limit`, `byte_limit` and `without_data` of the range are ignored).
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(log n). Since 0.1.
  */
-LLVS_API llvs_status llvs_store_count(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
-                                      LLVS_BORROWED uint64_t *count, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_count(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
+    LLVS_BORROWED uint64_t *count, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Changes and differences
@@ -1121,9 +1170,11 @@ LLVS_API llvs_status llvs_store_count(LLVS_BORROWED llvs_store *store, llvs_byte
 
 /** Changes in byte order of their ids, in pages. One thread at a time. Since 0.1. */
 typedef struct llvs_change_cursor llvs_change_cursor;
-/** What a version recorded. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes. Since 0.1. */
-LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_bytes version,
-                                        LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+/**
+ * What a version recorded. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_bytes version,
+    LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
@@ -1131,8 +1182,8 @@ LLVS_API llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_by
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
  * or those that differ; not what is there. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
-                                            LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
+    LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /** How many changes there are in all. Since 0.1. */
 LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor *cursor);
 /**
@@ -1142,8 +1193,8 @@ LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor 
  * @param changes    the page; NULL at the end
  * Errors: storage errors. Cost: the page. Since 0.1.
  */
-LLVS_API llvs_status llvs_change_cursor_next(LLVS_BORROWED llvs_change_cursor *cursor, size_t limit, uint32_t with_data,
-                                             LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_change_cursor_next(LLVS_BORROWED llvs_change_cursor *cursor, size_t limit, llvs_bool with_data,
+    LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
 /** Releases the cursor. Since 0.1. */
 LLVS_API void llvs_change_cursor_free(LLVS_OWNED llvs_change_cursor *cursor);
 
@@ -1153,7 +1204,7 @@ LLVS_API void llvs_change_cursor_free(LLVS_OWNED llvs_change_cursor *cursor);
 
 /** How one value differs between two versions and their common ancestor. Since 0.1. */
 typedef uint32_t llvs_fork_kind;
-enum {
+enum llvs_fork_kind_value {
     /** Not at the ancestor, on one side now. */
     LLVS_FORK_INSERTED = 1,
     /** Not at the ancestor, different on both sides. Conflicting. */
@@ -1171,7 +1222,7 @@ enum {
 };
 /** A side of a merge. Since 0.1. */
 typedef uint32_t llvs_side;
-enum { LLVS_SIDE_NONE = 0, LLVS_SIDE_FIRST = 1, LLVS_SIDE_SECOND = 2 };
+enum llvs_side_value { LLVS_SIDE_NONE = 0, LLVS_SIDE_FIRST = 1, LLVS_SIDE_SECOND = 2 };
 
 /** One fork of a merge. Since 0.1. */
 typedef struct llvs_fork {
@@ -1180,7 +1231,7 @@ typedef struct llvs_fork {
     /** On which side, for inserted, updated, removed; on which it was removed, for removed-and-updated; else none. */
     llvs_side side;
     /** 1 when an arbiter must decide. */
-    uint32_t conflicting;
+    llvs_bool conflicting;
     /** The value id. */
     llvs_bytes id;
     /** The versions that stored what prevails at the first version, the second and their ancestor; empty when absent there. */
@@ -1219,14 +1270,14 @@ typedef struct llvs_resolution llvs_resolution;
  * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID; nothing was added.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolution *resolution, LLVS_BORROWED const llvs_change *changes,
-                                         size_t change_count, size_t change_size, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolution *resolution, LLVS_BORROWED const llvs_change *changes,
+    size_t change_count, size_t change_size, LLVS_OWNED llvs_error **error);
 
 /** Decides the conflicts of merges. Safe from all threads. Since 0.1. */
 typedef struct llvs_arbiter llvs_arbiter;
 /** The built-in arbiters. Since 0.1. */
 typedef uint32_t llvs_arbiter_kind;
-enum {
+enum llvs_arbiter_kind_value {
     /** Per conflict the change that was stored in the later version wins; an update beats a removal. */
     LLVS_ARBITER_MOST_RECENT_CHANGE = 1,
     /** Every conflict goes to the newer of the two versions, removals included. */
@@ -1237,7 +1288,8 @@ enum {
     LLVS_ARBITER_THEIRS = 4
 };
 /** A built-in arbiter. Since 0.1. */
-LLVS_API llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, LLVS_OWNED llvs_arbiter **arbiter,
+    LLVS_OWNED llvs_error **error);
 /**
  * Resolves one merge. Since 0.1.
  *   thread     the one that merges; several at once when several merge
@@ -1254,14 +1306,14 @@ typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWE
  * @param fallback  who decides after LLVS_PASS; kept alive; NULL: nobody, so that conflicts without a change fail the merge
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                         LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
 /** Releases the arbiter. Since 0.1. */
 LLVS_API void llvs_arbiter_free(LLVS_OWNED llvs_arbiter *arbiter);
 
 /** Whether versions without a common ancestor may be merged. Since 0.1. */
 typedef uint32_t llvs_relation;
-enum {
+enum llvs_relation_value {
     /** The default: three-way when there is one, else two-way. */
     LLVS_RELATION_ANY = 0,
     /** None is LLVS_ERROR_NO_COMMON_ANCESTOR. */
@@ -1271,7 +1323,7 @@ enum {
 };
 /** Which heads to merge. Since 0.1. */
 typedef uint32_t llvs_head_selection;
-enum {
+enum llvs_head_selection_value {
     /** The default: all without a branch. */
     LLVS_HEADS_UNBRANCHED = 0,
     LLVS_HEADS_ALL = 1,
@@ -1294,12 +1346,12 @@ typedef struct llvs_merge_options {
     /** Of the new version. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
-    /** Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored. */
+    /**
+     * Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored.
+     */
     const llvs_control *control;
 } llvs_merge_options;
 #define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_MERGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_merge_options_init(LLVS_BORROWED llvs_merge_options *options, size_t struct_size);
 
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
@@ -1312,8 +1364,9 @@ LLVS_API llvs_status llvs_merge_options_init(LLVS_BORROWED llvs_merge_options *o
  * Cost: what differs, times log n.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs, LLVS_BORROWED llvs_arbiter *arbiter,
-                                      LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs,
+    LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
+    LLVS_OWNED llvs_error **error);
 /**
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
@@ -1321,18 +1374,20 @@ LLVS_API llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_byte
  * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Cost: with a built-in arbiter, what each head recorded since it parted, and the
  * number of versions once. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into, LLVS_BORROWED llvs_arbiter *arbiter,
-                                            LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
+    LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
+    LLVS_OWNED llvs_error **error);
 /**
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   metadata; may be NULL
  * @param reverted  a list of the new version; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage errors. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage
+ * errors. Since 0.1.
  */
-LLVS_API llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at, LLVS_BORROWED const llvs_merge_options *options,
-                                       LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Exchange
@@ -1353,8 +1408,6 @@ typedef struct llvs_exchange_options {
     llvs_bytes restoration_state;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, { 0, 0 } }
-/** Makes the first `struct_size` bytes what LLVS_EXCHANGE_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_options_init(LLVS_BORROWED llvs_exchange_options *options, size_t struct_size);
 
 /**
  * Opens an exchange with the place that a URL names.
@@ -1365,14 +1418,16 @@ LLVS_API llvs_status llvs_exchange_options_init(LLVS_BORROWED llvs_exchange_opti
  * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_BUSY (too many open files), LLVS_ERROR_TRANSPORT.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url, LLVS_BORROWED const llvs_exchange_options *options,
-                                        LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
-/** Opens an exchange through a transport of the host, which it keeps alive. A transport serves one exchange at a time: LLVS_ERROR_BUSY. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_open_transport(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_transport *transport,
-                                                  LLVS_BORROWED const llvs_exchange_options *options,
-                                                  LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
+    LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
+/**
+ * Opens an exchange through a transport of the host, which it keeps alive. A transport serves one exchange at a time: LLVS_ERROR_BUSY.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open_transport(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_transport *transport,
+    LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
 /** Ends the exchange and its observations; later calls give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_close(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_close(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
 /** Closes and releases the exchange. Since 0.1. */
 LLVS_API void llvs_exchange_free(LLVS_OWNED llvs_exchange *exchange);
 
@@ -1408,15 +1463,17 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  *
  * Repairs, too: versions of the store in which reading, or llvs_store_verify, met damage through any use of this store handle are fetched
  * as well, and what is damaged of them is written anew. What is whole of such a version must be the same there, else it is a problem
- * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed. So is what keeps one from being repaired (LLVS_ERROR_DAMAGED): a folder in the
+ * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed. So is what keeps one from being repaired (LLVS_ERROR_DAMAGED): a folder in
+ * the
  * place of a value's file, or a file that may not be read.
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
- * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors.
+ * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage
+ * errors.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
-                                            LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
  * Retrieves as llvs_exchange_retrieve does, and fetches as well what the store has already, which otherwise nobody looks at again. A
  * file there that is damaged is a problem in the result, and the next llvs_exchange_send of this exchange writes the two files of
@@ -1424,11 +1481,13 @@ LLVS_API llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchang
  * they are. Versions that are damaged in the store are repaired, as llvs_exchange_retrieve does, whether or not the damage was met before.
  * Cost: all that the other side has is read, and the same in the store. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
-LLVS_API llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
-                                          LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
-/** Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
-                                        LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /**
  * Hears that something may have changed. Since 0.1.
@@ -1441,12 +1500,14 @@ typedef void (*llvs_notify_fn)(LLVS_BORROWED void *payload);
  * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came.
  * Errors: LLVS_ERROR_UNSUPPORTED when the transport cannot tell, LLVS_ERROR_IO. Since 0.1.
  */
-LLVS_API llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_exchange *exchange, llvs_notify_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                           LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_exchange *exchange, llvs_notify_fn fn, LLVS_OWNED void *payload,
+    llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /** What the exchange wants to find again in a later process (llvs_exchange_options); opaque; may be 0 bytes. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state,
+    LLVS_OWNED llvs_error **error);
 /** Hands it back. Unusable state is ignored, at the cost of a full listing. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state,
+    LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Snapshots and import
@@ -1481,8 +1542,8 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
  * Errors: LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
-                                               LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
  * Restores a snapshot from a directory into a store that is empty, holds one version, or holds a part of this very snapshot. All of
  * it is verified first: one that is refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps
@@ -1491,16 +1552,23 @@ LLVS_API llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, 
  * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
-                                                 LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
-/** Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Parameters and errors: as llvs_store_write_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_put_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
-                                                LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/**
+ * Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Parameters and errors: as
+ * llvs_store_write_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_put_snapshot(LLVS_BORROWED llvs_exchange *exchange,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /** Restores the snapshot that lies there. Parameters and errors: as llvs_store_restore_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
-                                                    LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
-/** The manifest of the snapshot that lies there, of any format; NULL when there is none. Errors: LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_TRANSPORT. Since 0.1. */
-LLVS_API llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED llvs_exchange *exchange,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
+/**
+ * The manifest of the snapshot that lies there, of any format; NULL when there is none. Errors: LLVS_ERROR_SNAPSHOT_DAMAGED,
+ * LLVS_ERROR_TRANSPORT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_snapshot **snapshot,
+    LLVS_OWNED llvs_error **error);
 /**
  * Adds the versions of a store directory of another implementation of this design. The directory is only read.
  * @param directory  UTF-8, without NUL
@@ -1509,8 +1577,8 @@ LLVS_API llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchang
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory, LLVS_BORROWED const llvs_control *control,
-                                       LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Coordinator
@@ -1520,7 +1588,7 @@ LLVS_API llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_byt
 typedef struct llvs_coordinator llvs_coordinator;
 /** Whether exchanges keep a snapshot up to date. Since 0.1. */
 typedef uint32_t llvs_snapshot_policy;
-enum {
+enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_OFF = 0,
     /** After an exchange, when the last is at least 7 days and 20 versions old; at once when it is missing or broken. */
     LLVS_SNAPSHOT_AUTO = 1
@@ -1547,8 +1615,6 @@ typedef struct llvs_coordinator_options {
     uint32_t reserved;
 } llvs_coordinator_options;
 #define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_COORDINATOR_OPTIONS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinator_options *options, size_t struct_size);
 
 /**
  * Opens a coordinator, and its store.
@@ -1557,32 +1623,37 @@ LLVS_API llvs_status llvs_coordinator_options_init(LLVS_BORROWED llvs_coordinato
  * Errors: those of llvs_store_open and llvs_exchange_open, LLVS_ERROR_INVALID_METADATA.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
-                                           LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
+    LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
 /** Persists its state and closes its exchanges and its store. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
 /** Closes and releases the coordinator. Since 0.1. */
 LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
 /** Its store, as a handle of its own to be freed; closing it closes the coordinator's store as well. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store,
+    LLVS_OWNED llvs_error **error);
 /** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Where the coordinator was when it was last used, when the store had not got that version as it was opened: it is damaged or lost, or
  * waits for something that is missing (llvs_statistics.pending). The coordinator then went on at the most recent head without a
- * branch, or at the empty root. Verify the store, and exchange; once the version is there, llvs_coordinator_set_current_version goes back to it.
+ * branch, or at the empty root. Verify the store, and exchange; once the version is there, llvs_coordinator_set_current_version goes back
+ * to it.
  * @param version  size 0 when nothing is missing
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_missing_version(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_missing_version(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Moves the current version, back in time or to a branch, say.
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version,
+    LLVS_OWNED llvs_error **error);
 /** The most recent head on a branch; size 0 when there is none. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes branch,
-                                                     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes branch,
+    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
  * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
@@ -1593,39 +1664,46 @@ LLVS_API llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordina
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
  * Errors: as llvs_store_make_version. Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_change *changes,
-                                           size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
-                                           LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
+    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
 /** As llvs_store_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
-                                            LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
+    LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /** As llvs_store_values; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids, size_t count, llvs_bytes at,
-                                             LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids,
+    size_t count, llvs_bytes at, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /** As llvs_store_read_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_BORROWED void *buffer, size_t capacity,
-                                                 LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
+    LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version,
+    LLVS_OWNED llvs_error **error);
 /** As llvs_store_open_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_open_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at, LLVS_OWNED llvs_value_reader **reader,
-                                                 LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
+    LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version,
+    LLVS_OWNED llvs_error **error);
 /** As llvs_store_value_block; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids, LLVS_BORROWED const uint64_t *id_sizes, size_t count,
-                                                  llvs_bytes at, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids,
+    LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
+    LLVS_OWNED llvs_error **error);
 /** As llvs_store_enumerate; `at` LLVS_NONE: the current version (name a version when asking for several pages). Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
-                                                LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at,
+    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /** Attaches a further exchange; see llvs_exchange_open. Its state is kept under its URL. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes url, LLVS_OWNED llvs_error **error);
-/** Attaches a transport of the host; its state is kept under the name, 1 to 40 of [a-z0-9._-], the same in every process. Errors: LLVS_ERROR_BUSY, LLVS_ERROR_INVALID_ARGUMENT (also for a name that is attached). Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes name,
-                                                       LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes url,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Attaches a transport of the host; its state is kept under the name, 1 to 40 of [a-z0-9._-], the same in every process. Errors:
+ * LLVS_ERROR_BUSY, LLVS_ERROR_INVALID_ARGUMENT (also for a name that is attached). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes name,
+    LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
 /**
  * Retrieves, then sends, with each attached exchange in turn. The current version does not move, except that a
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
  * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_control *control,
-                                               LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
  * Merges heads into the current version, which moves to the result. Exchange again when it did: others who get the result
  * need not merge the same, and all agree soon (docs/convergence.md).
@@ -1633,8 +1711,8 @@ LLVS_API llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *c
  * @param changed  whether the current version moved; may be NULL
  * Errors: as llvs_store_merge. Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_merge_options *options,
-                                            LLVS_BORROWED bool *changed, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_bool *changed, LLVS_OWNED llvs_error **error);
 /**
  * Hears that the current version is another one. Since 0.1.
  *   thread     the one whose call moved it, after that call's work is done
@@ -1645,23 +1723,29 @@ LLVS_API llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coor
  */
 typedef void (*llvs_current_version_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_version_id *version);
 /** Registers for changes of the current version. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_coordinator *coordinator, llvs_current_version_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                              LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
-/** Registers for news of the other sides of all exchanges attached now; those that cannot tell are left out. As llvs_exchange_observe. Since 0.1. */
-LLVS_API llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                                        LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_coordinator *coordinator, llvs_current_version_fn fn,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+/**
+ * Registers for news of the other sides of all exchanges attached now; those that cannot tell are left out. As llvs_exchange_observe. Since
+ * 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
  * Errors: as llvs_store_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING), LLVS_ERROR_TRANSPORT. Since 0.1.
  */
-LLVS_API llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_control *control,
-                                                LLVS_BORROWED bool *restored, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_OWNED llvs_error **error);
 /** A branch name that nobody else has: the base, an underscore, a UUID. Errors: LLVS_ERROR_INVALID_UTF8. Since 0.1. */
-LLVS_API llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
-/** Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors: LLVS_ERROR_INVALID_ARGUMENT (no name for a directory), LLVS_ERROR_NOT_FOUND (no home directory). Since 0.1. */
-LLVS_API llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
+/**
+ * Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors:
+ * LLVS_ERROR_INVALID_ARGUMENT (no name for a directory), LLVS_ERROR_NOT_FOUND (no home directory). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
@@ -1670,9 +1754,10 @@ LLVS_API llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_b
 /** Where a callback of a storage or transport puts what it was asked for; lives for the callback only. Since 0.1. */
 typedef struct llvs_reply llvs_reply;
 /** Adds an item to a list: a name. Copied. Since 0.1. */
-LLVS_API llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes item, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes item, LLVS_OWNED llvs_error **error);
 /** Answers question number `index` (0 when there is one only); what is never answered is absent. Copied. Since 0.1. */
-LLVS_API llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply, size_t index, llvs_bytes data, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply, size_t index, llvs_bytes data,
+    LLVS_OWNED llvs_error **error);
 /**
  * Answers a question of fetch_changes or fetch_versions with a file that is read in pieces, later and once at most, while nothing else is
  * asked of the transport: for large ones, which then need not be in memory as a whole.
@@ -1683,8 +1768,8 @@ LLVS_API llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply, size_t inde
  * @param payload, payload_free  see "Callbacks" above; freed when the file is read, or not wanted
  * Errors: LLVS_ERROR_INVALID_ARGUMENT for an index that is not asked for. Since 0.1.
  */
-LLVS_API llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size_t index, uint64_t size, llvs_read_fn read,
-                                           LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size_t index, uint64_t size, llvs_read_fn read,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_error **error);
 /**
  * Reports a record to a storage's scan.
  * @param place   the host's number for the record
@@ -1692,9 +1777,10 @@ LLVS_API llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size
  * @param prefix  its first bytes: all when there are at most 65536, else at least 65536. Copied
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_reply_record(LLVS_BORROWED llvs_reply *reply, uint64_t place, uint64_t size, llvs_bytes prefix, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_reply_record(LLVS_BORROWED llvs_reply *reply, uint64_t place, uint64_t size, llvs_bytes prefix,
+    LLVS_OWNED llvs_error **error);
 /** Whether the call that led here has been cancelled by its token: return LLVS_ERROR_CANCELLED soon. Since 0.1. */
-LLVS_API bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply);
+LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply);
 
 /* ------------------------------------------------------------------------------------------------
  * A storage of the host
@@ -1722,21 +1808,26 @@ typedef struct llvs_storage_callbacks {
      * the host's own; it is 0 the first time. Called again until it reports nothing or leaves the mark: so it may report all at
      * once, or a part of them each time. A record may be reported again.
      */
-    llvs_status (*scan)(LLVS_BORROWED void *payload, LLVS_BORROWED uint64_t *mark, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*scan)(LLVS_BORROWED void *payload, LLVS_BORROWED uint64_t *mark, LLVS_BORROWED llvs_reply *reply,
+        LLVS_OWNED llvs_error **error);
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
-    llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size, LLVS_OWNED llvs_error **error);
+    llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
+        LLVS_OWNED llvs_error **error);
     /** Makes what was appended safe from a power cut. May be NULL. */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
-    /** Answers 0 with the blob of that name, or nothing. All three of these, or none; without them blobs last as long as the storage is open. */
-    llvs_status (*cache_get)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
-    llvs_status (*cache_put)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data, LLVS_OWNED llvs_error **error);
+    /**
+     * Answers 0 with the blob of that name, or nothing. All three of these, or none; without them blobs last as long as the storage is
+     * open.
+     */
+    llvs_status (*cache_get)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply,
+        LLVS_OWNED llvs_error **error);
+    llvs_status (*cache_put)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data,
+        LLVS_OWNED llvs_error **error);
     llvs_status (*cache_delete)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
 } llvs_storage_callbacks;
 #define LLVS_STORAGE_CALLBACKS_INIT { (uint32_t)sizeof(llvs_storage_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_STORAGE_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_storage_callbacks_init(LLVS_BORROWED llvs_storage_callbacks *callbacks, size_t struct_size);
 /**
  * A storage for llvs_store_options.host_storage. It serves one open store at a time: LLVS_ERROR_BUSY.
  * @param name       for messages: "the storage <name>"; may be empty
@@ -1744,8 +1835,8 @@ LLVS_API llvs_status llvs_storage_callbacks_init(LLVS_BORROWED llvs_storage_call
  * @param payload, payload_free  see "Callbacks" above
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_storage_create(llvs_bytes name, LLVS_BORROWED const llvs_storage_callbacks *callbacks, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                         LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_storage_create(llvs_bytes name, LLVS_BORROWED const llvs_storage_callbacks *callbacks,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
 /** Releases the storage; a store that uses it keeps it alive. Since 0.1. */
 LLVS_API void llvs_storage_free(LLVS_OWNED llvs_storage *storage);
 
@@ -1779,9 +1870,11 @@ LLVS_API uint64_t llvs_outgoing_size(LLVS_BORROWED const llvs_outgoing *outgoing
 typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
 /**
  * Calls with each piece of the file, in order. May be called again, which gives the same bytes from the start.
- * Errors: what `write` gives; LLVS_ERROR_DAMAGED and other storage errors, which the callback of the transport hands on as they are. Since 0.1.
+ * Errors: what `write` gives; LLVS_ERROR_DAMAGED and other storage errors, which the callback of the transport hands on as they are. Since
+ * 0.1.
  */
-LLVS_API llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoing *outgoing, llvs_write_fn write, LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoing *outgoing, llvs_write_fn write,
+    LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
 
 /**
  * Moves version files to and from whatever place the host has. A transport moves bytes: it does not look into them. Since 0.1.
@@ -1798,19 +1891,27 @@ typedef struct llvs_transport_callbacks {
     /** Adds (llvs_reply_add) the names of all version files on the other side, in any order; foreign names may be among them. */
     llvs_status (*list)(LLVS_BORROWED void *payload, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /** Answers (llvs_reply_set) for each name with its version file. */
-    llvs_status (*fetch_versions)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*fetch_versions)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count,
+        LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /** Answers (llvs_reply_set, for large files llvs_reply_set_source) for each name with its changes file. */
-    llvs_status (*fetch_changes)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*fetch_changes)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count,
+        LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced.
      * `files` are `count` structs, files->struct_size apart. The reply is for llvs_reply_is_cancelled only.
      */
-    llvs_status (*send)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_exchange_files *files, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
-    /** Snapshots: all four of these, or none; without them snapshots are LLVS_ERROR_UNSUPPORTED. Names are like "manifest.json" and "chunk-000", also with one folder before. Adds the names there are. */
+    llvs_status (*send)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_exchange_files *files, size_t count,
+        LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /**
+     * Snapshots: all four of these, or none; without them snapshots are LLVS_ERROR_UNSUPPORTED. Names are like "manifest.json" and
+     * "chunk-000", also with one folder before. Adds the names there are.
+     */
     llvs_status (*snapshot_list)(LLVS_BORROWED void *payload, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /** Answers 0 with the file, or nothing. */
-    llvs_status (*snapshot_read)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
-    llvs_status (*snapshot_write)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data, LLVS_OWNED llvs_error **error);
+    llvs_status (*snapshot_read)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED llvs_reply *reply,
+        LLVS_OWNED llvs_error **error);
+    llvs_status (*snapshot_write)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_BORROWED const llvs_bytes *data,
+        LLVS_OWNED llvs_error **error);
     llvs_status (*snapshot_delete)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
     /** The exchange is done with the transport. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
@@ -1826,11 +1927,10 @@ typedef struct llvs_transport_callbacks {
      * anew. Other names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can
      * tell: then llvs_exchange_verify finds such files.
      */
-    llvs_status (*unusable)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    llvs_status (*unusable)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count,
+        LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
 } llvs_transport_callbacks;
 #define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_TRANSPORT_CALLBACKS_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_transport_callbacks_init(LLVS_BORROWED llvs_transport_callbacks *callbacks, size_t struct_size);
 /**
  * A transport for llvs_exchange_open_transport or llvs_coordinator_attach_transport.
  * @param name       for messages: "the transport <name>"; may be empty
@@ -1838,14 +1938,22 @@ LLVS_API llvs_status llvs_transport_callbacks_init(LLVS_BORROWED llvs_transport_
  * @param payload, payload_free  see "Callbacks" above
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_transport_create(llvs_bytes name, LLVS_BORROWED const llvs_transport_callbacks *callbacks, LLVS_OWNED void *payload, llvs_free_fn payload_free,
-                                           LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
-/** The other side may have gained versions: tells those who observe the exchange. Any thread, also from a callback. LLVS_OK when nobody does. Since 0.1. */
-LLVS_API llvs_status llvs_transport_notify(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
-/** The state that the transport wants to find again in a later process: read and set by the host at any time; see llvs_exchange_restoration_state. Since 0.1. */
-LLVS_API llvs_status llvs_transport_state(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_buffer *state, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_transport_create(llvs_bytes name, LLVS_BORROWED const llvs_transport_callbacks *callbacks,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+/**
+ * The other side may have gained versions: tells those who observe the exchange. Any thread, also from a callback. LLVS_OK when nobody
+ * does. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_transport_notify(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
+/**
+ * The state that the transport wants to find again in a later process: read and set by the host at any time; see
+ * llvs_exchange_restoration_state. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_transport_state(LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_buffer *state,
+    LLVS_OWNED llvs_error **error);
 /** Sets it; copied. Since 0.1. */
-LLVS_API llvs_status llvs_transport_set_state(LLVS_BORROWED llvs_transport *transport, llvs_bytes state, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_transport_set_state(LLVS_BORROWED llvs_transport *transport, llvs_bytes state,
+    LLVS_OWNED llvs_error **error);
 /** Releases the transport; an exchange that uses it keeps it alive. Since 0.1. */
 LLVS_API void llvs_transport_free(LLVS_OWNED llvs_transport *transport);
 
@@ -1853,7 +1961,13 @@ LLVS_API void llvs_transport_free(LLVS_OWNED llvs_transport *transport);
  * Layouts: no hidden padding, the same everywhere
  * ------------------------------------------------------------------------------------------------ */
 
-#define LLVS_LAYOUT(type, size) typedef char type##_has_the_layout_of_the_contract[sizeof(type) == (size) ? 1 : -1]
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define LLVS_LAYOUT(type, size) static_assert(sizeof(type) == (size), "the layout of " #type)
+#elif defined(__GNUC__) && !defined(__cplusplus)
+#define LLVS_LAYOUT(type, size) __extension__ _Static_assert(sizeof(type) == (size), "the layout of " #type)
+#else
+#define LLVS_LAYOUT(type, size) struct llvs_no_check
+#endif
 LLVS_LAYOUT(llvs_bytes, 16);
 LLVS_LAYOUT(llvs_buffer, 16);
 LLVS_LAYOUT(llvs_version_id, 136);

@@ -30,8 +30,8 @@ extern "C" {
  * Errors: LLVS_ERROR_INVALID_UTF8; what is wrong with the place shows when a store is opened on it.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_testing_storage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
-                                          LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_testing_storage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
+    LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
 /**
  * The transport that llvs_exchange_open would use with this URL and these options, for llvs_exchange_open_transport. It
  * keeps no state by llvs_transport_set_state: LLVS_ERROR_UNSUPPORTED.
@@ -39,8 +39,8 @@ LLVS_API llvs_status llvs_testing_storage(llvs_bytes path, LLVS_BORROWED const l
  * place shows when an exchange is opened on it.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_testing_transport(llvs_bytes url, LLVS_BORROWED const llvs_exchange_options *options,
-                                            LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_testing_transport(llvs_bytes url, LLVS_BORROWED const llvs_exchange_options *options,
+    LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Faults
@@ -48,7 +48,7 @@ LLVS_API llvs_status llvs_testing_transport(llvs_bytes url, LLVS_BORROWED const 
 
 /** What storages and transports are asked to do; a set of these, or 0 for all. Since 0.1. */
 typedef uint32_t llvs_operations;
-enum {
+enum llvs_operations_value {
     LLVS_OPERATION_APPEND = 1,
     LLVS_OPERATION_SYNC = 2,
     /** Listing what is there, and verifying it. */
@@ -85,7 +85,7 @@ enum {
  * checksums that the store puts around them. Since 0.1.
  */
 typedef uint32_t llvs_fault_kind;
-enum {
+enum llvs_fault_kind_value {
     /** Nothing is done, and the operation fails. */
     LLVS_FAULT_FAIL = 0,
     /** It is done, and fails all the same: the acknowledgement is lost. */
@@ -123,8 +123,6 @@ typedef struct llvs_fault {
     uint32_t reserved;
 } llvs_fault;
 #define LLVS_FAULT_INIT { (uint32_t)sizeof(llvs_fault), 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Makes the first `struct_size` bytes what LLVS_FAULT_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_fault_init(LLVS_BORROWED llvs_fault *fault, size_t struct_size);
 
 /**
  * Which operations of the storages and transports that were wrapped with it fail, and how. It counts all of them together.
@@ -132,28 +130,30 @@ LLVS_API llvs_status llvs_fault_init(LLVS_BORROWED llvs_fault *fault, size_t str
  */
 typedef struct llvs_faults llvs_faults;
 /** Makes a plan without rules: nothing fails, everything is counted. The same seed makes the same faults. Since 0.1. */
-LLVS_API llvs_status llvs_faults_create(uint64_t seed, LLVS_OWNED llvs_faults **faults, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_create(uint64_t seed, LLVS_OWNED llvs_faults **faults, LLVS_OWNED llvs_error **error);
 /** Adds a rule. Of several that fit an operation, the one that was added first happens. Since 0.1. */
-LLVS_API llvs_status llvs_faults_add(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED const llvs_fault *fault, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_add(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED const llvs_fault *fault,
+    LLVS_OWNED llvs_error **error);
 /** Forgets all rules; counting goes on. Since 0.1. */
-LLVS_API llvs_status llvs_faults_clear(LLVS_BORROWED llvs_faults *faults, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_clear(LLVS_BORROWED llvs_faults *faults, LLVS_OWNED llvs_error **error);
 /** Counts from 0 again; the rules stay. Since 0.1. */
-LLVS_API llvs_status llvs_faults_reset(LLVS_BORROWED llvs_faults *faults, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_reset(LLVS_BORROWED llvs_faults *faults, LLVS_OWNED llvs_error **error);
 /** How many of these operations there were since the plan was made or reset; 0 for `operations`: of all. Since 0.1. */
 LLVS_API uint64_t llvs_faults_count(LLVS_BORROWED const llvs_faults *faults, llvs_operations operations);
 /** How many faults happened since then. Since 0.1. */
 LLVS_API uint64_t llvs_faults_injected(LLVS_BORROWED const llvs_faults *faults);
 /** The last of them, for messages: "append 7 of the store at /x: fail"; empty when there was none. Since 0.1. */
-LLVS_API llvs_status llvs_faults_last(LLVS_BORROWED const llvs_faults *faults, LLVS_OWNED llvs_buffer *text, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_last(LLVS_BORROWED const llvs_faults *faults, LLVS_OWNED llvs_buffer *text,
+    LLVS_OWNED llvs_error **error);
 /** Releases the plan; what was wrapped with it keeps it alive. Since 0.1. */
 LLVS_API void llvs_faults_free(LLVS_OWNED llvs_faults *faults);
 
 /** A storage that works as `inner` does, which it keeps alive, and fails as planned. Since 0.1. */
-LLVS_API llvs_status llvs_faults_storage(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED llvs_storage *inner,
-                                         LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_storage(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED llvs_storage *inner,
+    LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
 /** A transport that works as `inner` does, which it keeps alive, and fails as planned. Since 0.1. */
-LLVS_API llvs_status llvs_faults_transport(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED llvs_transport *inner,
-                                           LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_faults_transport(LLVS_BORROWED llvs_faults *faults, LLVS_BORROWED llvs_transport *inner,
+    LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Conformance of storages and transports
@@ -161,7 +161,7 @@ LLVS_API llvs_status llvs_faults_transport(LLVS_BORROWED llvs_faults *faults, LL
 
 /** What became of a check. Since 0.1. */
 typedef uint32_t llvs_check_outcome;
-enum {
+enum llvs_check_outcome_value {
     LLVS_CHECK_PASSED = 1,
     LLVS_CHECK_FAILED = 2,
     /** It does not promise what is checked. */
@@ -195,13 +195,15 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  *   re-entry   may call the library
  *   result     LLVS_OK with a storage, which the suite closes, and then releases; below zero: the check fails with that
  */
-typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
+typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage,
+    LLVS_OWNED llvs_error **error);
 /** The same for a transport, called by llvs_check_transport. Since 0.1. */
-typedef llvs_status (*llvs_make_transport_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+typedef llvs_status (*llvs_make_transport_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_transport **transport,
+    LLVS_OWNED llvs_error **error);
 
 /** What is to happen to a place. Since 0.1. */
 typedef uint32_t llvs_disturbance;
-enum {
+enum llvs_disturbance_value {
     /** From now on nothing can be written to what the place rests on, and a transport cannot reach it. */
     LLVS_DISTURBANCE_FAIL = 1,
     /** It works again. */
@@ -216,7 +218,8 @@ enum {
  *   re-entry   may call the library
  *   result     LLVS_OK; LLVS_ERROR_UNSUPPORTED: the check is skipped; another below zero: it fails
  */
-typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t place, llvs_disturbance disturbance, LLVS_OWNED llvs_error **error);
+typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t place, llvs_disturbance disturbance,
+    LLVS_OWNED llvs_error **error);
 /**
  * Hears of a check that came to an end. Since 0.1.
  *   thread     the one that called the suite
@@ -227,7 +230,7 @@ typedef llvs_status (*llvs_check_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED 
 
 /** What a storage or transport does not promise, or promises beyond the rest; a set of these. Since 0.1. */
 typedef uint32_t llvs_traits;
-enum {
+enum llvs_traits_value {
     /** A storage: what it keeps is gone once it is closed. */
     LLVS_TRAIT_VOLATILE = 1,
     /** A place is open once at a time. */
@@ -253,8 +256,6 @@ typedef struct llvs_storage_subject {
     llvs_bytes only;
 } llvs_storage_subject;
 #define LLVS_STORAGE_SUBJECT_INIT { (uint32_t)sizeof(llvs_storage_subject), 0, 0, 0, 0, 0, { 0, 0 } }
-/** Makes the first `struct_size` bytes what LLVS_STORAGE_SUBJECT_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_storage_subject_init(LLVS_BORROWED llvs_storage_subject *subject, size_t struct_size);
 /**
  * Runs the suite that the storages of the library pass. A storage that fails checks, whatever it does, is no error of this call: see
  * llvs_check_report_failures. (One that never returns keeps it waiting, and one that writes where it must not is as any such code.)
@@ -262,7 +263,8 @@ LLVS_API llvs_status llvs_storage_subject_init(LLVS_BORROWED llvs_storage_subjec
  * Errors: LLVS_ERROR_USER, LLVS_ERROR_CANCELLED (from `finished`). Cost: seconds, and some tens of MiB of records.
  * Since 0.1.
  */
-LLVS_API llvs_status llvs_check_storage(LLVS_BORROWED const llvs_storage_subject *subject, LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_check_storage(LLVS_BORROWED const llvs_storage_subject *subject,
+    LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
 /** The name of a check of that suite; NULL beyond the last. Static. Since 0.1. */
 LLVS_API const char *llvs_check_storage_name(size_t index);
 
@@ -281,10 +283,9 @@ typedef struct llvs_transport_subject {
     llvs_bytes only;
 } llvs_transport_subject;
 #define LLVS_TRANSPORT_SUBJECT_INIT { (uint32_t)sizeof(llvs_transport_subject), 0, 0, 0, 0, 0, { 0, 0 } }
-/** Makes the first `struct_size` bytes what LLVS_TRANSPORT_SUBJECT_INIT makes them. LLVS_ERROR_STRUCT_SIZE. Since 0.1. */
-LLVS_API llvs_status llvs_transport_subject_init(LLVS_BORROWED llvs_transport_subject *subject, size_t struct_size);
 /** Runs the suite that the transports of the library pass; as llvs_check_storage otherwise. Cost: seconds, and some 60 MB. Since 0.1. */
-LLVS_API llvs_status llvs_check_transport(LLVS_BORROWED const llvs_transport_subject *subject, LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_check_transport(LLVS_BORROWED const llvs_transport_subject *subject,
+    LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
 /** The name of a check of that suite; NULL beyond the last. Static. Since 0.1. */
 LLVS_API const char *llvs_check_transport_name(size_t index);
 

@@ -26,7 +26,7 @@ struct HostArbiter: MergeArbiter {
         let status = withExtendedLifetime((view, resolution)) { resolve(payload.pointer, view.borrowed, resolution.borrowed, &error) }
         if status < 0 { throw callbackFailure(status, error, "The arbiter's callback") }
         llvs_error_free(error)
-        guard status == llvs_status(LLVS_PASS), let fallback else { return resolution.changes }
+        guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
         let decided = resolution.decided
         return resolution.changes + (try fallback.resolve(merge, in: store)).filter { decided[$0.id] == nil }
     }
@@ -37,11 +37,11 @@ public func llvs_arbiter_builtin(_ kind: llvs_arbiter_kind, _ arbiter: HandleOut
     arbiter?.pointee = nil
     return entry(error) {
         let out = try required(arbiter, "arbiter")
-        let builtin: BuiltInArbiter = switch Int(kind) {
-        case LLVS_ARBITER_MOST_RECENT_CHANGE: .mostRecentChange
-        case LLVS_ARBITER_MOST_RECENT_BRANCH: .mostRecentBranch
-        case LLVS_ARBITER_OURS: .ours
-        case LLVS_ARBITER_THEIRS: .theirs
+        let builtin: BuiltInArbiter = switch kind {
+        case LLVS_ARBITER_MOST_RECENT_CHANGE.rawValue: .mostRecentChange
+        case LLVS_ARBITER_MOST_RECENT_BRANCH.rawValue: .mostRecentBranch
+        case LLVS_ARBITER_OURS.rawValue: .ours
+        case LLVS_ARBITER_THEIRS.rawValue: .theirs
         default: throw InputError.constant("kind", kind)
         }
         out.pointee = ArbiterHandle(builtin).owned

@@ -48,7 +48,7 @@ public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, 
 public func llvs_change_cursor_count(_ cursor: OpaquePointer!) -> Int { peek(cursor, ChangeCursor.self)?.changes.count ?? 0 }
 
 @_cdecl("llvs_change_cursor_next") @implementation
-public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: UInt32, _ changes: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: llvs_bool, _ changes: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     changes?.pointee = nil
     return entry(error) {
         let out = try required(changes, "changes")

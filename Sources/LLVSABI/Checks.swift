@@ -87,12 +87,9 @@ private final class Bench {
     }
 }
 
-private let knownTraits = UInt32(LLVS_TRAIT_VOLATILE | LLVS_TRAIT_EXCLUSIVE | LLVS_TRAIT_TELLS | LLVS_TRAIT_NO_SNAPSHOTS)
+private let knownTraits = LLVS_TRAIT_VOLATILE.rawValue | LLVS_TRAIT_EXCLUSIVE.rawValue | LLVS_TRAIT_TELLS.rawValue | LLVS_TRAIT_NO_SNAPSHOTS.rawValue
 
-private func has(_ traits: UInt32, _ trait: Int) -> Bool { traits & UInt32(trait) != 0 }
-
-@_cdecl("llvs_storage_subject_init") @implementation
-public func llvs_storage_subject_init(_ subject: UnsafeMutablePointer<llvs_storage_subject>!, _ struct_size: Int) -> llvs_status { initialise(subject, struct_size) }
+private func has(_ traits: llvs_traits, _ trait: llvs_traits_value) -> Bool { traits & trait.rawValue != 0 }
 
 @_cdecl("llvs_check_storage") @implementation
 public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
@@ -119,9 +116,6 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
         if let report { report.pointee = try CheckReportHandle(results).owned }
     }
 }
-
-@_cdecl("llvs_transport_subject_init") @implementation
-public func llvs_transport_subject_init(_ subject: UnsafeMutablePointer<llvs_transport_subject>!, _ struct_size: Int) -> llvs_status { initialise(subject, struct_size) }
 
 @_cdecl("llvs_check_transport") @implementation
 public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {

@@ -31,9 +31,9 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
         var settings = StoreCoordinator.Options()
         var url = "", durability = Durability.full
         if let input = try optionalStruct(options, "llvs_coordinator_options", earlierSizes: earlierSizesOfCoordinatorOptions) {
-            switch Int(input.snapshot_policy) {
-            case LLVS_SNAPSHOT_OFF: settings.snapshotPolicy = .off
-            case LLVS_SNAPSHOT_AUTO: settings.snapshotPolicy = .auto
+            switch input.snapshot_policy {
+            case LLVS_SNAPSHOT_OFF.rawValue: settings.snapshotPolicy = .off
+            case LLVS_SNAPSHOT_AUTO.rawValue: settings.snapshotPolicy = .auto
             default: throw InputError.constant("snapshot_policy", input.snapshot_policy)
             }
             guard input.reserved == 0 else { throw InputError.reserved("llvs_coordinator_options") }
@@ -238,13 +238,13 @@ public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: 
 }
 
 @_cdecl("llvs_coordinator_merge") @implementation
-public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ changed: UnsafeMutablePointer<Bool>!, _ error: ErrorOut!) -> llvs_status {
-    changed?.pointee = false
+public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ changed: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
+    changed?.pointee = 0
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
         let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata, settings.control)
-        changed?.pointee = moved
+        changed?.pointee = moved ? 1 : 0
     }
 }
 
@@ -282,11 +282,11 @@ public func llvs_coordinator_observe_exchanges(_ coordinator: OpaquePointer!, _ 
 }
 
 @_cdecl("llvs_coordinator_bootstrap") @implementation
-public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<Bool>!, _ error: ErrorOut!) -> llvs_status {
-    restored?.pointee = false
+public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
+    restored?.pointee = 0
     return entry(error) {
         let found = try openCoordinator(coordinator).bootstrapFromSnapshot(LLVSABI.control(control))
-        restored?.pointee = found
+        restored?.pointee = found ? 1 : 0
     }
 }
 

@@ -28,7 +28,7 @@ public func llvs_testing_storage(_ path: llvs_bytes, _ options: UnsafePointer<ll
     storage?.pointee = nil
     return entry(error) {
         let out = try required(storage, "storage")
-        if let options, options.pointee.struct_size >= 8, Int(options.pointee.storage) == LLVS_STORAGE_HOST {
+        if let options, options.pointee.struct_size >= 8, options.pointee.storage == LLVS_STORAGE_HOST.rawValue {
             throw StoreError(.invalidArgument, "The storage is to be one of the library's; one of the host's is made by llvs_storage_create.")
         }
         let options = try storeOptions(options)
@@ -72,7 +72,7 @@ private func plan(_ pointer: OpaquePointer?) throws -> FaultPlan { try handle(po
 private func fault(_ input: llvs_fault) throws -> Fault {
     guard input.reserved == 0 else { throw InputError.reserved("llvs_fault") }
     guard let kind = FaultKind(rawValue: input.kind) else { throw InputError.constant("llvs_fault.kind", input.kind) }
-    guard input.operations & ~UInt32(LLVS_OPERATIONS_STORAGE | LLVS_OPERATIONS_TRANSPORT) == 0 else { throw InputError.constant("llvs_fault.operations", input.operations) }
+    guard input.operations & ~(LLVS_OPERATIONS_STORAGE.rawValue | LLVS_OPERATIONS_TRANSPORT.rawValue) == 0 else { throw InputError.constant("llvs_fault.operations", input.operations) }
     guard input.code <= 0 else { throw StoreError(.invalidArgument, "The code of a fault is \(input.code); give one below zero, or 0 for the default.") }
     guard input.probability >= 0, input.probability <= 1 else {
         throw StoreError(.invalidArgument, "The probability of a fault is \(input.probability); give one from 0 to 1, where 0 is the default, 1.")
@@ -82,9 +82,6 @@ private func fault(_ input: llvs_fault) throws -> Fault {
         kind, on: FaultOperations(rawValue: input.operations), code: input.code == 0 ? nil : StoreError.Code(rawValue: input.code), first: max(1, input.first),
         count: input.count == 0 ? nil : input.count, probability: input.probability == 0 ? 1 : input.probability, delayMilliseconds: input.delay_milliseconds)
 }
-
-@_cdecl("llvs_fault_init") @implementation
-public func llvs_fault_init(_ fault: UnsafeMutablePointer<llvs_fault>!, _ struct_size: Int) -> llvs_status { initialise(fault, struct_size) }
 
 @_cdecl("llvs_faults_create") @implementation
 public func llvs_faults_create(_ seed: UInt64, _ faults: HandleOut!, _ error: ErrorOut!) -> llvs_status {

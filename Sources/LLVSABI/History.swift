@@ -66,11 +66,11 @@ public func llvs_store_successors(_ store: OpaquePointer!, _ id: llvs_bytes, _ s
 }
 
 @_cdecl("llvs_store_is_ancestor") @implementation
-public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<Bool>!, _ error: ErrorOut!) -> llvs_status {
-    is_ancestor?.pointee = false
+public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
+    is_ancestor?.pointee = 0
     return entry(error) {
         let out = try required(is_ancestor, "is_ancestor")
-        out.pointee = try LLVSABI.store(store).isAncestor(versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"))
+        out.pointee = try LLVSABI.store(store).isAncestor(versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant")) ? 1 : 0
     }
 }
 

@@ -18,7 +18,7 @@ private nonisolated(unsafe) let versionText = forever("\(LLVS_VERSION_MAJOR).\(L
 public func llvs_version_string() -> UnsafePointer<CChar>! { versionText }
 
 private nonisolated(unsafe) let statusNames: [llvs_status: UnsafePointer<CChar>?] = {
-    let names: [(Int, String)] = [
+    let names: [(llvs_status_value, String)] = [
         (LLVS_OK, "LLVS_OK"), (LLVS_PASS, "LLVS_PASS"),
         (LLVS_ERROR_INVALID_ARGUMENT, "LLVS_ERROR_INVALID_ARGUMENT"), (LLVS_ERROR_INVALID_VALUE_ID, "LLVS_ERROR_INVALID_VALUE_ID"),
         (LLVS_ERROR_INVALID_VERSION_ID, "LLVS_ERROR_INVALID_VERSION_ID"), (LLVS_ERROR_INVALID_UTF8, "LLVS_ERROR_INVALID_UTF8"),
@@ -44,13 +44,23 @@ private nonisolated(unsafe) let statusNames: [llvs_status: UnsafePointer<CChar>?
         (LLVS_ERROR_CUT_SHORT, "LLVS_ERROR_CUT_SHORT"),
     ]
     var table: [llvs_status: UnsafePointer<CChar>?] = [:]
-    for (code, name) in names { table[llvs_status(truncatingIfNeeded: code)] = forever(name) }
+    for (code, name) in names { table[code.rawValue] = forever(name) }
     return table
 }()
 private nonisolated(unsafe) let unknownStatus = forever("LLVS_ERROR_UNKNOWN")
 
 @_cdecl("llvs_status_name") @implementation
 public func llvs_status_name(_ status: llvs_status) -> UnsafePointer<CChar>! { statusNames[status] ?? unknownStatus }
+
+@_cdecl("llvs_struct_init") @implementation
+public func llvs_struct_init(_ structure: UnsafeMutableRawPointer!, _ struct_size: Int) -> llvs_status {
+    guard let structure else { return StoreError.Code.invalidArgument.rawValue }
+    guard struct_size >= MemoryLayout<UInt32>.size, struct_size <= structSizeLimit else { return StoreError.Code.structSize.rawValue }
+    // Zero everywhere is the default everywhere.
+    memset(structure, 0, struct_size)
+    structure.storeBytes(of: UInt32(truncatingIfNeeded: struct_size), as: UInt32.self)
+    return 0
+}
 
 @_cdecl("llvs_buffer_dispose") @implementation
 public func llvs_buffer_dispose(_ buffer: UnsafeMutablePointer<llvs_buffer>!) {

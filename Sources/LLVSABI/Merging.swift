@@ -13,18 +13,18 @@ struct MergeSettings {
     init(_ input: UnsafePointer<llvs_merge_options>?) throws {
         guard let input = try optionalStruct(input, "llvs_merge_options") else { return }
         guard input.reserved == 0 else { throw InputError.reserved("llvs_merge_options") }
-        relation = switch Int(input.relation) {
-        case LLVS_RELATION_ANY: .any
-        case LLVS_RELATION_RELATED: .related
-        case LLVS_RELATION_UNRELATED: .unrelated
+        relation = switch input.relation {
+        case LLVS_RELATION_ANY.rawValue: .any
+        case LLVS_RELATION_RELATED.rawValue: .related
+        case LLVS_RELATION_UNRELATED.rawValue: .unrelated
         default: throw InputError.constant("relation", input.relation)
         }
         let branches = try elements(input.branches, input.branch_count, "branches").map { try text($0, "branches") }
-        selection = switch Int(input.selection) {
-        case LLVS_HEADS_UNBRANCHED: .unbranched
-        case LLVS_HEADS_ALL: .all
-        case LLVS_HEADS_UNBRANCHED_AND_BRANCHES: .unbranchedAnd(branches)
-        case LLVS_HEADS_BRANCHES: .branches(branches)
+        selection = switch input.selection {
+        case LLVS_HEADS_UNBRANCHED.rawValue: .unbranched
+        case LLVS_HEADS_ALL.rawValue: .all
+        case LLVS_HEADS_UNBRANCHED_AND_BRANCHES.rawValue: .unbranchedAnd(branches)
+        case LLVS_HEADS_BRANCHES.rawValue: .branches(branches)
         default: throw InputError.constant("selection", input.selection)
         }
         metadata = try LLVSABI.metadata(input.metadata, input.metadata_count)

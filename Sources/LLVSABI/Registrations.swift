@@ -138,9 +138,9 @@ public func llvs_cancel_token_cancel(_ token: OpaquePointer!) {
 }
 
 @_cdecl("llvs_cancel_token_is_cancelled") @implementation
-public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> Bool {
-    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return false }
-    return handle.token.isCancelled
+public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> llvs_bool {
+    guard let handle = peek(token, CancelTokenHandle.self), !handle.isForked else { return 0 }
+    return handle.token.isCancelled ? 1 : 0
 }
 
 @_cdecl("llvs_cancel_token_free") @implementation

@@ -65,4 +65,4 @@ public func llvs_reply_record(_ reply: OpaquePointer!, _ place: UInt64, _ size: 
 }
 
 @_cdecl("llvs_reply_is_cancelled") @implementation
-public func llvs_reply_is_cancelled(_ reply: OpaquePointer!) -> Bool { peek(reply, Reply.self)?.isCancelled ?? false }
+public func llvs_reply_is_cancelled(_ reply: OpaquePointer!) -> llvs_bool { peek(reply, Reply.self)?.isCancelled == true ? 1 : 0 }

@@ -24,9 +24,9 @@ extension Store {
 }
 
 func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durability {
-    switch Int(input) {
-    case LLVS_DURABILITY_FULL: .full
-    case LLVS_DURABILITY_NORMAL: .normal
+    switch input {
+    case LLVS_DURABILITY_FULL.rawValue: .full
+    case LLVS_DURABILITY_NORMAL.rawValue: .normal
     default: throw InputError.constant(name, input)
     }
 }
@@ -50,14 +50,14 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
         throw StoreError(.invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
     }
     if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
-    guard input.host_storage == nil || Int(input.storage) == LLVS_STORAGE_HOST else {
+    guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }
-    switch Int(input.storage) {
-    case LLVS_STORAGE_FILE: options.storage = .file
-    case LLVS_STORAGE_SQLITE: options.storage = .sqlite
-    case LLVS_STORAGE_MEMORY: options.storage = .memory
-    case LLVS_STORAGE_HOST:
+    switch input.storage {
+    case LLVS_STORAGE_FILE.rawValue: options.storage = .file
+    case LLVS_STORAGE_SQLITE.rawValue: options.storage = .sqlite
+    case LLVS_STORAGE_MEMORY.rawValue: options.storage = .memory
+    case LLVS_STORAGE_HOST.rawValue:
         let host = try handle(input.host_storage, StorageHandle.self, "host_storage")
         options.storage = .custom(try host.claim(readOnly: options.readOnly))
     default: throw InputError.constant("storage", input.storage)

@@ -51,6 +51,9 @@
         llvs_error_free(error);                                                                       \
     } while (0)
 
+/* A call of which this test does not care whether it succeeds. */
+#define MAY_FAIL(call) ((void)((call) == LLVS_OK))
+
 static inline llvs_change insert(const char *id, const char *data) {
     llvs_change change = LLVS_CHANGE_INIT;
     change.kind = LLVS_CHANGE_INSERT;

@@ -39,7 +39,7 @@ static void unknown_versions(void **state) {
     llvs_value_list *values;
     llvs_bytes unknown = llvs_str("NO-SUCH-VERSION"), here = llvs_id(&base);
     uint64_t count;
-    bool answer;
+    llvs_bool answer;
     (void)state;
     FAILS_NAMING(LLVS_ERROR_UNKNOWN_PREDECESSOR, "NO-SUCH-VERSION",
                  llvs_store_make_version(store, unknown, &change, 1, sizeof change, NULL, NULL, NULL, &error));
@@ -239,7 +239,7 @@ static void struct_sizes(void **state) {
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     newer.known.compaction_grace = 0;
     newer.unknown = 0x5A5A5A5A5A5A5A5A;
-    assert_int_equal(llvs_store_options_init(&newer.known, offsetof(llvs_store_options, compaction_grace)), LLVS_OK);
+    assert_int_equal(llvs_struct_init(&newer.known, offsetof(llvs_store_options, compaction_grace)), LLVS_OK);
     assert_true(newer.known.compaction_grace == 0 && newer.unknown == 0x5A5A5A5A5A5A5A5A);
     assert_int_equal(newer.known.struct_size, 56);
     coordinating.struct_size = offsetof(llvs_coordinator_options, exchange_durability);

@@ -100,7 +100,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     llvs_verify_report *verified;
     llvs_salvage_report *salvaged;
     llvs_status status;
-    bool flag;
+    llvs_bool flag;
     merging.control = control;
     switch (s->kind) {
     case VERIFY:
@@ -207,9 +207,9 @@ static size_t all_versions(const char *path) {
     llvs_store_free(store);
     return count;
 }
-static bool has_snapshot(scene *s) {
+static int has_snapshot(scene *s) {
     llvs_snapshot *snapshot;
-    bool has;
+    int has;
     OK(llvs_exchange_snapshot(s->sender, &snapshot, &error));
     has = snapshot != NULL;
     llvs_snapshot_free(snapshot);
@@ -217,7 +217,7 @@ static bool has_snapshot(scene *s) {
 }
 
 /* A restore from the snapshot, or a retrieve of what was sent, gives all. */
-static void check_folder(scene *s, bool by_snapshot) {
+static void check_folder(scene *s, int by_snapshot) {
     char *path = join(s->directory, "from-the-folder");
     llvs_store *store = open_at(path);
     llvs_exchange *exchange;
@@ -234,7 +234,7 @@ static void check_cancelled(scene *s) {
     assert_int_equal(all_versions(s->full), VERSIONS);
     if (s->kind == IMPORT) assert_true(check_imported(s->target) <= FOREIGN_VERSIONS);
     else if (s->other) (void)check_store(s->target);
-    if (s->kind == LOOK_AGAIN) check_folder(s, false);
+    if (s->kind == LOOK_AGAIN) check_folder(s, 0);
     if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) assert_false(has_snapshot(s));
     if (s->kind == MERGE_COORDINATED) {
         llvs_version_id current;
@@ -259,8 +259,8 @@ static void check_done(scene *s) {
         assert_int_equal(check_store(s->target), VERSIONS);
         if (merges) assert_true(all_versions(s->target) > VERSIONS);
     }
-    if (s->kind == SEND || s->kind == LOOK_AGAIN) check_folder(s, false);
-    if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) check_folder(s, true);
+    if (s->kind == SEND || s->kind == LOOK_AGAIN) check_folder(s, 0);
+    if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) check_folder(s, 1);
 }
 
 typedef struct stopper { int calls, stop_at; llvs_status answer; llvs_cancel_token *token; } stopper;

@@ -380,7 +380,7 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *files, si
         if (status == LLVS_OK) status = spot_put(s, "versions", file->name, file->version);
     }
     if (!is_defect("keeps news to itself"))
-        for (k = 0; k < s->open_count; k++) llvs_transport_notify(s->open[k], error);
+        for (k = 0; k < s->open_count && status == LLVS_OK; k++) status = llvs_transport_notify(s->open[k], error);
     return status;
 }
 static llvs_status spot_unusable(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {

@@ -79,7 +79,7 @@ static void two_devices_share_and_merge(void **state) {
     char url[1100];
     llvs_coordinator *mine, *theirs;
     llvs_exchange_result *result;
-    bool changed = false;
+    llvs_bool changed = 0;
     size_t count;
     int round;
     (void)state;
@@ -227,7 +227,7 @@ static void a_new_device_starts_from_a_snapshot(void **state) {
     char url[1100];
     llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_coordinator *old, *fresh;
-    bool restored = true;
+    llvs_bool restored = 1;
     (void)state;
     snprintf(url, sizeof url, "file://%s", folder);
     options.exchange_url = llvs_str(url);

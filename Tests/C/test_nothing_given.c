@@ -17,6 +17,7 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_version_number();
     (void)llvs_version_string();
     (void)llvs_status_name(0);
+    REFUSES(llvs_struct_init(NULL, 0));
     llvs_buffer_dispose(NULL);
     (void)llvs_error_code(NULL);
     (void)llvs_error_message(NULL);
@@ -32,7 +33,6 @@ static void every_function_takes_nothing(void **state) {
     llvs_cancel_token_cancel(NULL);
     (void)llvs_cancel_token_is_cancelled(NULL);
     llvs_cancel_token_free(NULL);
-    REFUSES(llvs_control_init(NULL, 0));
     (void)llvs_version_list_count(NULL);
     (void)llvs_version_list_at(NULL, 0);
     llvs_version_list_free(NULL);
@@ -45,12 +45,10 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_change_list_count(NULL);
     (void)llvs_change_list_at(NULL, 0);
     llvs_change_list_free(NULL);
-    REFUSES(llvs_store_options_init(NULL, 0));
     REFUSES(llvs_store_open(LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_close(NULL, NULL));
     llvs_store_free(NULL);
     REFUSES(llvs_store_reload(NULL, NULL, NULL));
-    REFUSES(llvs_statistics_init(NULL, 0));
     REFUSES(llvs_store_statistics(NULL, NULL, NULL));
     REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
     (void)llvs_verify_report_versions(NULL);
@@ -59,9 +57,7 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_verify_report_damage_count(NULL);
     (void)llvs_verify_report_damage_at(NULL, 0);
     llvs_verify_report_free(NULL);
-    REFUSES(llvs_compaction_report_init(NULL, 0));
     REFUSES(llvs_store_compact(NULL, NULL, NULL, NULL));
-    REFUSES(llvs_version_options_init(NULL, 0));
     REFUSES(llvs_store_make_version(NULL, LLVS_NONE, NULL, 0, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_version(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_versions(NULL, NULL, 0, NULL, NULL));
@@ -85,7 +81,6 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_value_block(NULL, LLVS_NONE, NULL, 0, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_value_by_reference(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_values_by_reference(NULL, NULL, 0, NULL, NULL));
-    REFUSES(llvs_range_init(NULL, 0));
     REFUSES(llvs_store_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_enumerate_block(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_count(NULL, LLVS_NONE, NULL, NULL, NULL));
@@ -107,11 +102,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_arbiter_builtin(0, NULL, NULL));
     REFUSES(llvs_arbiter_create(NULL, NULL, NULL, NULL, NULL, NULL));
     llvs_arbiter_free(NULL);
-    REFUSES(llvs_merge_options_init(NULL, 0));
     REFUSES(llvs_store_merge(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_merge_heads(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_revert(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
-    REFUSES(llvs_exchange_options_init(NULL, 0));
     REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_exchange_open_transport(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
@@ -136,7 +129,6 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_restore_snapshot(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_snapshot(NULL, NULL, NULL));
     REFUSES(llvs_store_import(NULL, LLVS_NONE, NULL, NULL, NULL));
-    REFUSES(llvs_coordinator_options_init(NULL, 0));
     REFUSES(llvs_coordinator_open(LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_close(NULL, NULL));
     llvs_coordinator_free(NULL);
@@ -168,10 +160,8 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_outgoing_size(NULL);
     REFUSES(llvs_reply_record(NULL, 0, 0, LLVS_NONE, NULL));
     (void)llvs_reply_is_cancelled(NULL);
-    REFUSES(llvs_storage_callbacks_init(NULL, 0));
     REFUSES(llvs_storage_create(LLVS_NONE, NULL, NULL, NULL, NULL, NULL));
     llvs_storage_free(NULL);
-    REFUSES(llvs_transport_callbacks_init(NULL, 0));
     REFUSES(llvs_transport_create(LLVS_NONE, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_transport_notify(NULL, NULL));
     REFUSES(llvs_transport_state(NULL, NULL, NULL));
@@ -179,7 +169,6 @@ static void every_function_takes_nothing(void **state) {
     llvs_transport_free(NULL);
     REFUSES(llvs_testing_storage(LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_testing_transport(LLVS_NONE, NULL, NULL, NULL));
-    REFUSES(llvs_fault_init(NULL, 0));
     REFUSES(llvs_faults_create(0, NULL, NULL));
     REFUSES(llvs_faults_add(NULL, NULL, NULL));
     REFUSES(llvs_faults_clear(NULL, NULL));
@@ -194,10 +183,8 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_check_report_count(NULL);
     (void)llvs_check_report_at(NULL, 0);
     llvs_check_report_free(NULL);
-    REFUSES(llvs_storage_subject_init(NULL, 0));
     REFUSES(llvs_check_storage(NULL, NULL, NULL));
     (void)llvs_check_storage_name(0);
-    REFUSES(llvs_transport_subject_init(NULL, 0));
     REFUSES(llvs_check_transport(NULL, NULL, NULL));
     (void)llvs_check_transport_name(0);
 }

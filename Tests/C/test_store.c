@@ -77,7 +77,7 @@ static void every_version_keeps_its_state(void **state) {
     llvs_version_id a = save(store, NULL, insert("x", "1"));
     llvs_version_id b = save(store, &a, update("x", "2"));
     llvs_version_id c = save(store, &b, removal("x"));
-    bool answer = false;
+    llvs_bool answer = 0;
     llvs_version_list *list;
     (void)state;
     value_is(store, &a, "x", "1");
@@ -445,7 +445,7 @@ static void values_come_in_pieces(void **state) {
         {
             llvs_error *problem;
             failing.left = LARGE;
-            llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &problem);
+            assert_int_equal(llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &problem), LLVS_ERROR_USER);
             assert_int_equal(llvs_error_user_code(problem), 77);
             llvs_error_free(problem);
         }

@@ -264,8 +264,8 @@ static void check_folder(const struct check *check, const char *path) {
         if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), &error)) break;
         works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), &error);
         free(read_history(check, other).versions);
-        llvs_store_statistics(store, &ours, NULL);
-        llvs_store_statistics(other, &theirs, NULL);
+        works("counting its versions", llvs_store_statistics(store, &ours, &error), &error);
+        works("counting the others", llvs_store_statistics(other, &theirs, &error), &error);
         if (round == 1 && theirs.versions < ours.versions) book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions, (unsigned long long)ours.versions);
         llvs_exchange_result_free(result);
         llvs_exchange_free(exchange);

@@ -350,7 +350,7 @@ void client_restore_snapshot(struct client *client, const char *folder) {
     if (status != LLVS_OK) {
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         client_met(client->work, "restoring a snapshot", status, error);
-        llvs_store_statistics(client->store, &statistics, NULL);
+        if (llvs_store_statistics(client->store, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
         /* Some of it was added: an exchange brings the rest. */
         if (statistics.versions <= 1) goes_on("restoring a snapshot", status = llvs_store_restore_snapshot(client->store, llvs_str(path), NULL, NULL, &error), &error);
     }

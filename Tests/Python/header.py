@@ -30,6 +30,8 @@ class Function:
     name: str
     result: str
     parameters: tuple[Parameter, ...]
+    #: Whether the compiler warns when nobody looks at its result.
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Header:
     callbacks: dict[str, Function]
     structs: dict[str, tuple[tuple[str, str], ...]]
     constants: dict[str, int]
+    enums: dict[str, dict[str, int]]
     sizes: dict[str, int]
     aliases: dict[str, str]
 
@@ -80,8 +83,8 @@ def read_header() -> Header:
     text = re.sub(r"static inline.*?\n}", " ", text, flags=re.S)
 
     functions = {}
-    for match in re.finditer(r"LLVS_API\s+([\w\s\*]+?)(llvs_\w+)\s*\((.*?)\)\s*;", text, flags=re.S):
-        functions[match[2]] = Function(match[2], _type(match[1]), _parameters(match[3]))
+    for match in re.finditer(r"LLVS_API\s+(LLVS_CHECKED\s+)?([\w\s\*]+?)(llvs_\w+)\s*\((.*?)\)\s*;", text, flags=re.S):
+        functions[match[3]] = Function(match[3], _type(match[2]), _parameters(match[4]), bool(match[1]))
 
     callbacks = {}
     for match in re.finditer(r"typedef\s+([\w\s\*]+?)\(\s*\*\s*(llvs_\w+)\s*\)\s*\((.*?)\)\s*;", text, flags=re.S):
@@ -109,14 +112,14 @@ def read_header() -> Header:
         structs[match[1]] = tuple(fields)
 
     constants = {}
-    for match in re.finditer(r"\benum\s*\{(.*?)\}", text, flags=re.S):
-        for item in match[1].split(","):
-            if item.strip():
-                name, number = item.split("=")
-                constants[name.strip()] = int(number)
+    enums = {}
+    for match in re.finditer(r"\benum\s+(llvs_\w+)\s*\{(.*?)\}\s*;", text, flags=re.S):
+        items = dict(item.split("=") for item in match[2].split(",") if item.strip())
+        enums[match[1]] = {name.strip(): int(number) for name, number in items.items()}
+        constants.update(enums[match[1]])
     for match in re.finditer(r"#define\s+(LLVS_\w+)\s+(-?\d+)\s*$", text, flags=re.M):
         constants[match[1]] = int(match[2])
 
     sizes = {match[1]: int(match[2]) for match in re.finditer(r"LLVS_LAYOUT\((llvs_\w+),\s*(\d+)\)", text)}
     aliases = {match[2]: match[1] for match in re.finditer(r"typedef\s+(u?int\d+_t)\s+(llvs_\w+)\s*;", text)}
-    return Header(functions, callbacks, structs, constants, sizes, aliases)
+    return Header(functions, callbacks, structs, constants, enums, sizes, aliases)

@@ -59,7 +59,7 @@ static void sync_device(llvs_coordinator *device, const char *name) {
     llvs_status status;
     size_t retrieved, sent, i;
     int calls = 0;
-    bool changed;
+    llvs_bool changed;
     control.progress = report;
     control.payload = &calls;
     status = llvs_coordinator_exchange(device, &control, &result, &error);

@@ -24,7 +24,7 @@ static void must(llvs_status status, llvs_error *error) {
 static void print_bytes(llvs_bytes bytes) { fwrite(bytes.data, 1, bytes.size, stdout); }
 static void print_short(llvs_bytes id) { printf("%.8s", (const char *)id.data); }
 
-static bool equal(llvs_bytes a, llvs_bytes b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
+static int equal(llvs_bytes a, llvs_bytes b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
 
 /* A metadata entry that holds a JSON string, without its quotes. (The demo's hold nothing that is escaped.) */
 static llvs_bytes text_of(const llvs_version_info *version, const char *key) {
@@ -170,10 +170,10 @@ static double time_of(llvs_store *store, llvs_bytes id) {
     return timestamp;
 }
 
-static bool is_ours(llvs_store *store, llvs_bytes id) {
+static int is_ours(llvs_store *store, llvs_bytes id) {
     llvs_version_list *version;
     llvs_error *error;
-    bool ours;
+    llvs_bool ours;
     must(llvs_store_version(store, id, &version, &error), error);
     ours = equal(text_of(llvs_version_list_at(version, 0), "device"), llvs_str("laptop"));
     llvs_version_list_free(version);
@@ -200,7 +200,7 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
             printf("the change wins: an update beats a removal\n");
         } else {
             /* Ties cannot happen here: the devices' saves are at least a millisecond apart. */
-            bool first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
+            int first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
             printf("the %s's wins: it is the later change\n", is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
         }
     }

@@ -51,10 +51,10 @@ enum InputError {
         StoreError(.invalidArgument, "\(value) is not a value of \"\(name)\"; llvs.h lists them.")
     }
     static func reserved(_ name: StaticString) -> StoreError {
-        StoreError(.invalidArgument, "The reserved field of \"\(name)\" is not zero; begin with its _INIT macro or _init function.")
+        StoreError(.invalidArgument, "The reserved field of \"\(name)\" is not zero; begin with its _INIT macro or llvs_struct_init.")
     }
     static func structTooSmall(_ name: StaticString, _ size: Int, _ needed: Int) -> StoreError {
-        StoreError(.structSize, "The size given for \"\(name)\" is \(size), but it has \(needed) bytes; begin with its _INIT macro or _init function.")
+        StoreError(.structSize, "The size given for \"\(name)\" is \(size), but it has \(needed) bytes; begin with its _INIT macro or llvs_struct_init.")
     }
     static func structUnknown(_ name: StaticString, _ size: Int) -> StoreError {
         StoreError(.structSize, "\"\(name)\" is given with \(size) bytes, and those that this library does not know are not zero; the program was made for a newer library.")

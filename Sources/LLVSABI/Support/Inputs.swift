@@ -55,7 +55,7 @@ func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString,
 }
 
 /// A struct beyond this size is not one of ours, however zero its tail.
-private let structSizeLimit = 4096
+let structSizeLimit = 4096
 
 /// A struct that begins with its size, as the caller was compiled: nil for NULL. What was appended since one of the
 /// `earlierSizes` is zero for a caller that does not know of it.
@@ -90,17 +90,7 @@ func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type:
     return start.loadUnaligned(as: T.self)
 }
 
-/// The `_init` functions: zero everywhere is the default everywhere.
-func initialise<T: BitwiseCopyable>(_ start: UnsafeMutablePointer<T>?, _ size: Int, earlierSizes: [Int] = []) -> llvs_status {
-    guard let start else { return StoreError.Code.invalidArgument.rawValue }
-    guard (size >= MemoryLayout<T>.size && size <= structSizeLimit) || earlierSizes.contains(size) else { return StoreError.Code.structSize.rawValue }
-    let raw = UnsafeMutableRawBufferPointer(start: start, count: size)
-    raw.initializeMemory(as: UInt8.self, repeating: 0)
-    raw.storeBytes(of: UInt32(truncatingIfNeeded: size), as: UInt32.self)
-    return 0
-}
-
-func flag(_ value: UInt32, _ name: StaticString) throws -> Bool {
+func flag(_ value: llvs_bool, _ name: StaticString) throws -> Bool {
     guard value <= 1 else { throw InputError.constant(name, value) }
     return value == 1
 }

@@ -69,9 +69,9 @@ public:
     }
     /// Whether the current version moved.
     bool merge() {
-        bool changed = false;
+        llvs_bool changed = 0;
         detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), nullptr, &changed, error); });
-        return changed;
+        return changed != 0;
     }
     Store store() const {
         llvs_store *raw_store = nullptr;

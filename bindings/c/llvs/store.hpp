@@ -141,9 +141,9 @@ public:
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
     }
     bool is_ancestor(std::string_view ancestor, std::string_view descendant) const {
-        bool answer = false;
+        llvs_bool answer = 0;
         detail::run([&](llvs_error **error) { return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error); });
-        return answer;
+        return answer != 0;
     }
     /// All versions, newest first in topological order.
     std::vector<Version> history() const {

@@ -37,7 +37,7 @@ enum ArgumentsTarget {
         require(error != nil && llvs_error_code(error) == status, "the status \(status) without its error", line: line)
         let message = String(cString: llvs_error_message(error))
         require(status != StoreError.Code.internal.rawValue, "an internal error: \(message)", line: line)
-        require(!message.isEmpty || status == Int32(LLVS_ERROR_USER), "an error that says nothing", line: line)
+        require(!message.isEmpty || status == LLVS_ERROR_USER.rawValue, "an error that says nothing", line: line)
         _ = llvs_error_value_id(error)
         _ = llvs_error_version_id(error)
         _ = llvs_error_path(error)
@@ -67,7 +67,7 @@ extension Arguments {
     /// A store in memory: without options one would be made on disk.
     func memoryOptions() -> UnsafePointer<llvs_store_options>? {
         var options = llvs_store_options()
-        options.storage = UInt32(LLVS_STORAGE_MEMORY)
+        options.storage = LLVS_STORAGE_MEMORY.rawValue
         options.memory_budget = 1 << 20
         return UnsafePointer(whole(options))
     }
@@ -75,7 +75,7 @@ extension Arguments {
     func storeOptions() -> UnsafePointer<llvs_store_options>? {
         var options = llvs_store_options()
         // Only in memory: what happens on disk is for the other targets.
-        options.storage = input.byte() < 250 ? UInt32(LLVS_STORAGE_MEMORY) : 99
+        options.storage = input.byte() < 250 ? LLVS_STORAGE_MEMORY.rawValue : 99
         options.durability = constant(2)
         options.read_only = constant(0)
         options.must_exist = constant(1)
@@ -160,7 +160,7 @@ extension Arguments {
         var control = llvs_control()
         if input.byte() > 250 { control.reserved = 1 }
         switch input.byte() % 4 {
-        case 0: control.progress = { _, _, _ in Int32(LLVS_ERROR_CANCELLED) }
+        case 0: control.progress = { _, _, _ in LLVS_ERROR_CANCELLED.rawValue }
         case 1: control.progress = { _, _, error in error?.pointee = llvs_error_make(7, llvs_bytes()); return -3 }
         case 2: control.progress = { _, progress, _ in progress.map { $0.pointee.completed } == .max ? -1 : 0 }
         default: break

@@ -126,7 +126,7 @@ enum Calls {
             _ = call { find(store, arguments.bytes(), &list, $0) }
             llvs_version_list_free(list)
         }
-        var isAncestor = false
+        var isAncestor: llvs_bool = 0
         _ = call { llvs_store_is_ancestor(store, arguments.bytes(), arguments.bytes(), &isAncestor, $0) }
         list = nil
         _ = call { llvs_store_merge_bases(store, arguments.bytes(), arguments.bytes(), &list, $0) }
@@ -180,7 +180,7 @@ enum Calls {
                     _ = llvs_merge_fork(merge, arguments.bytes())
                     let changes = arguments.array(of: llvs_change.self) { arguments.change() }
                     _ = Calls.call { llvs_resolution_add(resolution, changes.start, changes.count, changes.stride, $0) }
-                    return arguments.input.byte() < 200 ? Int32(LLVS_PASS) : 0
+                    return arguments.input.byte() < 200 ? LLVS_PASS.rawValue : 0
                 }, payload, nil, nil, &arbiter, error)
             }
         }
@@ -198,21 +198,9 @@ enum Calls {
     private static let initialisers: Call = { arguments, _ in
         let size = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Arguments.absurd[Int(arguments.input.byte()) % 5]
         let room = arguments.allocate(size >= 0 && size <= 4096 ? max(4, size) : 4).baseAddress
-        func initialise<T>(_ function: (UnsafeMutablePointer<T>?, Int) -> llvs_status) {
-            let status = function(arguments.input.byte() == 0 ? nil : room?.assumingMemoryBound(to: T.self), size)
-            require(status == 0 || status == Int32(LLVS_ERROR_STRUCT_SIZE) || status == Int32(LLVS_ERROR_INVALID_ARGUMENT), "the status \(status) of an initialiser")
-        }
-        initialise(llvs_control_init)
-        initialise(llvs_store_options_init)
-        initialise(llvs_statistics_init)
-        initialise(llvs_compaction_report_init)
-        initialise(llvs_version_options_init)
-        initialise(llvs_range_init)
-        initialise(llvs_merge_options_init)
-        initialise(llvs_exchange_options_init)
-        initialise(llvs_coordinator_options_init)
-        initialise(llvs_storage_callbacks_init)
-        initialise(llvs_transport_callbacks_init)
+        let status = llvs_struct_init(arguments.input.byte() == 0 ? nil : room, size)
+        require(
+            status == 0 || status == LLVS_ERROR_STRUCT_SIZE.rawValue || status == LLVS_ERROR_INVALID_ARGUMENT.rawValue, "the status \(status) of an initialiser")
     }
 
     private static let exchange: Call = { arguments, store in
@@ -244,7 +232,7 @@ enum Calls {
             let changes = arguments.array(of: llvs_change.self) { arguments.change() }
             _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, $0) }
         }
-        var data = llvs_buffer(), changed = false
+        var data = llvs_buffer(), changed: llvs_bool = 0
         _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), arguments.bytes(), &data, nil, $0) }
         llvs_buffer_dispose(&data)
         _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &changed, $0) }

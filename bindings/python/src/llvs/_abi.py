@@ -52,7 +52,7 @@ SIZE = Parameter(ctypes.c_size_t, "size_t", "")
 U32 = Parameter(ctypes.c_uint32, "uint32_t", "")
 U64 = Parameter(ctypes.c_uint64, "uint64_t", "")
 I64 = Parameter(ctypes.c_int64, "int64_t", "")
-BOOL = Parameter(ctypes.c_bool, "bool", "")
+BOOL = Parameter(ctypes.c_uint32, "llvs_bool", "")
 TEXT = Parameter(ctypes.c_char_p, "char*", "")
 POINTER = Parameter(ctypes.c_void_p, "*", "")
 FUNCTION = Parameter(ctypes.c_void_p, "function", "")
@@ -63,6 +63,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_version_number": (U32, []),
     "llvs_version_string": (TEXT, []),
     "llvs_status_name": (TEXT, [STATUS]),
+    "llvs_struct_init": (STATUS, [borrowed("void*"), SIZE]),
     "llvs_buffer_dispose": (None, [owned("llvs_buffer*")]),
     "llvs_error_code": (STATUS, [borrowed("llvs_error*")]),
     "llvs_error_message": (TEXT, [borrowed("llvs_error*")]),
@@ -78,7 +79,6 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_cancel_token_cancel": (None, [borrowed("llvs_cancel_token*")]),
     "llvs_cancel_token_is_cancelled": (BOOL, [borrowed("llvs_cancel_token*")]),
     "llvs_cancel_token_free": (None, [owned("llvs_cancel_token*")]),
-    "llvs_control_init": (STATUS, [borrowed("llvs_control*"), SIZE]),
     "llvs_version_list_count": (SIZE, [borrowed("llvs_version_list*")]),
     "llvs_version_list_at": (POINTER, [borrowed("llvs_version_list*"), SIZE]),
     "llvs_version_list_free": (None, [owned("llvs_version_list*")]),
@@ -90,17 +90,12 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_change_list_count": (SIZE, [borrowed("llvs_change_list*")]),
     "llvs_change_list_at": (POINTER, [borrowed("llvs_change_list*"), SIZE]),
     "llvs_change_list_free": (None, [owned("llvs_change_list*")]),
-    "llvs_store_options_init": (STATUS, [borrowed("llvs_store_options*"), SIZE]),
     "llvs_store_open": (STATUS, [BYTES, borrowed("llvs_store_options*"), owned("llvs_store**"), ERROR]),
     "llvs_store_close": (STATUS, [borrowed("llvs_store*"), ERROR]),
     "llvs_store_free": (None, [owned("llvs_store*")]),
     "llvs_store_reload": (STATUS, [borrowed("llvs_store*"), borrowed("uint64_t*"), ERROR]),
-    "llvs_statistics_init": (STATUS, [borrowed("llvs_statistics*"), SIZE]),
     "llvs_store_statistics": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_statistics*"), ERROR]),
-    "llvs_store_verify": (
-        STATUS,
-        [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_verify_report**"), ERROR],
-    ),
+    "llvs_store_verify": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_verify_report**"), ERROR]),
     "llvs_verify_report_versions": (U64, [borrowed("llvs_verify_report*")]),
     "llvs_verify_report_values": (U64, [borrowed("llvs_verify_report*")]),
     "llvs_verify_report_pending": (U64, [borrowed("llvs_verify_report*")]),
@@ -111,7 +106,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_verify_report_free": (None, [owned("llvs_verify_report*")]),
     "llvs_store_salvage": (
         STATUS,
-        [BYTES, borrowed("llvs_store_options*"), BYTES, borrowed("llvs_store_options*"), borrowed("llvs_control*"), owned("llvs_salvage_report**"), ERROR],
+        [
+            BYTES, borrowed("llvs_store_options*"), BYTES,
+            borrowed("llvs_store_options*"), borrowed("llvs_control*"), owned("llvs_salvage_report**"), ERROR,
+        ],
     ),
     "llvs_salvage_report_versions": (U64, [borrowed("llvs_salvage_report*")]),
     "llvs_salvage_report_waiting": (U64, [borrowed("llvs_salvage_report*")]),
@@ -120,68 +118,43 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_salvage_report_damage_count": (SIZE, [borrowed("llvs_salvage_report*")]),
     "llvs_salvage_report_damage_at": (POINTER, [borrowed("llvs_salvage_report*"), SIZE]),
     "llvs_salvage_report_free": (None, [owned("llvs_salvage_report*")]),
-    "llvs_compaction_report_init": (STATUS, [borrowed("llvs_compaction_report*"), SIZE]),
-    "llvs_store_compact": (
-        STATUS,
-        [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_compaction_report*"), ERROR],
-    ),
-    "llvs_version_options_init": (STATUS, [borrowed("llvs_version_options*"), SIZE]),
+    "llvs_store_compact": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_compaction_report*"), ERROR]),
     "llvs_store_make_version": (
         STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_change*"), SIZE, SIZE, borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"), ERROR],
+        [
+            borrowed("llvs_store*"), BYTES, borrowed("llvs_change*"), SIZE,
+            SIZE, borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"), ERROR,
+        ],
     ),
     "llvs_store_version": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
-    "llvs_store_versions": (
-        STATUS,
-        [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, owned("llvs_version_list**"), ERROR],
-    ),
+    "llvs_store_versions": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, owned("llvs_version_list**"), ERROR]),
     "llvs_store_heads": (STATUS, [borrowed("llvs_store*"), owned("llvs_version_list**"), ERROR]),
     "llvs_store_most_recent_head": (STATUS, [borrowed("llvs_store*"), owned("llvs_version_list**"), ERROR]),
     "llvs_store_heads_on_branch": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_successors": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
-    "llvs_store_is_ancestor": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("bool*"), ERROR]),
+    "llvs_store_is_ancestor": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_bool*"), ERROR]),
     "llvs_store_merge_bases": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_versions_of": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
-    "llvs_store_history": (
-        STATUS,
-        [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, owned("llvs_history_cursor**"), ERROR],
-    ),
+    "llvs_store_history": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, owned("llvs_history_cursor**"), ERROR]),
     "llvs_history_cursor_next": (STATUS, [borrowed("llvs_history_cursor*"), SIZE, owned("llvs_version_list**"), ERROR]),
     "llvs_history_cursor_free": (None, [owned("llvs_history_cursor*")]),
-    "llvs_store_value": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR],
-    ),
+    "llvs_store_value": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_store_read_value": (
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, borrowed("void*"), SIZE, borrowed("size_t*"), borrowed("llvs_version_id*"), ERROR],
     ),
     "llvs_store_open_value": (
         STATUS,
-        [
-            borrowed("llvs_store*"),
-            BYTES,
-            BYTES,
-            owned("llvs_value_reader**"),
-            borrowed("uint64_t*"),
-            borrowed("llvs_version_id*"),
-            ERROR,
-        ],
+        [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_value_reader**"), borrowed("uint64_t*"), borrowed("llvs_version_id*"), ERROR],
     ),
     "llvs_store_open_value_by_reference": (
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_value_reader**"), borrowed("uint64_t*"), ERROR],
     ),
-    "llvs_value_reader_read": (
-        STATUS,
-        [borrowed("llvs_value_reader*"), U64, borrowed("void*"), SIZE, borrowed("size_t*"), ERROR],
-    ),
+    "llvs_value_reader_read": (STATUS, [borrowed("llvs_value_reader*"), U64, borrowed("void*"), SIZE, borrowed("size_t*"), ERROR]),
     "llvs_value_reader_free": (None, [owned("llvs_value_reader*")]),
     "llvs_store_reference": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_version_id*"), ERROR]),
-    "llvs_store_values": (
-        STATUS,
-        [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, BYTES, owned("llvs_value_list**"), ERROR],
-    ),
+    "llvs_store_values": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, BYTES, owned("llvs_value_list**"), ERROR]),
     "llvs_store_value_block": (
         STATUS,
         [borrowed("llvs_store*"), BYTES, borrowed("uint64_t*"), SIZE, BYTES, owned("llvs_value_block**"), ERROR],
@@ -191,26 +164,13 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), borrowed("llvs_reference*"), SIZE, owned("llvs_value_list**"), ERROR],
     ),
-    "llvs_range_init": (STATUS, [borrowed("llvs_range*"), SIZE]),
-    "llvs_store_enumerate": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_list**"), ERROR],
-    ),
-    "llvs_store_enumerate_block": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_block**"), ERROR],
-    ),
-    "llvs_store_count": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), borrowed("uint64_t*"), ERROR],
-    ),
+    "llvs_store_enumerate": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_list**"), ERROR]),
+    "llvs_store_enumerate_block": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_block**"), ERROR]),
+    "llvs_store_count": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), borrowed("uint64_t*"), ERROR]),
     "llvs_store_changes": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_change_cursor**"), ERROR]),
     "llvs_store_differences": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_change_cursor**"), ERROR]),
     "llvs_change_cursor_count": (SIZE, [borrowed("llvs_change_cursor*")]),
-    "llvs_change_cursor_next": (
-        STATUS,
-        [borrowed("llvs_change_cursor*"), SIZE, U32, owned("llvs_change_list**"), ERROR],
-    ),
+    "llvs_change_cursor_next": (STATUS, [borrowed("llvs_change_cursor*"), SIZE, BOOL, owned("llvs_change_list**"), ERROR]),
     "llvs_change_cursor_free": (None, [owned("llvs_change_cursor*")]),
     "llvs_merge_first": (POINTER, [borrowed("llvs_merge*")]),
     "llvs_merge_second": (POINTER, [borrowed("llvs_merge*")]),
@@ -223,15 +183,14 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_merge_fork": (POINTER, [borrowed("llvs_merge*"), BYTES]),
     "llvs_resolution_add": (STATUS, [borrowed("llvs_resolution*"), borrowed("llvs_change*"), SIZE, SIZE, ERROR]),
     "llvs_arbiter_builtin": (STATUS, [U32, owned("llvs_arbiter**"), ERROR]),
-    "llvs_arbiter_create": (
-        STATUS,
-        [FUNCTION, owned("void*"), FUNCTION, borrowed("llvs_arbiter*"), owned("llvs_arbiter**"), ERROR],
-    ),
+    "llvs_arbiter_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, borrowed("llvs_arbiter*"), owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_free": (None, [owned("llvs_arbiter*")]),
-    "llvs_merge_options_init": (STATUS, [borrowed("llvs_merge_options*"), SIZE]),
     "llvs_store_merge": (
         STATUS,
-        [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_arbiter*"), borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR],
+        [
+            borrowed("llvs_store*"), BYTES, BYTES,
+            borrowed("llvs_arbiter*"), borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR,
+        ],
     ),
     "llvs_store_merge_heads": (
         STATUS,
@@ -241,11 +200,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR],
     ),
-    "llvs_exchange_options_init": (STATUS, [borrowed("llvs_exchange_options*"), SIZE]),
-    "llvs_exchange_open": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR],
-    ),
+    "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),
     "llvs_exchange_open_transport": (
         STATUS,
         [borrowed("llvs_store*"), borrowed("llvs_transport*"), borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR],
@@ -258,65 +213,34 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_result_problem_count": (SIZE, [borrowed("llvs_exchange_result*")]),
     "llvs_exchange_result_problem_at": (POINTER, [borrowed("llvs_exchange_result*"), SIZE]),
     "llvs_exchange_result_free": (None, [owned("llvs_exchange_result*")]),
-    "llvs_exchange_retrieve": (
-        STATUS,
-        [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
-    ),
-    "llvs_exchange_verify": (
-        STATUS,
-        [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
-    ),
-    "llvs_exchange_send": (
-        STATUS,
-        [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
-    ),
-    "llvs_exchange_observe": (
-        STATUS,
-        [borrowed("llvs_exchange*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR],
-    ),
+    "llvs_exchange_retrieve": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_exchange_verify": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_exchange_send": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_exchange_observe": (STATUS, [borrowed("llvs_exchange*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_exchange_restoration_state": (STATUS, [borrowed("llvs_exchange*"), owned("llvs_buffer*"), ERROR]),
     "llvs_exchange_set_restoration_state": (STATUS, [borrowed("llvs_exchange*"), BYTES, ERROR]),
     "llvs_snapshot_get": (POINTER, [borrowed("llvs_snapshot*")]),
     "llvs_snapshot_free": (None, [owned("llvs_snapshot*")]),
-    "llvs_store_write_snapshot": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR],
-    ),
-    "llvs_store_restore_snapshot": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR],
-    ),
-    "llvs_exchange_put_snapshot": (
-        STATUS,
-        [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR],
-    ),
-    "llvs_exchange_restore_snapshot": (
-        STATUS,
-        [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR],
-    ),
+    "llvs_store_write_snapshot": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
+    "llvs_store_restore_snapshot": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
+    "llvs_exchange_put_snapshot": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
+    "llvs_exchange_restore_snapshot": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
     "llvs_exchange_snapshot": (STATUS, [borrowed("llvs_exchange*"), owned("llvs_snapshot**"), ERROR]),
-    "llvs_store_import": (
-        STATUS,
-        [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
-    ),
-    "llvs_coordinator_options_init": (STATUS, [borrowed("llvs_coordinator_options*"), SIZE]),
-    "llvs_coordinator_open": (
-        STATUS,
-        [BYTES, borrowed("llvs_coordinator_options*"), owned("llvs_coordinator**"), ERROR],
-    ),
+    "llvs_store_import": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_coordinator_open": (STATUS, [BYTES, borrowed("llvs_coordinator_options*"), owned("llvs_coordinator**"), ERROR]),
     "llvs_coordinator_close": (STATUS, [borrowed("llvs_coordinator*"), ERROR]),
     "llvs_coordinator_free": (None, [owned("llvs_coordinator*")]),
     "llvs_coordinator_store": (STATUS, [borrowed("llvs_coordinator*"), owned("llvs_store**"), ERROR]),
     "llvs_coordinator_current_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_missing_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_set_current_version": (STATUS, [borrowed("llvs_coordinator*"), BYTES, ERROR]),
-    "llvs_coordinator_branch_version": (
-        STATUS,
-        [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_version_id*"), ERROR],
-    ),
+    "llvs_coordinator_branch_version": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_save": (
         STATUS,
-        [borrowed("llvs_coordinator*"), borrowed("llvs_change*"), SIZE, SIZE, borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"), ERROR],
+        [
+            borrowed("llvs_coordinator*"), borrowed("llvs_change*"), SIZE, SIZE,
+            borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"), ERROR,
+        ],
     ),
     "llvs_coordinator_value": (
         STATUS,
@@ -333,13 +257,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_open_value": (
         STATUS,
         [
-            borrowed("llvs_coordinator*"),
-            BYTES,
-            BYTES,
-            owned("llvs_value_reader**"),
-            borrowed("uint64_t*"),
-            borrowed("llvs_version_id*"),
-            ERROR,
+            borrowed("llvs_coordinator*"), BYTES, BYTES,
+            owned("llvs_value_reader**"), borrowed("uint64_t*"), borrowed("llvs_version_id*"), ERROR,
         ],
     ),
     "llvs_coordinator_value_block": (
@@ -351,18 +270,12 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_list**"), ERROR],
     ),
     "llvs_coordinator_attach": (STATUS, [borrowed("llvs_coordinator*"), BYTES, ERROR]),
-    "llvs_coordinator_attach_transport": (
-        STATUS,
-        [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_transport*"), ERROR],
-    ),
+    "llvs_coordinator_attach_transport": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_transport*"), ERROR]),
     "llvs_coordinator_exchange": (
         STATUS,
         [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
     ),
-    "llvs_coordinator_merge": (
-        STATUS,
-        [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), borrowed("bool*"), ERROR],
-    ),
+    "llvs_coordinator_merge": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), borrowed("llvs_bool*"), ERROR]),
     "llvs_coordinator_observe": (
         STATUS,
         [borrowed("llvs_coordinator*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR],
@@ -371,29 +284,18 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_coordinator*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR],
     ),
-    "llvs_coordinator_bootstrap": (
-        STATUS,
-        [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("bool*"), ERROR],
-    ),
+    "llvs_coordinator_bootstrap": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), ERROR]),
     "llvs_branch_make_unique": (STATUS, [BYTES, owned("llvs_buffer*"), ERROR]),
     "llvs_default_path": (STATUS, [BYTES, owned("llvs_buffer*"), ERROR]),
     "llvs_reply_add": (STATUS, [borrowed("llvs_reply*"), BYTES, ERROR]),
     "llvs_reply_set": (STATUS, [borrowed("llvs_reply*"), SIZE, BYTES, ERROR]),
-    "llvs_reply_set_source": (
-        STATUS,
-        [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR],
-    ),
+    "llvs_reply_set_source": (STATUS, [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR]),
     "llvs_reply_record": (STATUS, [borrowed("llvs_reply*"), U64, U64, BYTES, ERROR]),
     "llvs_reply_is_cancelled": (BOOL, [borrowed("llvs_reply*")]),
-    "llvs_storage_callbacks_init": (STATUS, [borrowed("llvs_storage_callbacks*"), SIZE]),
-    "llvs_storage_create": (
-        STATUS,
-        [BYTES, borrowed("llvs_storage_callbacks*"), owned("void*"), FUNCTION, owned("llvs_storage**"), ERROR],
-    ),
+    "llvs_storage_create": (STATUS, [BYTES, borrowed("llvs_storage_callbacks*"), owned("void*"), FUNCTION, owned("llvs_storage**"), ERROR]),
     "llvs_storage_free": (None, [owned("llvs_storage*")]),
     "llvs_outgoing_size": (U64, [borrowed("llvs_outgoing*")]),
     "llvs_outgoing_write": (STATUS, [borrowed("llvs_outgoing*"), FUNCTION, borrowed("void*"), ERROR]),
-    "llvs_transport_callbacks_init": (STATUS, [borrowed("llvs_transport_callbacks*"), SIZE]),
     "llvs_transport_create": (
         STATUS,
         [BYTES, borrowed("llvs_transport_callbacks*"), owned("void*"), FUNCTION, owned("llvs_transport**"), ERROR],
@@ -405,7 +307,6 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     # include/llvs_testing.h
     "llvs_testing_storage": (STATUS, [BYTES, borrowed("llvs_store_options*"), owned("llvs_storage**"), ERROR]),
     "llvs_testing_transport": (STATUS, [BYTES, borrowed("llvs_exchange_options*"), owned("llvs_transport**"), ERROR]),
-    "llvs_fault_init": (STATUS, [borrowed("llvs_fault*"), SIZE]),
     "llvs_faults_create": (STATUS, [U64, owned("llvs_faults**"), ERROR]),
     "llvs_faults_add": (STATUS, [borrowed("llvs_faults*"), borrowed("llvs_fault*"), ERROR]),
     "llvs_faults_clear": (STATUS, [borrowed("llvs_faults*"), ERROR]),
@@ -420,10 +321,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_check_report_count": (SIZE, [borrowed("llvs_check_report*")]),
     "llvs_check_report_at": (POINTER, [borrowed("llvs_check_report*"), SIZE]),
     "llvs_check_report_free": (None, [owned("llvs_check_report*")]),
-    "llvs_storage_subject_init": (STATUS, [borrowed("llvs_storage_subject*"), SIZE]),
     "llvs_check_storage": (STATUS, [borrowed("llvs_storage_subject*"), owned("llvs_check_report**"), ERROR]),
     "llvs_check_storage_name": (TEXT, [SIZE]),
-    "llvs_transport_subject_init": (STATUS, [borrowed("llvs_transport_subject*"), SIZE]),
     "llvs_check_transport": (STATUS, [borrowed("llvs_transport_subject*"), owned("llvs_check_report**"), ERROR]),
     "llvs_check_transport_name": (TEXT, [SIZE]),
 }

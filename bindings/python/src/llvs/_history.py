@@ -116,10 +116,10 @@ class HistoryReading(Handle):
 
         Cost: at most the versions whose generation lies between the two.
         """
-        answer = ctypes.c_bool()
+        answer = ctypes.c_uint32()
         with self._call as pointer:
             lib.llvs_store_is_ancestor(pointer, version_bytes(ancestor), version_bytes(descendant), byref(answer))
-        return answer.value
+        return answer.value != 0
 
     def merge_bases(self, a: AnyVersion, b: AnyVersion) -> tuple[Version, ...]:
         """All best common ancestors, newest first; empty when there are none. Raises UnknownVersionError.

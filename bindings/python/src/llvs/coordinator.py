@@ -294,10 +294,10 @@ class Coordinator(Fetching):
         """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge_heads`."""
         control = Control(progress, cancel)
         options = MergeOptions(metadata, selection=selection, control=control)
-        changed = ctypes.c_bool()
+        changed = ctypes.c_uint32()
         with self._call as pointer, control:
             lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
-        return changed.value
+        return changed.value != 0
 
     def observe(self, callback: Callable[[str], Any]) -> Observer:
         """Calls `callback(version id)` after each change of the current version, on the thread whose call moved it."""
@@ -314,10 +314,10 @@ class Coordinator(Fetching):
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """
-        restored = ctypes.c_bool()
+        restored = ctypes.c_uint32()
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_coordinator_bootstrap(pointer, control, byref(restored))
-        return restored.value
+        return restored.value != 0
 
 
 def make_branch_name(base: str) -> str:

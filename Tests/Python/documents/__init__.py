@@ -1,0 +1,11 @@
+"""Merging inside values, in plain Python, written from the specification alone: what the engine is held against.
+
+It is slow and short on purpose. Nothing in it comes from the engine, and nothing of the engine uses it.
+
+- `json_model`  JSON texts as trees that keep how numbers were spelled; equality, order and canonical output
+- `rules`       the value `__llvs_schema`: validation, and which rule holds for a path
+- `sequences`   lists by keys
+- `text`        tokens, alignment, and the three-way merge of texts
+- `merge`       the core: one pure function from three values and rules to bytes and records
+- `versions`    the same over a graph of versions: recency, virtual bases, contested values
+"""

@@ -1,0 +1,361 @@
+"""The core: one pure function from three values and rules to bytes and records.
+
+`o` is the base, `x` the side whose value is the more recent, `y` the other; None is absent.
+
+Readings of the specification where it leaves a choice:
+- A pick or a delete-edit of the whole value gives the bytes of that side as they are.
+- `max` and `min` prefer a side in which their pointer finds something; ties go to the newer. Where a side is no JSON the newer stands.
+- A counter whose base is no number is picked, with one record of kind `type`.
+- An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array), and for elements that are known by
+  their value {"index": n}, counted in the base.
+- Values that are no JSON stand in records as {"sha256": ..., "size": ...}.
+- Contested values are looked for once, at the end: at their path in both outer sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Callable, Iterable, Optional, Union
+
+from . import json_model as j
+from .rules import ELEMENT, Rule, RuleSet, Step
+from .sequences import Key, emit, keys_of, pair
+from .text import merge_text
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes that are no mergeable JSON, or shall not be looked into."""
+
+    data: bytes
+
+
+Value = Union[j.Node, Raw]
+#: A name, a key of an element, or the index of a tuple's slot.
+PathStep = Union[str, Key, int]
+Path = tuple[PathStep, ...]
+#: path: the identities of the values between which an inner merge picked.
+Contested = dict[Path, set[bytes]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A conflict that was decided: where, how, between what, and by which rule."""
+
+    path: tuple[Union[str, j.Node], ...]
+    kind: str
+    o: Optional[Value]
+    x: Optional[Value]
+    y: Optional[Value]
+    result: Optional[Value]
+    rule: Optional[tuple[str, str]]
+    inner: Path = ()
+
+    def node(self, value_id: str = "") -> j.Object:
+        """As JSON; absent values are left out."""
+        members: list[tuple[str, j.Node]] = [
+            ("id", j.String(value_id)),
+            ("path", j.Array(tuple(j.String(step) if isinstance(step, str) else step for step in self.path))),
+            ("kind", j.String(self.kind)),
+        ]
+        for name, value in (("o", self.o), ("x", self.x), ("y", self.y), ("result", self.result)):
+            if isinstance(value, Raw):
+                digest = hashlib.sha256(value.data).hexdigest()
+                members.append((name, j.Object((("sha256", j.String(digest)), ("size", j.number(str(len(value.data))))))))
+            elif value is not None:
+                members.append((name, value))
+        if self.rule:
+            members.append(("rule", j.Array((j.String(self.rule[0]), j.String(self.rule[1])))))
+        return j.Object(tuple(members))
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge of one value gives: its bytes (None: absent) and the records."""
+
+    data: Optional[bytes]
+    records: tuple[Record, ...] = ()
+
+
+#: (path, base, newer, older) to the value that stands, for rules with "pick": "arbiter".
+Arbiter = Callable[[Path, Optional[Value], Value, Value], Value]
+
+
+@dataclass
+class _Merge:
+    rules: RuleSet
+    app_wins: bool = False
+    arbiter: Optional[Arbiter] = None
+    records: list[Record] = field(default_factory=list)
+
+    # The core, in the order of the specification.
+
+    def core(self, o: Optional[Value], x: Optional[Value], y: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+        rule = self.rules.rule(steps(path))
+        if rule.absent is None:
+            return self.lines(o, x, y, rule, path, where)
+        default = rule.absent
+        result = self.lines(default if o is None else o, default if x is None else x, default if y is None else y, rule, path, where)
+        return None if x is None and y is None and same(result, default) else result
+
+    def lines(self, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+        if x is None and y is None:
+            return None
+        if same(x, o):
+            return y
+        if same(y, o):
+            return x
+        if same(x, y) and not self.rules.has_counter(steps(path)):
+            return x
+        if x is None or y is None:
+            there = x if y is None else y
+            keep = (y is None) if self.app_wins else rule.delete == "edit"
+            return self.record("delete-edit", o, x, y, there if keep else None, rule, path, where)
+        if rule.kind == "counter":
+            return self.counter(o, x, y, rule, path, where)
+        if isinstance(x, Raw) or isinstance(y, Raw):
+            return self.pick("pick" if rule.kind == "bytes" else "not-json", o, x, y, rule, path, where)
+        if rule.identity and o is None and isinstance(x, j.Object) and isinstance(y, j.Object):
+            if not all(j.equal(j.resolve(x, pointer), j.resolve(y, pointer)) for pointer in rule.identity):
+                return self.pick("pick", o, x, y, rule, path, where)
+        base = None if isinstance(o, Raw) else o
+        kind = rule.kind
+        if isinstance(x, j.Object) and isinstance(y, j.Object) and (kind == "auto" or (self.app_wins and kind == "register")):
+            return self.members(base, x, y, path, where)
+        if isinstance(x, j.Array) and isinstance(y, j.Array):
+            empty = base if isinstance(base, j.Array) else j.Array(())
+            if kind in ("auto", "list"):
+                return self.sequence(empty, x, y, rule, path, where)
+            if kind == "set":
+                return self.set(empty, x, y, rule, path, where)
+            slots = {len(x.items), len(y.items)} | ({len(base.items)} if isinstance(base, j.Array) else set())
+            if kind == "tuple" and len(slots) == 1:
+                return self.slots(base if isinstance(base, j.Array) else None, x, y, path, where)
+        if kind == "text" and isinstance(x, j.String) and isinstance(y, j.String):
+            return self.text(base.text if isinstance(base, j.String) else "", o, x, y, rule, path, where)
+        return self.pick("pick" if j.rank(x) == j.rank(y) else "type", o, x, y, rule, path, where)
+
+    # Records and picks.
+
+    def record(self, kind: str, o: Optional[Value], x: Optional[Value], y: Optional[Value], result: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:  # fmt: skip
+        self.records.append(Record(where, kind, o, x, y, result, rule.given, path))
+        return result
+
+    def pick(self, kind: str, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+        if self.app_wins:
+            return self.record(kind, o, x, y, x, rule, path, where)
+        if rule.pick == "arbiter":
+            return self.record("arbiter", o, x, y, self.arbiter(path, o, x, y) if self.arbiter else x, rule, path, where)
+        return self.record(kind, o, x, y, x if newer_stands(rule, x, y) else y, rule, path, where)
+
+    # The kinds.
+
+    def counter(self, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+        if not isinstance(x, j.Number) or not isinstance(y, j.Number) or not (o is None or isinstance(o, j.Number)):
+            return self.pick("type", o, x, y, rule, path, where)
+        total = x.value.plus(y.value).plus(o.value if o else rule.start, -1)
+        if not total.fits or abs(total.exponent) > 2 * j.MAX_EXPONENT:
+            return self.pick("limit", o, x, y, rule, path, where)
+        result = j.Number(total.text(), total)
+        if (rule.least and total.compare(rule.least) < 0) or (rule.most and total.compare(rule.most) > 0):
+            self.record("bound", o, x, y, result, rule, path, where)
+        return result
+
+    def members(self, o: Optional[j.Node], x: j.Object, y: j.Object, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+        base = o if isinstance(o, j.Object) else j.Object(())
+        names = sorted({name for node in (base, x, y) for name, _ in node.members}, key=str.encode)
+        merged = [(name, self.core(base.get(name), x.get(name), y.get(name), path + (name,), where + (name,))) for name in names]
+        return j.Object(tuple((name, node(value)) for name, value in merged if value is not None))
+
+    def slots(self, o: Optional[j.Array], x: j.Array, y: j.Array, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+        merged = [
+            self.core(o.items[n] if o else None, x.items[n], y.items[n], path + (n,), where + (index_step(n),)) for n in range(len(x.items))
+        ]
+        return j.Array(tuple(node(value) for value in merged if value is not None))
+
+    def set(self, o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+        if rule.key is None:
+            of_o, of_x, of_y = ({j.identity(item): item for item in reversed(array.items)} for array in (o, x, y))
+            kept = {**of_y, **of_x}
+            return j.Array(tuple(j.sort_by_identity([item for name, item in kept.items() if name not in of_o or (name in of_x and name in of_y)])))
+        sides = [by_key(distinct(array), keys_of(distinct(array), rule.key)) for array in (o, x, y)]
+        merged = self.elements(*sides, dict.fromkeys(key for side in sides for key in side), path, where, {})
+        return j.Array(tuple(j.sort_by_identity(list(merged.values()))))
+
+    def sequence(self, o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+        base, newer, older = (keys_of(array.items, rule.key) for array in (o, x, y))
+        if rule.key is None:
+            newer, older = pair(base, newer, older)
+        sides = by_key(o.items, base), by_key(x.items, newer), by_key(y.items, older)
+        place = {key: index for index, key in enumerate(base)}
+        merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place)
+        order, moves = emit(base, newer, older, set(merged))
+        for key in moves:
+            self.record("move-move", sides[0][key], sides[1].get(key), sides[2].get(key), merged[key], rule, path + (key,), where + (element_step(key, place, rule),))
+        return j.Array(tuple(merged[key] for key in order))
+
+    def elements(self, o: dict[Key, j.Node], x: dict[Key, j.Node], y: dict[Key, j.Node], keys: Iterable[Key], path: Path, where: tuple[Union[str, j.Node], ...], place: dict[Key, int]) -> dict[Key, j.Node]:  # fmt: skip
+        rule = self.rules.rule(steps(path))
+        merged = {key: self.core(o.get(key), x.get(key), y.get(key), path + (key,), where + (element_step(key, place, rule),)) for key in keys}
+        return {key: node(value) for key, value in merged.items() if value is not None}
+
+    def text(self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+        newer_wins = self.app_wins or rule.pick != "older"
+        result, overlaps, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins)
+        for found in overlaps:
+            three = j.String(found.base), j.String(found.newer), j.String(found.older)
+            self.record("overlap", *three, j.String(found.result), rule, path, where)
+        if limited:
+            self.record("limit", o, x, y, j.String(result), rule, path, where)
+        return j.String(result)
+
+
+def merge_values(
+    o: Optional[bytes],
+    x: Optional[bytes],
+    y: Optional[bytes],
+    rules: RuleSet = RuleSet(),
+    *,
+    contested: Optional[Contested] = None,
+    app_wins: bool = False,
+    arbiter: Optional[Arbiter] = None,
+) -> Merged:
+    """Merges one value. Never raises, whatever the bytes are."""
+    merge = _Merge(rules, app_wins, arbiter)
+    kind = rules.top.kind
+    parsed = [None if data is None else read(data, kind) for data in (o, x, y)]
+    result = merge.core(parsed[0], parsed[1], parsed[2], (), ())
+    for path, values in (contested or {}).items():
+        mine, theirs = lookup(parsed[1], path, rules), lookup(parsed[2], path, rules)
+        if mine is not None and theirs is not None and not same(mine, theirs) and {identity(mine), identity(theirs)} <= values:
+            found = lookup(result, path, rules)
+            merge.record("contested", lookup(parsed[0], path, rules), mine, theirs, found, rules.rule(steps(path)), path, shown(path, rules))
+    # A side's value as a whole is that side's bytes; the newer's where both are the same object.
+    for value, data in ((parsed[1], x), (parsed[2], y)):
+        if result is value and value is not None:
+            return Merged(data, tuple(merge.records))
+    return Merged(None if result is None else write(result, kind), tuple(merge.records))
+
+
+def read(data: bytes, kind: str) -> Value:
+    """The value of bytes, as the kind of the whole value wants it."""
+    if kind == "bytes":
+        return Raw(data)
+    if kind == "text":
+        try:
+            return j.String(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            return Raw(data)
+    try:
+        value = j.parse(data, scalar=kind == "counter")
+    except j.NotMergeable:
+        return Raw(data)
+    return value if isinstance(value, (j.Object, j.Array, j.Number)) else Raw(data)
+
+
+def write(value: Value, kind: str) -> bytes:
+    """The bytes of what was computed."""
+    if isinstance(value, Raw):
+        return value.data
+    if kind == "text" and isinstance(value, j.String):
+        return value.text.encode()
+    return j.canonical(value)
+
+
+def same(a: Optional[Value], b: Optional[Value]) -> bool:
+    """Equality: JSON as JSON, other bytes as bytes."""
+    if a is None or b is None or isinstance(a, Raw) or isinstance(b, Raw):
+        return a == b
+    return j.equal(a, b)
+
+
+def identity(value: Value) -> bytes:
+    """Equal for equal values only."""
+    return b"bytes:" + value.data if isinstance(value, Raw) else b"json:" + j.identity(value)
+
+
+def node(value: Value) -> j.Node:
+    """What is inside a container is JSON."""
+    assert not isinstance(value, Raw)
+    return value
+
+
+def newer_stands(rule: Rule, x: Value, y: Value) -> bool:
+    """What `pick` decides."""
+    if rule.pick in ("newer", "older") or isinstance(x, Raw) or isinstance(y, Raw):
+        return rule.pick != "older"
+    mine, theirs = j.resolve(x, rule.pick_pointer), j.resolve(y, rule.pick_pointer)
+    if mine is None or theirs is None:
+        return mine is not None or theirs is None
+    order = j.compare(mine, theirs)
+    return order >= 0 if rule.pick == "max" else order <= 0
+
+
+def steps(path: Path) -> tuple[Step, ...]:
+    """The path as patterns see it."""
+    return tuple(ELEMENT if isinstance(step, tuple) else str(step) for step in path)
+
+
+def by_key(items: Iterable[j.Node], keys: list[Key]) -> dict[Key, j.Node]:
+    """The elements by their keys."""
+    return dict(zip(keys, items))
+
+
+def distinct(array: j.Array) -> list[j.Node]:
+    """The elements, equal ones once."""
+    return list({j.identity(item): item for item in reversed(array.items)}.values())[::-1]
+
+
+def index_step(index: int) -> j.Node:
+    """An element in a record's path, by its place."""
+    return j.Object((("index", j.number(str(index))),))
+
+
+def element_step(key: Key, place: dict[Key, int], rule: Rule) -> j.Node:
+    """An element in a record's path: by its key, or where that is its value by its place in the base."""
+    source, name, occurrence = key
+    if source == "value":
+        return index_step(place.get(key, 0))
+    value = j.parse(name, scalar=True)
+    if source == "declared" and rule.key is not None and len(rule.key) == 1:
+        assert isinstance(value, j.Array)
+        value = value.items[0]
+    return j.Object((("key", value), ("occurrence", j.number(str(occurrence)))) if occurrence else (("key", value),))
+
+
+def lookup(value: Optional[Value], path: Path, rules: RuleSet) -> Optional[Value]:
+    """What is at a path."""
+    for depth, step in enumerate(path):
+        if isinstance(step, str) and isinstance(value, j.Object):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, j.Array):
+            value = value.items[step] if step < len(value.items) else None
+        elif isinstance(step, tuple) and isinstance(value, j.Array):
+            value = by_key(value.items, keys_of(value.items, rules.rule(steps(path[:depth])).key)).get(step)
+        else:
+            return None
+    return value
+
+
+def shown(path: Path, rules: RuleSet) -> tuple[Union[str, j.Node], ...]:
+    """A path as records show it."""
+    return tuple(
+        step if isinstance(step, str) else index_step(step) if isinstance(step, int) else element_step(step, {}, rules.rule(steps(path[:depth])))
+        for depth, step in enumerate(path)
+    )
+
+
+def save(read_bytes: bytes, decoded: bytes, new: bytes, rules: RuleSet = RuleSet()) -> bytes:
+    """The save of a typed model: what the app does not know of the bytes that it read is kept.
+
+    `decoded` is what the app makes of what it read, unchanged: encode(decode(read_bytes)).
+    """
+    merged = merge_values(decoded, new, read_bytes, rules, app_wins=True)
+    assert merged.data is not None
+    return merged.data
+
+
+def conflicts_digest(records: Iterable[tuple[str, Record]]) -> str:
+    """SHA-256 of the records as canonical JSON, in hexadecimal."""
+    return hashlib.sha256(j.canonical(j.Array(tuple(record.node(value_id) for value_id, record in records)))).hexdigest()

@@ -1,0 +1,246 @@
+"""The value `__llvs_schema`: what is valid, and which rule holds for a path.
+
+Readings of the specification where it leaves a choice:
+- Unknown members beside `merge`, `ids`, `indexes` and `models` are ignored; unknown members of a rule are invalid.
+- An object under a prefix whose members are all patterns ("" or beginning with "/") is a map of patterns; any other is a rule.
+- A list or set element is matched by `*` alone; a slot of a tuple by `*` or by its index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+from . import json_model as j
+
+KINDS = ("auto", "register", "counter", "set", "list", "tuple", "text", "bytes")
+PICKS = ("newer", "older", "max", "min", "arbiter")
+#: The one value id that holds the rules.
+SCHEMA_ID = "__llvs_schema"
+
+Pointer = tuple[str, ...]
+
+
+class Star:
+    """The segment of an element of a list or set: `*` matches it, no name does."""
+
+
+ELEMENT = Star()
+Step = str | Star
+
+
+class InvalidSchema(Exception):
+    """The rules are not valid: where (a JSON pointer) and why."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where or '(the whole)'}: {why}")
+        self.where = where
+
+
+class UnknownMerge(InvalidSchema):
+    """The rules are of merge semantics that this does not know; nothing is merged by them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How what is at a path merges."""
+
+    kind: str = "auto"
+    key: Optional[tuple[Pointer, ...]] = None
+    pick: str = "newer"
+    pick_pointer: Pointer = ()
+    delete: str = "edit"
+    absent: Optional[j.Node] = None
+    start: j.Decimal = j.Decimal(0, 0)
+    least: Optional[j.Decimal] = None
+    most: Optional[j.Decimal] = None
+    identity: tuple[Pointer, ...] = ()
+    unit: str = "word"
+    overlap: str = "pick"
+    #: The prefix and the pattern it was given under; None where nothing was given.
+    given: Optional[tuple[str, str]] = None
+
+
+#: A pattern as its segments; None is `*`.
+Pattern = tuple[Optional[str], ...]
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The rules for one value id: patterns, each with a rule."""
+
+    patterns: dict[Pattern, Rule] = field(default_factory=dict)
+
+    def rule(self, path: tuple[Step, ...]) -> Rule:
+        """The rule of the most specific pattern that matches: segment by segment, a name before `*`."""
+        found = [pattern for pattern in self.patterns if len(pattern) == len(path) and _matches(pattern, path)]
+        if not found:
+            return Rule()
+        return self.patterns[min(found, key=lambda pattern: tuple(segment is None for segment in pattern))]
+
+    def has_counter(self, path: tuple[Step, ...]) -> bool:
+        """Whether a counter may be at the path or below it."""
+        return any(
+            rule.kind == "counter" and len(pattern) >= len(path) and _matches(pattern[: len(path)], path)
+            for pattern, rule in self.patterns.items()
+        )
+
+    @property
+    def top(self) -> Rule:
+        """The rule of the whole value."""
+        return self.rule(())
+
+
+def _matches(pattern: Pattern, path: tuple[Step, ...]) -> bool:
+    return all(segment is None or segment == step for segment, step in zip(pattern, path))
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Rules for value ids by prefixes."""
+
+    prefixes: dict[str, RuleSet] = field(default_factory=dict)
+
+    def rules(self, value_id: str) -> RuleSet:
+        """The rules of the longest prefix; nothing falls through to shorter ones."""
+        found = [prefix for prefix in self.prefixes if value_id.encode().startswith(prefix.encode())]
+        return self.prefixes[max(found, key=lambda prefix: len(prefix.encode()))] if found else RuleSet()
+
+
+def pointer(text: str, where: str) -> Pointer:
+    """The segments of an RFC 6901 pointer."""
+    if text == "":
+        return ()
+    if not text.startswith("/"):
+        raise InvalidSchema(where, "a pointer begins with /")
+    return tuple(_unescape(segment, where, star=False) for segment in text[1:].split("/"))
+
+
+def pattern(text: str, where: str) -> Pattern:
+    """The segments of a pattern: a pointer in which `*` stands for any member or element, and `~2` for a star."""
+    if text == "":
+        return ()
+    if not text.startswith("/"):
+        raise InvalidSchema(where, "a pattern begins with /")
+    return tuple(None if segment == "*" else _unescape(segment, where, star=True) for segment in text[1:].split("/"))
+
+
+def _unescape(segment: str, where: str, star: bool) -> str:
+    parts = segment.split("~")
+    for part in parts[1:]:
+        if part[:1] not in (("0", "1", "2") if star else ("0", "1")):
+            raise InvalidSchema(where, "~ stands before 0 or 1" + (" or 2" if star else ""))
+    signs = {"0": "~", "1": "/", "2": "*"}
+    return parts[0] + "".join(signs[part[0]] + part[1:] for part in parts[1:])
+
+
+def _below(where: str, name: str) -> str:
+    return where + "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def parse_schema(data: bytes) -> Schema:
+    """The rules of a value `__llvs_schema`. InvalidSchema; UnknownMerge for another number of merge semantics."""
+    try:
+        node = j.parse(data)
+    except j.NotMergeable as why:
+        raise InvalidSchema("", str(why)) from None
+    if not isinstance(node, j.Object):
+        raise InvalidSchema("", "not an object")
+    merge = node.get("merge")
+    if not isinstance(merge, j.Number):
+        raise InvalidSchema("/merge", "the number of the merge semantics is missing")
+    if merge.value != j.Decimal(1, 0):
+        raise UnknownMerge("/merge", f"merge semantics {merge.lexeme} are not known")
+    ids = node.get("ids") or j.Object(())
+    if not isinstance(ids, j.Object):
+        raise InvalidSchema("/ids", "not an object")
+    return Schema({prefix: _rule_set(prefix, value, _below("/ids", prefix)) for prefix, value in ids.members})
+
+
+def is_patterns(node: j.Node) -> bool:
+    """Whether what stands under a prefix is a map of patterns, not a rule."""
+    return isinstance(node, j.Object) and all(name == "" or name.startswith("/") for name, _ in node.members)
+
+
+def _rule_set(prefix: str, node: j.Node, where: str) -> RuleSet:
+    if not is_patterns(node):
+        return RuleSet({(): _rule(node, where, (prefix, ""), top=True)})
+    assert isinstance(node, j.Object)
+    patterns: dict[Pattern, Rule] = {}
+    for text, value in node.members:
+        at = _below(where, text)
+        segments = pattern(text, at)
+        if segments in patterns:
+            raise InvalidSchema(at, "the same pattern in another spelling is there already")
+        patterns[segments] = _rule(value, at, (prefix, text), top=not segments)
+    return RuleSet(patterns)
+
+
+def _rule(node: j.Node, where: str, given: tuple[str, str], top: bool) -> Rule:
+    if isinstance(node, j.String):
+        node = j.Object((("as", node),))
+    if not isinstance(node, j.Object):
+        raise InvalidSchema(where, "a rule is the name of a kind, or an object")
+    members = dict(node.members)
+    kind = _choice(members.get("as", j.String("auto")), KINDS, _below(where, "as"))
+    if kind == "bytes" and not top:
+        raise InvalidSchema(where, "bytes is for whole values only")
+    values: dict[str, Any] = {"kind": kind, "given": given}
+    readers: dict[str, tuple[tuple[str, ...], Callable[[j.Node, str], dict[str, Any]]]] = {
+        "as": (KINDS, lambda value, at: {}),
+        "key": (("list", "set"), lambda value, at: {"key": _pointers(value, at)}),
+        "pick": (KINDS, _pick),
+        "delete": (KINDS, lambda value, at: {"delete": _choice(value, ("edit", "delete"), at)}),
+        "absent": (KINDS, lambda value, at: {"absent": value}),
+        "from": (("counter",), lambda value, at: {"start": _decimal(value, at)}),
+        "min": (("counter",), lambda value, at: {"least": _decimal(value, at)}),
+        "max": (("counter",), lambda value, at: {"most": _decimal(value, at)}),
+        "identity": (KINDS, lambda value, at: {"identity": _pointers(value, at)}),
+        "unit": (("text",), lambda value, at: {"unit": _choice(value, ("word", "line", "char"), at)}),
+        "overlap": (("text",), lambda value, at: {"overlap": _choice(value, ("pick", "both"), at)}),
+    }
+    for name, value in node.members:
+        at = _below(where, name)
+        if name not in readers:
+            raise InvalidSchema(at, "an unknown member")
+        kinds, read = readers[name]
+        if kind not in kinds:
+            raise InvalidSchema(at, f"not for {kind}")
+        values.update(read(value, at))
+    rule = Rule(**values)
+    if rule.least is not None and rule.most is not None and rule.least.compare(rule.most) > 0:
+        raise InvalidSchema(where, "min is above max")
+    return rule
+
+
+def _choice(node: j.Node, names: tuple[str, ...], where: str) -> str:
+    if not isinstance(node, j.String) or node.text not in names:
+        raise InvalidSchema(where, "one of " + ", ".join(names))
+    return node.text
+
+
+def _decimal(node: j.Node, where: str) -> j.Decimal:
+    if not isinstance(node, j.Number):
+        raise InvalidSchema(where, "not a number")
+    return node.value
+
+
+def _pointers(node: j.Node, where: str) -> tuple[Pointer, ...]:
+    if not isinstance(node, j.Array) or not node.items:
+        raise InvalidSchema(where, "an array of pointers, at least one")
+    found = []
+    for index, item in enumerate(node.items):
+        at = _below(where, str(index))
+        if not isinstance(item, j.String):
+            raise InvalidSchema(at, "not a pointer")
+        found.append(pointer(item.text, at))
+    return tuple(found)
+
+
+def _pick(node: j.Node, where: str) -> dict[str, Any]:
+    if isinstance(node, j.Object) and len(node.members) == 1 and node.members[0][0] in ("max", "min"):
+        name, value = node.members[0]
+        if not isinstance(value, j.String):
+            raise InvalidSchema(_below(where, name), "not a pointer")
+        return {"pick": name, "pick_pointer": pointer(value.text, _below(where, name))}
+    return {"pick": _choice(node, PICKS, where)}

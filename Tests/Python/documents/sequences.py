@@ -1,0 +1,142 @@
+"""Lists by keys: longest increasing subsequences, anchors, runs, pairing, and the order of what comes out.
+
+An element is known by its key; a key is (source, identity bytes, occurrence), so keys are unique within an array.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Optional, Sequence, TypeVar
+
+from . import json_model as j
+from .rules import Pointer
+
+#: (source, identity, occurrence). Sources: "declared", "id", "value".
+Key = tuple[str, bytes, int]
+
+T = TypeVar("T")
+
+
+def keys_of(items: Sequence[j.Node], declared: Optional[tuple[Pointer, ...]]) -> list[Key]:
+    """The key of each element, unique by counting equal ones."""
+    seen: dict[tuple[str, bytes], int] = {}
+    keys: list[Key] = []
+    for item in items:
+        source, name = plain_key(item, declared)
+        occurrence = seen.get((source, name), 0)
+        seen[source, name] = occurrence + 1
+        keys.append((source, name, occurrence))
+    return keys
+
+
+def plain_key(item: j.Node, declared: Optional[tuple[Pointer, ...]]) -> tuple[str, bytes]:
+    """The key of an element by itself."""
+    if declared is not None:
+        found = [j.resolve(item, pointer) for pointer in declared]
+        if all(node is not None and not isinstance(node, (j.Array, j.Object)) for node in found):
+            return "declared", j.identity(j.Array(tuple(node for node in found if node is not None)))
+    elif isinstance(item, j.Object):
+        own = item.get("id")
+        if isinstance(own, (j.String, j.Number)):
+            return "id", j.identity(own)
+    return "value", j.identity(item)
+
+
+def increasing(positions: Sequence[int]) -> list[int]:
+    """Indexes of the longest increasing subsequence: scanning from the left, the first element that can be a part of one.
+
+    `longest[i]` is the length of the longest increasing subsequence that starts at i (patience sorting from the right).
+    """
+    tails: list[int] = []
+    longest = [0] * len(positions)
+    for index in range(len(positions) - 1, -1, -1):
+        place = bisect_left(tails, -positions[index])
+        tails[place : place + 1] = [-positions[index]]
+        longest[index] = place + 1
+    wanted, last, chosen = len(tails), -1, []
+    for index, position in enumerate(positions):
+        if longest[index] == wanted and position > last:
+            chosen.append(index)
+            last, wanted = position, wanted - 1
+    return chosen
+
+
+@dataclass
+class Side:
+    """One side of a list beside its base: which elements are anchors, which moved, and the runs in each gap."""
+
+    keys: list[Key]
+    anchors: set[Key]
+    moved: set[Key]
+    #: gap: the keys of the elements there that are no anchors, in order. Gap g is before base element g.
+    runs: dict[int, list[Key]]
+
+
+def side_of(keys: list[Key], place: dict[Key, int]) -> Side:
+    """A side, beside the base whose keys have these places."""
+    known = [key for key in keys if key in place]
+    anchors = {known[index] for index in increasing([place[key] for key in known])}
+    runs: dict[int, list[Key]] = {}
+    gap = 0
+    for key in keys:
+        if key in anchors:
+            gap = place[key] + 1
+        else:
+            runs.setdefault(gap, []).append(key)
+    return Side(keys, anchors, {key for key in known if key not in anchors}, runs)
+
+
+def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key], list[Key]]:
+    """The keys of both sides after pairing: where both replaced elements one for one, they are edits of those elements."""
+    place = {key: index for index, key in enumerate(base)}
+    x, y = side_of(newer, place), side_of(older, place)
+    moved = x.moved | y.moved
+    everywhere_x, everywhere_y = set(newer), set(older)
+    common = [key for key in base if key in x.anchors and key in y.anchors]
+    bounds = [(-1, -1, -1)] + [(place[key], newer.index(key), older.index(key)) for key in common] + [(len(base), len(newer), len(older))]
+    x_keys, y_keys = list(newer), list(older)
+    for (o0, x0, y0), (o1, x1, y1) in zip(bounds, bounds[1:]):
+        o_slice, x_slice, y_slice = base[o0 + 1 : o1], newer[x0 + 1 : x1], older[y0 + 1 : y1]
+        if not len(o_slice) == len(x_slice) == len(y_slice) > 0:
+            continue
+        if o_slice == x_slice or o_slice == y_slice or x_slice == y_slice:
+            continue
+        if any(key[0] != "value" for key in o_slice + x_slice + y_slice) or moved & set(o_slice + x_slice + y_slice):
+            continue
+        if all(key in everywhere_x or key in everywhere_y for key in o_slice):
+            continue
+        if any(key not in place and key in everywhere_y for key in x_slice) or any(key not in place and key in everywhere_x for key in y_slice):
+            continue
+        x_keys[x0 + 1 : x1] = o_slice
+        y_keys[y0 + 1 : y1] = o_slice
+    return x_keys, y_keys
+
+
+def emit(base: list[Key], newer: list[Key], older: list[Key], survivors: set[Key]) -> tuple[list[Key], list[Key]]:
+    """The order of the survivors, and the keys that both sides moved to different places."""
+    place = {key: index for index, key in enumerate(base)}
+    x, y = side_of(newer, place), side_of(older, place)
+    in_x_runs = {key for run in x.runs.values() for key in run}
+    out: list[Key] = []
+    shared: set[Key] = set()
+    for gap in range(len(base) + 1):
+        x_run = [key for key in x.runs.get(gap, []) if key in survivors]
+        y_run = [key for key in y.runs.get(gap, []) if key in survivors]
+        y_place = {key: index for index, key in enumerate(y_run)}
+        both = [key for key in x_run if key in y_place]
+        anchors = [both[index] for index in increasing([y_place[key] for key in both])]
+        shared.update(anchors)
+        x_from = y_from = 0
+        for anchor in [*anchors, None]:
+            x_to = x_run.index(anchor) if anchor else len(x_run)
+            y_to = y_run.index(anchor) if anchor else len(y_run)
+            out += [key for key in y_run[y_from:y_to] if key not in in_x_runs]
+            out += x_run[x_from:x_to]
+            if anchor:
+                out.append(anchor)
+            x_from, y_from = x_to + 1, y_to + 1
+        if gap < len(base) and base[gap] in survivors and base[gap] not in x.moved and base[gap] not in y.moved:
+            out.append(base[gap])
+    assert len(out) == len(set(out)) and set(out) == survivors, "the keys that come out are the survivors"
+    return out, [key for key in base if key in x.moved and key in y.moved and key in survivors and key not in shared]

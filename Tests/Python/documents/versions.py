@@ -1,0 +1,101 @@
+"""Merging values over a graph of versions: who is newer, virtual bases, contested values.
+
+Readings of the specification where it leaves a choice:
+- Of two values of one recency that are not the same (a merged value and the side that it got its recency from) the one with the
+  larger bytes is `x`, so that everybody agrees.
+- Contested values of inner merges are handed on to the outer ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from .merge import Contested, Record, identity, merge_values
+from .rules import RuleSet
+
+#: Time and id of the version that stored a value; of a computed one the later of its sides'.
+Recency = tuple[float, str]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A value as it prevails somewhere: its bytes, its reference (None: computed for a virtual base), its recency."""
+
+    data: bytes
+    recency: Recency
+    stored: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What merging one value of two versions gives; `same_as` is the side whose reference is preserved."""
+
+    held: Optional[Held]
+    records: tuple[Record, ...]
+    same_as: Optional[Held] = None
+
+
+@dataclass
+class Graph:
+    """Versions with their predecessors and what prevails at each."""
+
+    times: dict[str, float] = field(default_factory=dict)
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    states: dict[str, dict[str, Held]] = field(default_factory=dict)
+    above: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, version: str, time: float, parents: tuple[str, ...], state: dict[str, Held]) -> None:
+        """Adds a version behind its predecessors."""
+        self.times[version], self.parents[version], self.states[version] = time, parents, state
+        self.above[version] = frozenset({version}.union(*(self.above[parent] for parent in parents)))
+
+    def order(self, version: str) -> Recency:
+        """Canonical order: time, then id."""
+        return self.times[version], version
+
+    def best_common(self, a: frozenset[str], b: frozenset[str]) -> list[str]:
+        """The maximal common ancestors of two sets that are closed under ancestors, oldest first."""
+        common = a & b
+        covered = {ancestor for version in common for parent in self.parents[version] for ancestor in self.above[parent]}
+        return sorted(common - covered, key=self.order)
+
+    def base(self, value_id: str, a: frozenset[str], b: frozenset[str], rules: RuleSet) -> tuple[Optional[Held], Contested]:
+        """The content-level virtual base of one value."""
+        bases = self.best_common(a, b)
+        if not bases:
+            return None, {}
+        held, ancestors, contested = self.states[bases[0]].get(value_id), self.above[bases[0]], Contested()
+        for version in bases[1:]:
+            inner, inner_contested = self.base(value_id, ancestors, self.above[version], rules)
+            outcome = merge_held(inner, held, self.states[version].get(value_id), rules, inner_contested)
+            for path, values in inner_contested.items():
+                contested.setdefault(path, set()).update(values)
+            for record in outcome.records:
+                sides = {identity(value) for value in (record.x, record.y) if value is not None}
+                contested.setdefault(record.inner, set()).update(sides)
+            held, ancestors = outcome.held, ancestors | self.above[version]
+        return held, contested
+
+    def merge(self, value_id: str, a: str, b: str, rules: RuleSet) -> Outcome:
+        """Merges one value of two versions."""
+        mine, theirs = self.states[a].get(value_id), self.states[b].get(value_id)
+        if mine and theirs and mine.stored == theirs.stored:
+            return Outcome(mine, (), mine)
+        base, contested = self.base(value_id, self.above[a], self.above[b], rules)
+        return merge_held(base, mine, theirs, rules, contested)
+
+
+def merge_held(base: Optional[Held], a: Optional[Held], b: Optional[Held], rules: RuleSet, contested: Contested) -> Outcome:
+    """Merges two values with roles by recency; what comes out as a side's bytes is that side's value, of its recency."""
+    sides = sorted((side for side in (a, b) if side is not None), key=lambda side: (side.recency, side.data), reverse=True)
+    if not sides:
+        return Outcome(None, ())
+    x, y = sides[0], sides[1] if len(sides) == 2 else None
+    merged = merge_values(base.data if base else None, x.data, y.data if y else None, rules, contested=contested)
+    if merged.data is None:
+        return Outcome(None, merged.records)
+    for side in sides:
+        if merged.data == side.data:
+            return Outcome(side, merged.records, side)
+    return Outcome(Held(merged.data, x.recency), merged.records)
