@@ -546,6 +546,8 @@ static void bad_files_cost_their_own_version_only(void **state) {
     assert_int_equal(version_count(store), 3);
     llvs_exchange_free(exchange);
     llvs_store_free(store);
+    snprintf(path, sizeof path, "%s/damaged-on-purpose", p.directory);
+    write_file(path, "");
     free_place(&p);
 }
 
