@@ -7,7 +7,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     private static let nodeCount = 20_000
     private static let depthLimit = 16
 
-    init(path: String) throws { directory = try ForeignStoreDirectory(path: path) }
+    init(_ directory: ForeignStoreDirectory) { self.directory = directory }
 
     var description: String { "the store directory \(directory.path)" }
 

@@ -2,7 +2,7 @@
 /// while another thread lets go of it.
 final class OpenFile: Sendable {
     let descriptor: Int32
-    init(_ path: String, _ flags: Int32) throws(Errno) { descriptor = try System.open(path, flags) }
+    init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) { descriptor = try System.open(path, flags, mode: mode) }
     deinit { System.close(descriptor) }
 }
 
