@@ -19,7 +19,8 @@ let package = Package(
         .target(
             name: "CLLVSShims",
             linkerSettings: [.linkedLibrary("z"), .linkedLibrary(":libcrypto.a", .when(platforms: [.linux]))]),
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
+        .target(name: "CSQLite"),
         // The engine. Knows nothing of C.
         .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.

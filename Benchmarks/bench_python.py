@@ -1,4 +1,4 @@
-"""The Python package beside Python's sqlite3 on the yardstick's table, durability normal on both sides.
+"""The Python package beside Python's sqlite3 on the yardstick's table, durability normal on both sides; and what `import llvs` costs.
 
     python Benchmarks/bench_python.py [--quick] [--runs 5] [--n 100000] [--json figures.json] <folder>
 
@@ -8,10 +8,14 @@ shown are medians.
 
 import argparse
 import json
+import os
 import random
 import shutil
 import sqlite3
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -114,6 +118,27 @@ def measure(folder, count, runs):
     return {key: statistics.median(seconds) for key, seconds in times.items()}, len(ids)
 
 
+def starts(code, times):
+    """Milliseconds that Python takes to start and run this."""
+    found = []
+    for _ in range(times):
+        seconds, _ = timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+        found.append(seconds * 1e3)
+    return statistics.median(found)
+
+
+def measure_import(times):
+    """What `import llvs` adds to the start of Python, alone and with a first store, in milliseconds."""
+    with tempfile.TemporaryDirectory() as compiled:
+        # As in an installed package: what was compiled once is not compiled again.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = compiled
+        codes = ("pass", "import llvs", "import llvs; llvs.Store(storage='memory').close()")
+        nothing, *found = (starts(code, 1) and starts(code, times) for code in codes)
+        del os.environ["PYTHONPYCACHEPREFIX"]
+        return [one - nothing for one in found]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -141,6 +166,10 @@ def main():
         ("load", "Python: load from a dict", "ms", "less", times["load", "ours"] * 1e3, times["load", "yardstick"] * 1e3, 1.0),
     ]
     print(f"\n{options.n} values of 100 bytes, from Python, medians of {options.runs}")
+    alone, with_store = measure_import(3 if options.quick else 15)
+    verdict = "-" if options.quick else "reached" if alone <= 25 else "MISSED"
+    print(f"  {'Python: import llvs':40} {alone:12.6g} {'':12} {'ms':6} {'':9}  <= 25 ms      {verdict}")
+    print(f"  {'Python: import llvs, and a first store':40} {with_store:12.6g} {'':12} {'ms':6}")
     for metric, label, unit, better, ours, yardstick, goal in rows:
         ratio = ours / yardstick
         reached = ratio >= goal if better == "more" else ratio <= goal

@@ -55,6 +55,18 @@ foreach(source IN LISTS tests)
 endforeach()
 
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
+# As Tests/Faults: SQLite's calls are counted, too.
+target_link_libraries(test_costs_c PRIVATE -Wl,--push-state,--no-as-needed PkgConfig::SQLITE3 -Wl,--pop-state)
+# Hosts that contain functions named as SQLite's, that find none, and that find another.
+set_target_properties(test_other_sqlite_c test_no_sqlite_c PROPERTIES ENABLE_EXPORTS ON)
+foreach(kind old unsafe partial)
+    string(TOUPPER ${kind} define)
+    add_library(sqlite_${kind} MODULE Tests/C/sqlite/stand_in.c)
+    target_compile_definitions(sqlite_${kind} PRIVATE STAND_IN_${define})
+    target_compile_options(sqlite_${kind} PRIVATE ${strict_warnings} -std=c99 -pedantic)
+    set_target_properties(sqlite_${kind} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    add_dependencies(test_no_sqlite_c sqlite_${kind})
+endforeach()
 # Their functions named as the C library's are to be found before those, also by the libraries.
 file(GLOB faults CONFIGURE_DEPENDS Tests/Faults/test_*.c)
 file(GLOB fault_parts CONFIGURE_DEPENDS Tests/Faults/*.c)
@@ -67,7 +79,8 @@ foreach(source IN LISTS faults)
     llvs_program(${name} faults "${source}" $<TARGET_OBJECTS:fault_parts>)
     target_include_directories(${name} PRIVATE Tests/Faults)
     target_compile_options(${name} PRIVATE -O2)
-    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
+    # Linked, SQLite is loaded before the library opens it, and finds the functions of the program as others do.
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS} -Wl,--push-state,--no-as-needed PkgConfig::SQLITE3 -Wl,--pop-state)
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
 endforeach()
 

@@ -51,7 +51,7 @@
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,
- *   LLVS_ERROR_READ_ONLY, LLVS_ERROR_UNKNOWN_OUTCOME; and LLVS_ERROR_USER from a storage of the host.
+ *   LLVS_ERROR_READ_ONLY, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_UNKNOWN_OUTCOME; and LLVS_ERROR_USER from a storage of the host.
  *
  * Ownership. Every pointer parameter carries a tag.
  *   LLVS_OWNED     ownership crosses: an output (`**`, or a struct that the library fills with owned
@@ -212,8 +212,10 @@ enum llvs_status_value {
     /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
         power cut. Making it again under its id is harmless. */
     LLVS_ERROR_UNKNOWN_OUTCOME = -29,
-    /** Another process or handle holds it for too long; or the process has too many open files. */
+    /** Another process or handle holds it for too long (see `busy_timeout` of llvs_store_options). */
     LLVS_ERROR_BUSY = -30,
+    /** The process or the system has too many open files: close some, or raise the limit (ulimit -n). Nothing was changed. */
+    LLVS_ERROR_TOO_MANY_FILES = -31,
 
     /* The life of handles. */
 
@@ -350,6 +352,8 @@ LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
 LLVS_API llvs_bytes llvs_error_version_id(LLVS_BORROWED const llvs_error *error);
 /** The file or directory concerned; empty when there is none. Borrowed from the error. Since 0.1. */
 LLVS_API llvs_bytes llvs_error_path(LLVS_BORROWED const llvs_error *error);
+/** The system's own number (`errno`) for why a call of it failed, where one did and is known; else 0. Since 0.1. */
+LLVS_API int32_t llvs_error_system_code(LLVS_BORROWED const llvs_error *error);
 /** The number that a callback of the host gave to llvs_error_make; else 0. Since 0.1. */
 LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
@@ -612,7 +616,11 @@ typedef uint32_t llvs_storage_kind;
 enum llvs_storage_kind_value {
     /** The default: a directory of append-only files, which several processes and a folder sync may share. */
     LLVS_STORAGE_FILE = 0,
-    /** One SQLite database in WAL mode, by the system's libsqlite3. */
+    /**
+     * One SQLite database in WAL mode, by the system's libsqlite3 (3.20 or later), which is opened when the first such store is;
+     * LLVS_ERROR_UNSUPPORTED says what to do where there is none that can be used. A host that contains an SQLite of its own must
+     * not open the database by that while the store is open: two copies of SQLite in one process break each other's locks.
+     */
     LLVS_STORAGE_SQLITE = 1,
     /** Gone when closed; for tests and scratch. */
     LLVS_STORAGE_MEMORY = 2,
@@ -667,8 +675,21 @@ typedef struct llvs_store_options {
      * nothing; 0: 900. Finite, not negative.
      */
     double compaction_grace;
+    /**
+     * For SQLite storage, the seconds for which a call waits while another process or connection writes, before it ends with
+     * LLVS_ERROR_BUSY; 0: 10. Finite, not negative. The file storage waits for nobody: its writers do not exclude each other.
+     */
+    double busy_timeout;
+    /**
+     * The permissions of files that are made, as for chmod (0600: for their owner alone), less what the process's umask takes; 0: 0666,
+     * and 0644 for a database. Directories may be entered by whoever may read. At most 0777, with 0600 in it. Does not change
+     * files that are there.
+     */
+    uint32_t file_mode;
+    /** 0. */
+    uint32_t reserved;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0 }
 
 /**
  * Opens a store, or makes it.
@@ -676,7 +697,7 @@ typedef struct llvs_store_options {
  * @param options  NULL for the defaults
  * @param store    the store; end with llvs_store_close, release with llvs_store_free
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
- * LLVS_ERROR_INVALID_UTF8, storage errors. A damaged record is no error: see llvs_store_verify.
+ * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), storage errors. A damaged record is no error: see llvs_store_verify.
  * Cost: the size of the history's index, not of the values.
  * Since 0.1.
  */
@@ -937,7 +958,10 @@ typedef struct llvs_version_options {
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
- * @param predecessor   the version it is based on; LLVS_NONE makes a root (a store may have many)
+ * @param predecessor   the version it is based on, whose state it starts from: the newest head (llvs_store_most_recent_head), or what the
+ *                      last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store. In one
+ *                      that has versions it is a history apart, with none of the values that are there and no ancestor in common,
+ *                      and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not pass LLVS_NONE
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
@@ -1415,7 +1439,7 @@ typedef struct llvs_exchange_options {
  *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION,
- * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_BUSY (too many open files), LLVS_ERROR_TRANSPORT.
+ * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_TRANSPORT.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
@@ -1632,7 +1656,10 @@ LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
 /** Its store, as a handle of its own to be freed; closing it closes the coordinator's store as well. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_store(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_store **store,
     LLVS_OWNED llvs_error **error);
-/** The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere. Since 0.1. */
+/**
+ * The version that reads and saves start from. Never empty: a new store's is the empty root, the same everywhere, which is read in every
+ * store as an empty state, also before anything was saved. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_current_version(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
@@ -1980,7 +2007,7 @@ LLVS_LAYOUT(llvs_version_info, 104);
 LLVS_LAYOUT(llvs_value_info, 56);
 LLVS_LAYOUT(llvs_value_block_info, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
-LLVS_LAYOUT(llvs_store_options, 64);
+LLVS_LAYOUT(llvs_store_options, 80);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 80);
 LLVS_LAYOUT(llvs_salvaged, 40);

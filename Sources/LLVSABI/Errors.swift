@@ -55,6 +55,9 @@ public func llvs_error_version_id(_ error: OpaquePointer!) -> llvs_bytes { peek(
 @_cdecl("llvs_error_path") @implementation
 public func llvs_error_path(_ error: OpaquePointer!) -> llvs_bytes { peek(error, ErrorHandle.self)?.path ?? noBytes }
 
+@_cdecl("llvs_error_system_code") @implementation
+public func llvs_error_system_code(_ error: OpaquePointer!) -> Int32 { peek(error, ErrorHandle.self)?.error.systemCode ?? 0 }
+
 @_cdecl("llvs_error_user_code") @implementation
 public func llvs_error_user_code(_ error: OpaquePointer!) -> Int64 { peek(error, ErrorHandle.self)?.error.userCode ?? 0 }
 

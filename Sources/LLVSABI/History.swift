@@ -91,16 +91,16 @@ public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_byt
 /// Behind `llvs_history_cursor`.
 final class HistoryCursor: Handle, @unchecked Sendable {
     private let store: Store
-    private let ids: [VersionID]
-    private var position = 0
-    init(_ store: Store, _ ids: [VersionID]) { self.store = store; self.ids = ids }
+    private let walk: HistoryWalk
+    /// Met by the walk, and not handed out yet: their records could not be read.
+    private var met: [HistoryWalk.Step] = []
+    init(_ store: Store, _ walk: HistoryWalk) { self.store = store; self.walk = walk }
     override func checkReentry() throws { try store.checkReentry() }
 
     func next(_ limit: Int) throws -> [Version] {
-        // An ended walk of a closed store is closed, too.
-        guard position < ids.count else { try store.requireOpen(); return [] }
-        let page = try ids[position..<min(ids.count, position + limit)].map { try knownVersion($0, in: store) }
-        position += page.count
+        if met.isEmpty { met = try walk.next(limit) }
+        let page = try met.prefix(limit).map { try knownVersion($0.version, in: store) }
+        met.removeFirst(page.count)
         return page
     }
 }
@@ -118,7 +118,7 @@ public func llvs_store_history(_ store: OpaquePointer!, _ from: UnsafePointer<ll
         let out = try required(cursor, "cursor")
         let store = try LLVSABI.store(store)
         let starts = try versionIDs(from, from_count, "from")
-        out.pointee = HistoryCursor(store, try starts.isEmpty ? store.history() : store.history(from: starts)).owned
+        out.pointee = HistoryCursor(store, try store.walk(HistoryQuery(from: starts))).owned
     }
 }
 

@@ -69,7 +69,7 @@ private final class HostFunctions: @unchecked Sendable {
     /// The thread that is in a callback.
     private var caller: pthread_t?
     private let callerLock = Lock()
-    private static let codes: [StoreError.Code] = [.noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy]
+    private static let codes: [StoreError.Code] = [.noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy, .tooManyFiles]
 
     init(_ host: HostStorageHandle) { self.host = host }
 

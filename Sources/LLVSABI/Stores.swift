@@ -31,8 +31,8 @@ func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durabi
     }
 }
 
-/// Before `compaction_grace` was appended.
-let earlierSizesOfStoreOptions = [56]
+/// Before `compaction_grace`, and before `busy_timeout`, was appended.
+let earlierSizesOfStoreOptions = [56, 64]
 
 /// The options as the engine takes them, and the host's storage they claim.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
@@ -50,6 +50,12 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
         throw StoreError(.invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
     }
     if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
+    guard input.busy_timeout >= 0, input.busy_timeout.isFinite else {
+        throw StoreError(.invalidArgument, "The busy_timeout is \(input.busy_timeout) s; give a finite number of seconds that is not negative.")
+    }
+    if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
+    if input.file_mode != 0 { options.fileMode = input.file_mode }
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }

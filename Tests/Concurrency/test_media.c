@@ -431,7 +431,7 @@ static void with_few_files(struct site *site, const struct action *action, int m
     raise_limit(next_descriptor() + (rlim_t)more);
     status = action->act(site, &error);
     if (status != LLVS_OK) {
-        if (status != LLVS_ERROR_BUSY) ledger_fail("%s with %d files: %s: %s", action->name, more, llvs_status_name(status), llvs_error_message(error));
+        if (status != LLVS_ERROR_TOO_MANY_FILES) ledger_fail("%s with %d files: %s: %s", action->name, more, llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         tally(REFUSALS, 1);
     }

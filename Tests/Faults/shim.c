@@ -626,8 +626,24 @@ DIR *opendir(const char *path) {
     end(call);
     return stream;
 }
+DIR *fdopendir(int fd) {
+    REAL(DIR *, fdopendir, (int));
+    int is_ours = is_watched_descriptor(fd);
+    struct call call = begin(is_ours, CALL_LIST, NULL, fd, 0);
+    DIR *stream;
+    if (call.fails) {
+        failed(call);
+        return NULL;
+    }
+    stream = real(fd);
+    if (stream && is_ours) for (int i = 0; i < STREAMS; i++) if (!streams[i]) { streams[i] = stream; break; }
+    end(call);
+    return stream;
+}
 int closedir(DIR *stream) {
     REAL(int, closedir, (DIR *));
+    int fd = dirfd(stream);
+    if (fd >= 0 && fd < DESCRIPTORS) watched[fd] = 0;
     for (int i = 0; i < STREAMS; i++) if (streams[i] == stream) streams[i] = NULL;
     return real(stream);
 }

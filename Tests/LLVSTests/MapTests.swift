@@ -88,6 +88,24 @@ import Testing
                     var met = 0
                     a?.forEach(from: l, to: h) { _, _ in met += 1; return true }
                     #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
+                    for (low, high) in [(l, h), (l, nil), (UnsafeRawBufferPointer(start: nil, count: 0), h)] as [(UnsafeRawBufferPointer, UnsafeRawBufferPointer?)] {
+                        var forwards: [[UInt8]] = [], backwards: [[UInt8]] = []
+                        a?.forEach(from: low, to: high) { key, _ in forwards.append(Array(key)); return true }
+                        a?.forEachBackwards(from: low, to: high) { key, entry in
+                            #expect(entry.version == x[Array(key)])
+                            backwards.append(Array(key))
+                            return true
+                        }
+                        #expect(backwards == forwards.reversed(), "backwards: \(name) seed \(seed)")
+                        var different: [[UInt8]] = []
+                        let bounds = KeyBounds(low: low, high: high)
+                        MapNode.forEachDifference(a, b, within: bounds) { key, p, q in
+                            #expect(p?.version == x[Array(key)] && q?.version == y[Array(key)])
+                            different.append(Array(key))
+                        }
+                        let wanted = seen.filter { $0.withUnsafeBytes(bounds.hold) }.sorted { Bytes.compare($0, $1) < 0 }
+                        #expect(different == wanted, "differences within: \(name) seed \(seed)")
+                    }
                 } }
                 for key in [low, high] + (x.keys.randomElement(using: &random).map { [$0] } ?? []) {
                     #expect(key.withUnsafeBytes { a?.lookup($0)?.version } == x[key])

@@ -164,3 +164,21 @@ def test_concurrent_saves(tmp_path: Path) -> None:
 def test_bad_options(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(llvs.Error):
         llvs.Coordinator(tmp_path / "store", **options)
+
+
+@pytest.mark.parametrize("storage", ["file", "sqlite", "memory"])
+def test_the_current_version_of_a_new_store_can_be_read(tmp_path: Path, storage: Any) -> None:
+    with llvs.Coordinator(tmp_path / "new", storage=storage) as notes:
+        store, root = notes.store, notes.current_version
+        for _ in range(2):
+            assert dict(store.at(root)) == {} and len(store.at(root)) == 0 and "k" not in store.at(root)
+            assert store.value("k", at=root) is None and store.values(["k"], at=root) == [None] and list(store.changes(root)) == []
+            assert store.version(root) is not None and list(store.diff(root, root)) == [] and list(store.merge_bases(root, root))
+            assert store.heads == () and list(store.history()) == [] and store.statistics().versions == 0
+        first = notes.save(insert={"k": b"1"})
+        assert first is not None and store.is_ancestor(root, first) and dict(store.at(root)) == {}
+        assert [change.kind for change in store.diff(root, first)] == ["insert"] and store.heads == (first,)
+    with llvs.Store(tmp_path / "other", storage=storage) as other:
+        made = other.make_version(insert={"k": b"1"})
+        assert dict(other.at(root)) == {} and not other.is_ancestor(root, made) and len(list(other.diff(made, root))) == 1
+        assert other.merge(root, made) == made and len(list(other.history())) == 1

@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, Optional
 
 import pytest
@@ -80,6 +83,12 @@ def test_vectors(o: Optional[str], x: str, y: str, rules: Any, expected: str, re
     assert result.data == expected.encode()
     if records is not None:
         assert [record.kind for record in result.records] == records
+
+
+def test_vectors_are_those_of_the_model() -> None:
+    """Tests/Vectors/documents cannot drift from what the model gives."""
+    generate = Path(__file__).resolve().parents[1] / "Vectors" / "documents" / "generate.py"
+    assert subprocess.run([sys.executable, str(generate), "--check"], check=False).returncode == 0
 
 
 ABSENCE = [  # o, x, y, result, record; p is the base, a and b are changed, - is absent

@@ -155,6 +155,7 @@ class Replicas(RuleBasedStateMachine):
         made = replica.store.make_version(
             base,
             update={id: value for id, value in changes.items() if value is not None},
+            root=base is None,
             remove=[id for id, value in changes.items() if value is None],
             branch=branch,
             metadata={"author": author} if author else None,

@@ -136,7 +136,7 @@ def test_shuffled_orders_of_release(tmp_path: Path) -> None:
 def test_what_is_forgotten_is_closed_with_a_warning(tmp_path: Path) -> None:
     store = llvs.Store(tmp_path / "store")
     store.make_version(insert={"a": b"1"})
-    with pytest.warns(ResourceWarning, match="unclosed the store"):
+    with pytest.warns(ResourceWarning, match="unclosed <Store "):
         del store
         gc.collect()
     with llvs.Store(tmp_path / "store") as again:
@@ -184,7 +184,7 @@ def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None
 def test_closing_while_other_threads_work(tmp_path: Path) -> None:
     for _ in range(15):
         store = llvs.Store(tmp_path / "store", durability="normal")
-        version = store.make_version(insert={str(index): b"x" * 100 for index in range(100)})
+        version = store.make_version(insert={str(index): b"x" * 100 for index in range(100)}, root=True)
         outcomes: list[BaseException | None] = []
 
         def work() -> None:
@@ -241,7 +241,7 @@ def test_closing_an_exchange_from_its_own_callbacks(memory: llvs.Store) -> None:
     with pytest.raises(llvs.ClosedError):
         exchange.send()
     observer = llvs.observe_log(lambda level, message: observer.close(), "debug")
-    memory.make_version()
+    memory.make_version(root=True)
     observer.close()
 
 

@@ -173,7 +173,7 @@ def test_an_arbiter_may_use_the_store(conflict: Any) -> None:
     store, one, two = conflict
 
     def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
-        extra = store.make_version(insert={"from the arbiter": b"1"})
+        extra = store.make_version(insert={"from the arbiter": b"1"}, root=True)
         other = store.merge(one, two, llvs.Ours())
         assert {extra, other} <= set(store.heads)
         return [llvs.Change.update(id, b"x") for id in merge.forks.conflicting]
@@ -206,7 +206,7 @@ def test_threads_with_arbiters(conflict: Any) -> None:
 
 
 def test_relations(memory: llvs.Store) -> None:
-    one, two = memory.make_version(insert={"a": b"1"}), memory.make_version(insert={"b": b"2"})
+    one, two = memory.make_version(insert={"a": b"1"}), memory.make_version(insert={"b": b"2"}, root=True)
     with pytest.raises(llvs.NoCommonAncestorError):
         memory.merge(one, two, relation="related")
     merged = memory.merge(one, two, relation="any")

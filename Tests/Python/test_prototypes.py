@@ -26,6 +26,7 @@ ABI = {
     "size_t": _abi.SIZE,
     "uint32_t": _abi.U32,
     "uint64_t": _abi.U64,
+    "int32_t": _abi.I32,
     "int64_t": _abi.I64,
     "llvs_bool": _abi.BOOL,
 }
@@ -87,7 +88,7 @@ def test_errors_are_the_last_parameter() -> None:
 
 
 def test_constants() -> None:
-    mine = {f"LLVS_{name}": value for name, value in vars(_constants).items() if name.isupper()}
+    mine = {f"LLVS_{name}": value for name, value in vars(_constants).items() if name.isupper() and name != "TYPE_CHECKING"}
     assert mine == HEADER.constants
 
 

@@ -168,7 +168,7 @@ def test_differences(store: llvs.Store) -> None:
     back = list(store.diff(v2, v1))
     assert [(change.kind.value, change.id, change.data) for change in back] == [("update", "a", b"1"), ("insert", "b", b"2"), ("remove", "c", None)]
     assert [change.data for change in store.diff(v1, v2, with_data=False)] == [None, None, None]
-    other = store.make_version(insert={"a": b"1"})
+    other = store.make_version(insert={"a": b"1"}, root=True)
     assert [change.id for change in store.diff(other, v1)] == ["a", "b"]
     assert list(store.diff(v1, v1)) == []
 
@@ -208,9 +208,9 @@ def test_metadata(store: llvs.Store) -> None:
     assert again.metadata == {**metadata, "json": 1}
     assert again.raw_metadata["json"] == b" 1 " and again.raw_metadata["number"] == b"1.5" and again.raw_metadata["text"] == '"é"'.encode()
     with pytest.raises(ValueError):
-        store.make_version(metadata={"x": float("nan")})
+        store.make_version(version, metadata={"x": float("nan")})
     with pytest.raises(TypeError):
-        store.make_version(metadata={"x": object()})
+        store.make_version(version, metadata={"x": object()})
     assert len(store.heads) == 1
 
 
@@ -221,7 +221,7 @@ def test_the_same_again_under_its_id(store: llvs.Store) -> None:
         store.make_version(insert={"a": b"2"}, id="mine")
     assert caught.value.version_id == "mine"
     with pytest.raises(llvs.InvalidIDError) as caught2:
-        store.make_version(insert={"a": b"2"}, id="MINE")
+        store.make_version(insert={"a": b"2"}, id="MINE", root=True)
     assert caught2.value.code == llvs.ErrorCode.INVALID_VERSION_ID
 
 

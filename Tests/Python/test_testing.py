@@ -298,9 +298,9 @@ def test_the_one_that_was_named_fails() -> None:
             plan.fail(nth=2, on=Operation.APPEND, code=llvs.ErrorCode.NO_SPACE)
             store.make_version(insert={"a": b"1"})
             with pytest.raises(llvs.StorageError) as caught:
-                store.make_version(insert={"a": b"2"})
+                store.make_version(insert={"a": b"2"}, root=True)
             assert caught.value.code == llvs.ErrorCode.NO_SPACE and "injected" in str(caught.value)
-            store.make_version(insert={"a": b"3"})
+            store.make_version(insert={"a": b"3"}, root=True)
             assert (plan.injected, plan.count(Operation.APPEND), plan.count()) == (1, 3, plan.count(Operation.STORAGE))
             assert plan.last == "append 2 of the store in memory: fail"
             plan.clear()
@@ -314,7 +314,7 @@ def test_the_same_seed_makes_the_same_faults() -> None:
             plan.fail(on=Operation.APPEND, probability=0.3)
             for turn in range(100):
                 try:
-                    store.make_version(insert={"a": b"1"})
+                    store.make_version(insert={"a": b"1"}, root=True)
                 except llvs.StorageError:
                     failed.append(turn)
         return failed

@@ -196,6 +196,8 @@ extension Simulation {
         for id in ids {
             guard let number = model.numbers[id] else { throw Failure("unknown version", "store \(replica.number) got \(id)") }
             replica.known.insert(number)
+            // It comes with what was built on it, and is not told of.
+            if let root = model.numbers[EmptyRoot.id], model[number].ancestors.contains(root) { replica.known.insert(root) }
         }
         for number in replica.known.subtracting(before).numbers {
             guard model[number].ancestors.isSubset(of: replica.known) else { throw Failure("ancestry missing", "store \(replica.number) got V\(number)") }

@@ -34,9 +34,8 @@ def find_library(root: Path) -> Path:
     )
 
 
-# The libraries that a manylinux wheel may expect of a system, as far as ours needs them; and SQLite, which the system must have
-# as well: a copy of our own beside another in the process would break the locks of both (README.md says so to those who install).
-EXPECTED = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z|sqlite3))\.so(\.\d+)*")
+# The libraries that a manylinux wheel may expect of a system, as far as ours needs them. (SQLite is opened at first use.)
+EXPECTED = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z))\.so(\.\d+)*")
 
 # From which version of the C library on a manylinux system has which libstdc++ at least (PEP 600; auditwheel's policies).
 LIBSTDCXX = (((2, 17), (3, 4, 19)), ((2, 24), (3, 4, 22)), ((2, 27), (3, 4, 24)), ((2, 31), (3, 4, 28)), ((2, 34), (3, 4, 29)), ((2, 35), (3, 4, 30)), ((2, 39), (3, 4, 33)))

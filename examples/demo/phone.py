@@ -9,7 +9,7 @@ process of its own: all that lasts is in the store.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import llvs
@@ -35,13 +35,13 @@ def line(version: llvs.Version) -> str:
     return f"{version.id[:8]}  {clock(version.timestamp)}  {what}"
 
 
-def save(store: llvs.Store, note: str, **changes: object) -> None:
-    version = store.make_version(store.most_recent_head, metadata={"device": "phone", "note": note}, **changes)
+def save(store: llvs.Store, note: str, update: Mapping[str, bytes], remove: Sequence[str] = ()) -> None:
+    version = store.make_version(store.most_recent_head, update=update, remove=remove, metadata={"device": "phone", "note": note})
     print("phone:", line(version))
 
 
 def exchange(store: llvs.Store, shared: Path) -> None:
-    with llvs.Exchange(store, shared.as_uri()) as folder:
+    with llvs.Exchange(store, shared) as folder:
         retrieved = folder.retrieve()
         for problem in retrieved.problems:
             print(f"phone: a problem with {problem.name}: {problem.reason}")
@@ -63,7 +63,7 @@ class Explaining:
             if len(present) == 1:
                 print("      -> the change wins: an update beats a removal")
             else:
-                winner = max(map(store.version, present), key=lambda version: version.timestamp)
+                winner = max((store[id] for id in present), key=lambda version: version.timestamp)
                 print(f"      -> the {winner.metadata['device']}'s wins: it is the later change")
         return llvs.PASS
 
@@ -72,8 +72,8 @@ class Explaining:
         if side is None:
             print("      removed")
         else:
-            writer = store.version(side.stored_version)
-            text = store.value(side.id, at=side.stored_version).data.decode()
+            writer = store[side.stored_version]
+            text = store.at(writer)[side.id].decode()
             print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
 
 
@@ -132,14 +132,14 @@ def main() -> None:
                     "message/place": b"Luigi's",
                     "message/ps": b"Bring the photos.",
                 }
-                save(store, "Write the message", insert=text)
+                save(store, "Write the message", text)
             case "exchange":
                 exchange(store, folder / "shared")
             case "edit-1":
                 text = {"message/subject": b"Dinner on Sunday", "message/body": b"Shall we meet at eight?"}
-                save(store, "Sunday at eight, no photos", update=text, remove=["message/ps"])
+                save(store, "Sunday at eight, no photos", text, remove=["message/ps"])
             case "edit-2":
-                save(store, "Another place", update={"message/place": b"The harbour grill"})
+                save(store, "Another place", {"message/place": b"The harbour grill"})
             case "merge":
                 merge(store)
             case "show":

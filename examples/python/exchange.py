@@ -1,12 +1,8 @@
 """Two devices share a folder: each saves for itself, then they exchange and merge, and end up equal."""
 
-from pathlib import Path
-
 import llvs
 
-folder = Path("shared").absolute().as_uri()
-
-with llvs.Coordinator("phone.llvs", exchange=folder) as phone, llvs.Coordinator("laptop.llvs", exchange=folder) as laptop:
+with llvs.Coordinator("phone.llvs", exchange="shared") as phone, llvs.Coordinator("laptop.llvs", exchange="shared") as laptop:
     phone.save(update={"note/1": b"from the phone"})
     laptop.save(update={"note/2": b"from the laptop"})
 
@@ -18,6 +14,6 @@ with llvs.Coordinator("phone.llvs", exchange=folder) as phone, llvs.Coordinator(
     laptop.exchange()
     laptop.merge()
 
-    print(dict(phone.at().items()))
-    assert dict(phone.at().items()) == dict(laptop.at().items())
+    print(dict(phone.items()))
+    assert phone.at() == laptop.at()
     assert phone.current_version == laptop.current_version

@@ -41,7 +41,7 @@ public final class Exchange: @unchecked Sendable {
         try gate.run("Retrieving from \(transport.description)") {
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
             defer { memory = retrieval.memory }
-            let result = try retrieval.run()
+            let result = try retrieval.run().counting()
             Exchange.log("Retrieved", result, transport)
             return result
         }
@@ -58,7 +58,7 @@ public final class Exchange: @unchecked Sendable {
         try gate.run("Sending to \(transport.description)") {
             var sending = Sending(store: store, transport: transport, control: control, memory: memory)
             defer { memory = sending.memory }
-            let result = try sending.run()
+            let result = try sending.run().counting()
             Exchange.log("Sent", result, transport)
             return result
         }
@@ -112,6 +112,13 @@ public struct ExchangeResult: Sendable {
     /// What could not be, by name; sorted by name.
     public var problems: [ExchangeProblem]
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
+
+    /// The empty root travels with what was built on it, for stores that know none by themselves, and counts for nothing.
+    func counting() -> ExchangeResult {
+        var counted = self
+        counted.versions.removeAll { $0 == EmptyRoot.id }
+        return counted
+    }
 }
 
 /// Something that could not be taken or sent, and why. Nothing of it was stored.

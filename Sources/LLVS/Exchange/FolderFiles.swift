@@ -5,7 +5,6 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
-import CLLVSShims
 
 /// The system calls that a folder exchange needs, each behind one function that throws a `StoreError`
 /// naming the file. Nothing here knows the layout.
@@ -18,7 +17,7 @@ enum FolderFiles {
         case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
         case EROFS: code = .permission; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
-        case EMFILE, ENFILE: code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
+        case EMFILE, ENFILE: code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
         case ENOTDIR: code = .notADirectory; advice = "A file is in the place of a folder: move it away, or give another path."
         case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
@@ -28,7 +27,7 @@ enum FolderFiles {
         var text = [CChar](repeating: 0, count: 128)
         let known = strerror_r(number, &text, text.count - 1) == 0
         let reason = known ? text.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) } : "error \(number)"
-        return StoreError(code, "\(doing) \(path) failed: \(reason). \(advice)", path: path)
+        return StoreError(code, "\(doing) \(path) failed: \(reason). \(advice)", path: path, systemCode: number)
     }
 
     // MARK: Directories
@@ -69,9 +68,10 @@ enum FolderFiles {
 
     /// As `names`, with the bytes of each.
     static func forEachName(in path: String, _ body: (UnsafeRawBufferPointer) -> Void) throws {
-        guard let directory = opendir(path) else {
-            if errno == ENOENT { return }
-            throw error(errno, "Listing the folder", path)
+        let directory: DirectoryStream
+        do throws(Errno) { directory = try System.openDirectory(path) } catch {
+            if error == .missing { return }
+            throw self.error(error.code, "Listing the folder", path)
         }
         defer { closedir(directory) }
         while true {
@@ -115,9 +115,8 @@ enum FolderFiles {
         }
     }
 
-    /// Non-blocking, so that a pipe of that name does not hold up the exchange; and no symbolic link, which could lead to files
-    /// that are not the folder's.
-    private static func openToRead(_ path: String) -> Int32 { llvs_shim_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0) }
+    /// No symbolic link, which could lead to files that are not the folder's.
+    private static func openToRead(_ path: String) throws(Errno) -> Int32 { try System.open(path, O_RDONLY | O_NOFOLLOW) }
 
     enum Opened {
         case open(FolderFile)
@@ -125,10 +124,10 @@ enum FolderFiles {
         case failed(FetchedFile)
     }
     private static func open(_ path: String, limit: Int) throws -> Opened {
-        let descriptor = openToRead(path)
-        guard descriptor >= 0 else {
-            let failure = error(-descriptor, "Opening the file", path)
-            switch -descriptor {
+        let descriptor: Int32
+        do throws(Errno) { descriptor = try openToRead(path) } catch {
+            let failure = self.error(error.code, "Opening the file", path)
+            switch error.code {
             case ENOENT: return .failed(.missing)
             case ELOOP: return .failed(.unreadable(StoreError(.foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
             case EMFILE, ENFILE, ENOMEM: throw failure
@@ -151,8 +150,10 @@ enum FolderFiles {
     /// Makes a new file with these bytes. Removes it again when that fails, or making them fails, or `check` throws, which
     /// is called before each further MiB.
     static func writeNew(_ path: String, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
-        let descriptor = llvs_shim_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
-        guard descriptor >= 0 else { throw error(-descriptor, "Making the file", path) }
+        let descriptor: Int32
+        do throws(Errno) { descriptor = try System.open(path, O_WRONLY | O_CREAT | O_EXCL) } catch {
+            throw self.error(error.code, "Making the file", path)
+        }
         var stopped: (any Error)?, sinceCheck = 0
         do {
             try data.forEachPiece { piece in
@@ -209,8 +210,7 @@ enum FolderFiles {
     }
     /// Whether a file is there, and all of it as far as can be told.
     static func condition(_ path: String, _ kind: WholeFile) -> WholeFile.Condition {
-        let descriptor = openToRead(path)
-        guard descriptor >= 0 else { return .cutShort }
+        guard let descriptor = try? openToRead(path) else { return .cutShort }
         defer { close(descriptor) }
         let size = Int(lseek(descriptor, 0, SEEK_END))
         guard size > 0 else { return .cutShort }
@@ -222,8 +222,7 @@ enum FolderFiles {
     }
 
     static func beginsWith(_ start: StaticString, _ path: String) -> Bool {
-        let descriptor = openToRead(path)
-        guard descriptor >= 0 else { return false }
+        guard let descriptor = try? openToRead(path) else { return false }
         defer { close(descriptor) }
         let size = start.utf8CodeUnitCount
         return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
@@ -235,10 +234,9 @@ enum FolderFiles {
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time. A symbolic link
     /// in the place of the directory is not followed.
     static func removeFiles(in path: String, olderThan seconds: Int) {
-        let opened = llvs_shim_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
-        guard opened >= 0 else { return }
-        guard let directory = fdopendir(opened) else { close(opened); return }
+        guard let directory = try? System.openDirectory(path, O_NOFOLLOW) else { return }
         defer { closedir(directory) }
+        let opened = dirfd(directory)
         let now = time(nil)
         while let entry = readdir(directory) {
             withUnsafePointer(to: &entry.pointee.d_name) { field in

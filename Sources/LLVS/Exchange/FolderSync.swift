@@ -23,7 +23,7 @@ final class FolderSync {
     /// - Parameter path: of the folder that the files are in.
     init(_ path: String) {
         self.path = path
-        descriptor = llvs_shim_is_local(path) == 1 ? llvs_shim_open(path, O_RDONLY | O_DIRECTORY, 0) : -1
+        descriptor = llvs_shim_is_local(path) == 1 ? (try? System.open(path, O_RDONLY | O_DIRECTORY)) ?? -1 : -1
     }
     deinit { if descriptor >= 0 { close(descriptor) } }
 
@@ -44,8 +44,8 @@ final class FolderSync {
     func directory(_ path: String) throws { try sync(path, O_RDONLY | O_DIRECTORY, "Syncing the folder") }
 
     private func sync(_ path: String, _ flags: Int32, _ doing: String) throws {
-        let descriptor = llvs_shim_open(path, flags, 0)
-        guard descriptor >= 0 else { throw FolderFiles.error(-descriptor, doing, path) }
+        let descriptor: Int32
+        do throws(Errno) { descriptor = try System.open(path, flags) } catch { throw FolderFiles.error(error.code, doing, path) }
         defer { close(descriptor) }
         count += 1
         while fsync(descriptor) != 0 {

@@ -13,7 +13,7 @@ import Darwin
 /// comes close together is reported once.
 enum FolderWatch {
     static func start(_ path: String, _ changed: @escaping @Sendable () -> Void) throws -> any ExchangeObservation {
-        let pipes = try StopPipe()
+        let pipes = try StopPipe(path)
         let watcher = Watcher(path: path, pipes: pipes)
         // The state to compare with is that of now, not of when the thread gets to run.
         watcher.begin()
@@ -23,12 +23,8 @@ enum FolderWatch {
     /// Ends the wait of the watching thread.
     private final class StopPipe: Sendable {
         let reading: Int32, writing: Int32
-        init() throws {
-            var ends: (Int32, Int32) = (0, 0)
-            let made = withUnsafeMutableBytes(of: &ends) { pipe($0.assumingMemoryBound(to: Int32.self).baseAddress) }
-            guard made == 0 else { throw StoreError(.io, "A folder cannot be watched: the process has too many open files (error \(errno)). Close some, or raise the limit (ulimit -n).") }
-            reading = ends.0; writing = ends.1
-            for end in [reading, writing] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        init(_ path: String) throws {
+            (reading, writing) = try posix("Watching the folder", path) { () throws(Errno) in try System.pipe() }
         }
         func wake() { var byte: UInt8 = 0; _ = write(writing, &byte, 1) }
         deinit { close(reading); close(writing) }
@@ -50,7 +46,7 @@ enum FolderWatch {
         func begin() {
             seen = try? System.status(path)
             #if os(Linux)
-            inotify = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+            inotify = (try? System.inotify()) ?? -1
             #endif
             addWatch()
         }

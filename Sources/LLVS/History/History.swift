@@ -27,7 +27,7 @@ final class History {
         var traits: Traits
         var isText: Bool { traits.contains(.isText) }
         /// Stored or given up: what it is stays.
-        var isSettled: Bool { state == .live || state == .dead }
+        var isSettled: Bool { state == .live || state == .dead || state == .virtual }
     }
     /// What is known of a version beyond its record.
     struct Traits: OptionSet {
@@ -50,6 +50,8 @@ final class History {
         case staged
         case live
         case dead
+        /// The empty root where no version is built on it: read by those who name it, and part of nothing.
+        case virtual
     }
 
     private(set) var rows: ContiguousArray<Row> = []
@@ -63,6 +65,8 @@ final class History {
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
     private(set) var liveCount = 0
+    /// The row under which the empty root is read while the history does not hold it.
+    private(set) var virtualRoot: UInt32?
 
     // MARK: Finding
 
@@ -218,6 +222,13 @@ final class History {
         rows[Int(ordinal)].state = .staged
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
+    }
+
+    /// The row of the empty root, which is not stored: its record is at `place` for good.
+    func makeVirtual(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
+        stage(ordinal, place, checksum)
+        rows[Int(ordinal)].state = .virtual
+        virtualRoot = ordinal
     }
 
     /// Points an unpublished version at other predecessors.

@@ -219,14 +219,15 @@ final class FlatMap: @unchecked Sendable {
     }
 
     /// The keys of some of a leaf's entries, put together from prefix and rest.
-    func forEachKey(of leaf: Node, _ range: Range<Int>, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool) rethrows -> Bool {
+    func forEachKey(of leaf: Node, _ range: Range<Int>, isBackwards: Bool = false, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool) rethrows -> Bool {
         guard !range.isEmpty else { return true }
         let prefix = leaf.prefix
         var longest = 0
         for i in range { longest = max(longest, leaf.rest(i).count) }
         return try withUnsafeTemporaryAllocation(byteCount: prefix.count + longest + 1, alignment: 8) { key in
             key.copyMemory(from: prefix)
-            for i in range {
+            for step in 0..<range.count {
+                let i = isBackwards ? range.upperBound - 1 - step : range.lowerBound + step
                 let rest = leaf.rest(i)
                 UnsafeMutableRawBufferPointer(rebasing: key[prefix.count...]).copyMemory(from: rest)
                 guard try body(leaf.first + i, UnsafeRawBufferPointer(rebasing: key[0..<prefix.count + rest.count])) else { return false }
@@ -254,6 +255,28 @@ final class FlatMap: @unchecked Sendable {
         let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
         guard forEachKey(of: node, first..<max(first, end), body) else { return false }
         return end == node.count
+    }
+
+    /// As above, from the last key that is below `high` back to the first that is not below `low`.
+    func forEachBackwards(
+        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+    ) -> Bool {
+        let node = node(offset)
+        guard node.isLeaf else {
+            let none = UnsafeRawBufferPointer(start: nil, count: 0)
+            for i in (0..<node.symbolCount).reversed() {
+                switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                case .behind: continue
+                case .before: return false
+                case .within: if !forEachBackwards(beneath: node.child(i), from: none, to: nil, body) { return false }
+                case .across: if !forEachBackwards(beneath: node.child(i), from: low, to: high, body) { return false }
+                }
+            }
+            return true
+        }
+        let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
+        guard forEachKey(of: node, first..<max(first, end), isBackwards: true, body) else { return false }
+        return first == 0
     }
 
     /// How many keys beneath a node are in the range.

@@ -6,23 +6,74 @@ import Musl
 import Darwin
 #endif
 
+/// Which keys a look over maps is about, by byte order: `low` inclusive, `high` exclusive, nil open. Borrowed.
+struct KeyBounds {
+    var low = UnsafeRawBufferPointer(start: nil, count: 0)
+    var high: UnsafeRawBufferPointer?
+    static var all: KeyBounds { KeyBounds() }
+
+    var areOpen: Bool { low.isEmpty && high == nil }
+    func hold(_ key: UnsafeRawBufferPointer) -> Bool { Bytes.compare(key, low) >= 0 && (high.map { Bytes.compare(key, $0) < 0 } ?? true) }
+
+    /// The node, or nil when all keys beneath are outside.
+    func part(of node: MapNode?) -> MapNode? {
+        guard let node, !areOpen, let (first, last) = node.reach else { return node }
+        return KeyBounds.isBelow(last, low) || (high.map { Bytes.compare(first, $0) >= 0 } ?? false) ? nil : node
+    }
+
+    /// Whether all keys beneath the node are inside, as far as it is easily told.
+    func contain(_ node: MapNode) -> Bool {
+        if areOpen { return true }
+        guard let (first, last) = node.reach else { return false }
+        return Bytes.compare(first, low) >= 0 && (high.map { KeyBounds.isBelow(last, $0) } ?? true)
+    }
+
+    /// Whether all keys that begin so are below the bound.
+    private static func isBelow(_ start: UnsafeRawBufferPointer, _ bound: UnsafeRawBufferPointer) -> Bool {
+        Bytes.compare(start, bound) < 0 && !bound.starts(with: start)
+    }
+}
+
 /// Comparing two maps.
 extension MapNode {
-    /// Calls for each key whose reference differs, with both entries, in byte order, until `body` throws.
+    /// Bytes that no key beneath is below, and such that no key beneath is above all that begin with them; nil when they are not at hand.
+    fileprivate var reach: (UnsafeRawBufferPointer, UnsafeRawBufferPointer)? {
+        if let flat {
+            let prefix = flat.node(offset).prefix
+            return (prefix, prefix)
+        }
+        if leaf == nil { return (prefix, prefix) }
+        return count > 0 ? (key(0), key(count - 1)) : nil
+    }
+
+    /// Calls for each key within the bounds whose reference differs, with both entries, in byte order, until `body` throws.
     /// Costs O(differences × (key length + log n)) where one was made from the other, or both from a third: what they
     /// share is skipped. Where they were made apart, O(entries that were changed since).
-    static func forEachDifference(_ a: MapNode?, _ b: MapNode?, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
-        switch (a, b) {
+    static func forEachDifference(
+        _ a: MapNode?, _ b: MapNode?, within bounds: KeyBounds = .all, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
+    ) rethrows {
+        if bounds.areOpen { return try differences(a, b, bounds, body) }
+        try differences(a, b, bounds) { if bounds.hold($0) { try body($0, $1, $2) } }
+    }
+
+    /// As above; also with keys outside of the bounds that are in leaves with some inside.
+    private static func differences(
+        _ a: MapNode?, _ b: MapNode?, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
+    ) rethrows {
+        switch (bounds.part(of: a), bounds.part(of: b)) {
         case (nil, nil): return
-        case (let a?, nil): try a.forEachThrowing { try body($0, $1, nil) }
-        case (nil, let b?): try b.forEachThrowing { try body($0, nil, $1) }
+        case (let a?, nil): try a.forEachThrowing(bounds) { try body($0, $1, nil) }
+        case (nil, let b?): try b.forEachThrowing(bounds) { try body($0, nil, $1) }
         case (let a?, let b?):
             MapWork.read()
-            if isSame(a, b) { return }
-            if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) { return try differencesOfSlots(a, x, y, body) }
+            if a === b { return }
+            if bounds.contain(a) {
+                if isSame(a, b) { return }
+                if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) { return try differencesOfSlots(a, x, y, body) }
+            }
             let x = a.opened, y = b.opened
             try withExtendedLifetime((x, y)) {
-                if x.leaf == nil, y.leaf == nil { try differencesOfInner(x, y, body) } else { try differencesByKey(x, y, body) }
+                if x.leaf == nil, y.leaf == nil { try differencesOfInner(x, y, bounds, body) } else { try differencesByKey(x, y, bounds, body) }
             }
         }
     }
@@ -46,39 +97,43 @@ extension MapNode {
         }
     }
 
-    private func forEachThrowing(_ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
+    private func forEachThrowing(_ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
         MapWork.read()
         if let flat {
-            _ = try flat.forEach(beneath: offset) { try body($1, flat.slots[$0]); return true }
+            if bounds.contain(self) || flat.node(offset).isLeaf {
+                _ = try flat.forEach(beneath: offset) { try body($1, flat.slots[$0]); return true }
+            } else {
+                for child in opened.children { try bounds.part(of: child)?.forEachThrowing(bounds, body) }
+            }
             return
         }
         if leaf != nil {
             for i in 0..<count { try body(key(i), entry(i)) }
         } else {
-            for child in children { try child.forEachThrowing(body) }
+            for child in children { try bounds.part(of: child)?.forEachThrowing(bounds, body) }
         }
     }
 
-    private static func differencesOfInner(_ a: MapNode, _ b: MapNode, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+    private static func differencesOfInner(_ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
         let shared = commonPrefix(a.prefix, b.prefix)
         if shared == a.prefix.count, shared == b.prefix.count {
             var i = 0, j = 0
             while i < a.symbols.count || j < b.symbols.count {
                 let x = i < a.symbols.count ? a.symbols[i] : .max, y = j < b.symbols.count ? b.symbols[j] : .max
-                try forEachDifference(x <= y ? a.children[i] : nil, y <= x ? b.children[j] : nil, body)
+                try differences(x <= y ? a.children[i] : nil, y <= x ? b.children[j] : nil, bounds, body)
                 if x <= y { i += 1 }
                 if y <= x { j += 1 }
             }
         } else if shared == a.prefix.count {
-            try differencesBelow(a, b, UInt16(b.prefix[shared]) + 1) { try forEachDifference($0, $1, body) }
+            try differencesBelow(a, b, UInt16(b.prefix[shared]) + 1) { try differences($0, $1, bounds, body) }
         } else if shared == b.prefix.count {
-            try differencesBelow(b, a, UInt16(a.prefix[shared]) + 1) { try forEachDifference($1, $0, body) }
+            try differencesBelow(b, a, UInt16(a.prefix[shared]) + 1) { try differences($1, $0, bounds, body) }
         } else if a.prefix[shared] < b.prefix[shared] {
-            try forEachDifference(a, nil, body)
-            try forEachDifference(nil, b, body)
+            try differences(a, nil, bounds, body)
+            try differences(nil, b, bounds, body)
         } else {
-            try forEachDifference(nil, b, body)
-            try forEachDifference(a, nil, body)
+            try differences(nil, b, bounds, body)
+            try differences(a, nil, bounds, body)
         }
     }
 
@@ -93,12 +148,12 @@ extension MapNode {
     }
 
     /// At least one is a leaf: walk both. A leaf holds few keys, so what the other has more is difference.
-    private static func differencesByKey(_ a: MapNode, _ b: MapNode, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+    private static func differencesByKey(_ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
         let (leaf, other, swapped) = a.leaf != nil ? (a, b, false) : (b, a, true)
         var i = 0
         func only(_ i: Int) throws { try swapped ? body(leaf.key(i), nil, leaf.entry(i)) : body(leaf.key(i), leaf.entry(i), nil) }
         do {
-            try other.forEachThrowing { key, entry in
+            try other.forEachThrowing(bounds) { key, entry in
                 while i < leaf.count, Bytes.compare(leaf.key(i), key) < 0 { try only(i); i += 1 }
                 if i < leaf.count, Bytes.equal(leaf.key(i), key) {
                     let mine = leaf.entry(i)

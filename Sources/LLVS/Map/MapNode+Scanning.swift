@@ -64,6 +64,32 @@ extension MapNode {
         return true
     }
 
+    /// As `forEach(from:to:)`, from the last key that is below `high` back to the first that is not below `low`.
+    @discardableResult
+    func forEachBackwards(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+        MapWork.read()
+        if let flat { return flat.forEachBackwards(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) } }
+        if leaf != nil {
+            let first = search(low).index
+            var i = high.map { search($0).index } ?? count
+            while i > first {
+                i -= 1
+                if !body(key(i), entry(i)) { return false }
+            }
+            return first == 0
+        }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        for i in children.indices.reversed() {
+            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
+            case .behind: continue
+            case .before: return false
+            case .within: if !children[i].forEachBackwards(from: none, to: nil, body) { return false }
+            case .across: if !children[i].forEachBackwards(from: low, to: high, body) { return false }
+            }
+        }
+        return true
+    }
+
     /// How many keys are in the range. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
         MapWork.read()

@@ -14,6 +14,9 @@ extension Store {
         try checkOpen()
         try metadata.checkMade()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
+        // There is nothing to bring over from the empty root, and nothing that is stored can be built on what is not.
+        if isVirtual(x) { return try version(y) }
+        if isVirtual(y) { return try version(x) }
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
@@ -171,7 +174,7 @@ extension Store {
                 }
             }
             // Heads are no ancestors of each other; only `target` can be one of theirs.
-            if !chosen.contains(target), dag.descendants(of: target, among: chosen).isEmpty { chosen.append(target) }
+            if dag.virtualRoot != target, !chosen.contains(target), dag.descendants(of: target, among: chosen).isEmpty { chosen.append(target) }
             return chosen.sorted(by: dag.isNewer)
         }
     }

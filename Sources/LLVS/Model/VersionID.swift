@@ -83,6 +83,18 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         }
     }
 
+    /// Throws `.invalidVersionID` for an id that must not be given to a new version, since exchanges make it a file name: one that
+    /// names a device on some systems, or that programs take for an option. Versions that others made under such ids are carried.
+    func checkIsFileName() throws {
+        guard let text else { return }
+        let upper = text.uppercased()
+        let isDevice = VersionID.devices.contains(upper) || (upper.utf8.count == 4 && (upper.hasPrefix("COM") || upper.hasPrefix("LPT")) && !upper.hasSuffix("0") && upper.utf8.last.map { $0 >= 0x30 && $0 <= 0x39 } == true)
+        guard isDevice || text.utf8.first == UInt8(ascii: "-") else { return }
+        let why = isDevice ? "it names a device on some systems" : "it begins with -, which programs take for an option"
+        throw StoreError(.invalidVersionID, "A version cannot be made under the id \"\(text)\": it becomes a file name, and \(why). Give another id, or none.", versionID: text)
+    }
+    private static let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
+
     public var description: String { text ?? withASCII { String(decoding: $0, as: UTF8.self) } }
 
     /// The id with its letters in one case: two ids that differ by case only have equal folded forms.

@@ -101,6 +101,29 @@ final class ChangeTable {
         return nil
     }
 
+    /// The first of those that the record names whose id is not below `id`; nil when all are. Good until the next call.
+    func findFirst(notBelow id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+        var low = 0, high = header.pageCount
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if try begins(middle, behind: id, in: store) { high = middle } else { low = middle }
+        }
+        guard low < high else { return nil }
+        try load(low, in: store)
+        // What the pages begin with was not checked.
+        while low > 0, let first, Bytes.compare(id, first.id) < 0 {
+            low -= 1
+            try load(low, in: store)
+        }
+        while true {
+            var rest = beginning
+            while let entry = rest?.next(header) { if Bytes.compare(id, entry.id) <= 0 { return entry } }
+            low += 1
+            guard low < header.pageCount else { return nil }
+            try load(low, in: store)
+        }
+    }
+
     /// In the page that is here: from where the last search stopped, or from its beginning.
     private func search(_ id: UnsafeRawBufferPointer) -> Searched {
         if let first, Bytes.compare(id, first.id) < 0 { return .below }
@@ -203,6 +226,11 @@ final class ChangeTables {
 
     /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
     func find<R>(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, in store: Store, _ body: (RecordTable.Entry?, RecordHeader) throws -> R) throws -> R {
+        try use(place, in: store) { try body($0.find(id, in: store), $0.header) }
+    }
+
+    /// Calls with the table of a record.
+    func use<R>(_ place: RecordPlace, in store: Store, _ body: (ChangeTable) throws -> R) throws -> R {
         let table: ChangeTable
         if let last, last.place == place { table = last } else if let known = tables[place] { table = known } else {
             table = try ChangeTable(place, anew: false, in: store)
@@ -211,7 +239,7 @@ final class ChangeTables {
         }
         let before = table.size
         do {
-            let found = try body(table.find(id, in: store), table.header)
+            let found = try body(table)
             last = table
             size += table.size - before
             if size > ChangeTables.most {

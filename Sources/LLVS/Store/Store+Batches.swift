@@ -3,32 +3,36 @@ extension Store {
     /// Rows that are looked up and read together.
     static let batchRows = 1_024
 
-    /// The values that prevail at a version, in byte order of their ids: from the start of the range or behind `after`, at
+    /// The values that prevail at a version, in byte order of their ids: those in the range, behind `after` and before `before`, at
     /// most `limit`, the last of them being the one with which their bytes reach `byteLimit`.
     /// - Parameters:
+    ///   - isBackwards: from the last one down.
     ///   - withData: false: ids and versions only.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
     /// - Throws: `.unknownVersion`, `.damaged`, `.outOfMemory`, and what the storage throws.
     /// - Complexity: O(log values + those returned).
     public func batch(
-        at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int, byteLimit: Int = .max, withData: Bool = true, isSeparated: Bool = true
+        at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, before: ValueID? = nil, isBackwards: Bool = false,
+        limit: Int, byteLimit: Int = .max, withData: Bool = true, isSeparated: Bool = true
     ) throws -> ValueBatch {
         let batch = ValueBatch(hasData: withData, isSeparated: isSeparated)
         let root = try map(requireOrdinal(version))
         var filling = BatchFilling(self, batch, byteLimit: byteLimit)
-        var behind = after?.bytes
+        var after = after?.bytes, before = before?.bytes
         while let root, batch.count < limit {
             let first = batch.count, most = min(limit - first, Store.batchRows)
             var failure: (any Error)?
-            let isAll = withBounds(range, after: behind) { low, high in
-                root.forEach(from: low, to: high) { key, entry in
-                    do { try filling.append(key, entry) } catch { failure = error; return false }
-                    return batch.count - first < most && filling.isBelowLimit
-                }
+            func add(_ key: UnsafeRawBufferPointer, _ entry: MapEntry) -> Bool {
+                do { try filling.append(key, entry) } catch { failure = error; return false }
+                return batch.count - first < most && filling.isBelowLimit
+            }
+            let isAll = withBounds(range, after: after, before: before) { low, high in
+                isBackwards ? root.forEachBackwards(from: low, to: high, add) : root.forEach(from: low, to: high, add)
             }
             if let failure { throw failure }
             guard try filling.fill(), !isAll, batch.count - first == most else { break }
-            behind = Array(batch.id(batch.count - 1))
+            let last = Array(batch.id(batch.count - 1))
+            if isBackwards { before = last } else { after = last }
         }
         try batch.finish()
         return batch
@@ -126,12 +130,15 @@ extension Store {
     }
 
     /// Calls with the bounds of what is asked for; no upper one when it is open.
-    func withBounds<R>(_ range: IDRange, after: [UInt8]?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
+    func withBounds<R>(
+        _ range: IDRange, after: [UInt8]? = nil, before: [UInt8]? = nil, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> R
+    ) rethrows -> R {
         var (low, high) = range.bounds
         if let after, Bytes.compare(after, low) >= 0 { low = after + [0] }
-        return low.withUnsafeBytes { low in
-            guard let high else { return body(low, nil) }
-            return high.withUnsafeBytes { body(low, $0) }
+        if let before, high.map({ Bytes.compare(before, $0) < 0 }) ?? true { high = before }
+        return try low.withUnsafeBytes { low in
+            guard let high else { return try body(low, nil) }
+            return try high.withUnsafeBytes { try body(low, $0) }
         }
     }
 }

@@ -8,7 +8,7 @@ extension Store {
     /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
     /// `remove`. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
-    ///   `.invalidVersionID` (also for one that differs from a known one by case), `.versionMismatch` (the id is
+    ///   `.invalidVersionID` (also for one that differs from a known one by case, or that cannot be a file name everywhere), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
@@ -51,6 +51,7 @@ extension Store {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(version.id)
                 if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
+                try version.id.checkIsFileName()
             }
             if version.id == EmptyRoot.id {
                 version.timestamp = EmptyRoot.version.timestamp

@@ -23,6 +23,7 @@ extension Store {
             file.compaction = options.compaction
             file.compactionGrace = options.compactionGrace
             file.inspector = Store.versionNamed
+            if let mode = options.fileMode { file.system.mode = mode }
             return try FileStorage(path: path, options: file)
         case .sqlite:
             var database = SQLiteStorage.Options()
@@ -30,6 +31,8 @@ extension Store {
             database.create = options.create
             database.durability = options.durability
             database.inspector = Store.versionNamed
+            database.busyTimeout = options.busyTimeout
+            database.fileMode = options.fileMode
             return try SQLiteStorage(path: path, options: database)
         }
     }
@@ -282,10 +285,10 @@ extension Store {
         return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }
 
-    /// As `findOrdinal`, but an unknown version is an error; so is a staged one where something is to be built on it.
+    /// As `findReadable`, but an unknown version is an error; so is a staged one where something is to be built on it.
     func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, toBuildOn: Bool = false) throws -> UInt32 {
-        let found = try findOrdinal(id)
-        guard let ordinal = found, !toBuildOn || lock.withRead({ dag.rows[Int(ordinal)].state == .live }) else {
+        let found = try findReadable(id)
+        guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
             throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }

@@ -120,7 +120,7 @@ extension Store {
     // MARK: The index
 
     /// The index of all versions but the newest few.
-    func pastIndex() throws -> PastIndex {
+    func pastIndex(_ control: OperationControl = OperationControl()) throws -> PastIndex {
         let (known, isEnough) = lock.withRead { () -> (PastIndex?, Bool) in
             guard let past else { return (nil, false) }
             let end = Int(past.end), count = dag.rows.count
@@ -128,7 +128,7 @@ extension Store {
             return (past, count - end <= max(1_024, count / 64) || !dag.rows[end].isSettled)
         }
         if let known, isEnough { return known }
-        try learnKeys(from: known?.end ?? 0)
+        try learnKeys(from: known?.end ?? 0, control)
         let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
         let index = PastIndex(rows, behind: known)
         lock.withWrite { if (past?.end ?? 0) < index.end { past = index } }
@@ -136,9 +136,10 @@ extension Store {
     }
 
     /// Reads which ids were changed by versions of which that is not known: of those that were found by their records.
-    private func learnKeys(from start: UInt32) throws {
+    private func learnKeys(from start: UInt32, _ control: OperationControl) throws {
         let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
-        for ordinal in unknown {
+        for (i, ordinal) in unknown.enumerated() {
+            if i & 255 == 0 { try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(description)") }
             var hashes: [UInt32] = []
             // A damaged record is asked again when what it holds matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }

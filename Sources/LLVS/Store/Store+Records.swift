@@ -124,6 +124,17 @@ extension Store {
         return try found(table.find(id, in: self), table.header)
     }
 
+    /// Whether a record names an id that begins so. O(log changes), as `findChange`.
+    func hasChange(_ place: RecordPlace, ofPrefix prefix: UnsafeRawBufferPointer) throws -> Bool {
+        func look(_ table: ChangeTable) throws -> Bool {
+            try table.findFirst(notBelow: prefix, in: self).map { $0.id.starts(with: prefix) } ?? false
+        }
+        if place.segment != ProvisionalRecords.segment {
+            do { return try tables.with { try $0.use(place, in: self, look) } } catch let error as StoreError where error.code == .damaged {}
+        }
+        return try look(ChangeTable(place, anew: true, in: self))
+    }
+
     /// Where the bytes of a value are in a record, and what is known of them.
     struct StoredBody {
         var size: Int

@@ -61,7 +61,7 @@ extension Store {
     /// What keeps one version from being repaired must not keep others from being taken.
     private func ofOne<R>(_ id: VersionID, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as StoreError where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code) {
-            throw StoreError(.damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description, path: error.path)
+            throw StoreError(.damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description, path: error.path, systemCode: error.systemCode)
         }
     }
 

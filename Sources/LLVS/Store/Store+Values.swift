@@ -85,7 +85,7 @@ extension Store {
     public func count(at version: VersionID, in range: IDRange = .all) throws -> Int {
         guard let root = try map(requireOrdinal(version)) else { return 0 }
         if case .all = range { return root.count }
-        return withBounds(range, after: nil) { root.count(from: $0, to: $1) }
+        return withBounds(range) { root.count(from: $0, to: $1) }
     }
 
     // MARK: By id and by version
@@ -95,17 +95,9 @@ extension Store {
     ///   in a process, and after many versions were added, also O(versions).
     public func versions(of id: ValueID) throws -> [Version] {
         try checkOpen()
-        let index = try pastIndex()
-        var found: [UInt32] = []
-        try id.bytes.withUnsafeBytes { raw in
-            let hash = History.keyHash(raw)
-            let all = lock.withRead { () -> [(UInt32, RecordPlace)] in
-                let newer = (index.end..<max(index.end, UInt32(truncatingIfNeeded: dag.rows.count))).filter { dag.mayHaveChanged($0, hash) }
-                return (index.all(hash) + newer).compactMap { dag.rows[Int($0)].state == .live ? ($0, dag.rows[Int($0)].place) : nil }
-            }
-            for (ordinal, place) in all {
-                if let change = try findChange(place, raw), change.kind == .insert || change.kind == .update { found.append(ordinal) }
-            }
+        let found = try versionsThatMayHaveChanged(id).filter { ordinal in
+            let kind = try recordedKind(of: id, in: ordinal)
+            return kind == .insert || kind == .update
         }
         return try lock.withRead { found.sorted(by: dag.isNewer) }.map { try version($0) }
     }
@@ -180,12 +172,18 @@ extension Store {
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
     /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
     /// are compared.
+    /// - Parameter range: only ids in it.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
-    ///   by what differs; not by the size of the store.
-    public func differences(from a: VersionID, to b: VersionID) throws -> [ChangeSummary] {
+    ///   by what differs in the range; not by the size of the store.
+    public func differences(from a: VersionID, to b: VersionID, in range: IDRange = .all) throws -> [ChangeSummary] {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return try withBounds(range) { try differences(x, y, within: KeyBounds(low: $0, high: $1)) }
+    }
+
+    private func differences(_ x: UInt32, _ y: UInt32, within bounds: KeyBounds) throws -> [ChangeSummary] {
         var out: [ChangeSummary] = []
         func add(_ kind: Value.Change.Kind, _ key: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+            guard bounds.areOpen || bounds.hold(key) else { return }
             let id = ValueID(unchecked: key)
             guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))
@@ -194,10 +192,12 @@ extension Store {
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        if let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
+        // Of a part the maps tell with less work than what was recorded, once they are there.
+        let areMapsHere = !bounds.areOpen && maps.slot(x) != nil && maps.slot(y) != nil
+        if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
-            try MapNode.forEachDifference(map(x), map(y)) { key, before, after in
+            try MapNode.forEachDifference(map(x), map(y), within: bounds) { key, before, after in
                 try add(after == nil ? .remove : before == nil ? .insert : .update, key, after)
             }
         }

@@ -1,8 +1,8 @@
 /// Asking about versions and their dag.
 extension Store {
-    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere.
+    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
-        guard let ordinal = try findOrdinal(id) else { return nil }
+        guard let ordinal = try findReadable(id) else { return nil }
         return try version(ordinal)
     }
 
@@ -55,14 +55,8 @@ extension Store {
         return try found.map { try version($0) }
     }
 
-    /// All versions, newest first in topological order: each before its predecessors.
+    /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.
     public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
-
-    /// The given versions and all their ancestors, newest first in topological order.
-    public func history(from starts: [VersionID]) throws -> [VersionID] {
-        let ordinals = try starts.map { try requireOrdinal($0) }
-        return lock.withRead { dag.topologicalOrder(from: ordinals).reversed().map(dag.id) }
-    }
 
     /// All versions, each after its predecessors. O(versions × log versions).
     public func allVersionIDs() throws -> [VersionID] {

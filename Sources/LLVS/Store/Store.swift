@@ -36,6 +36,11 @@ public final class Store: @unchecked Sendable {
         /// File storage: seconds for which files that were put together are kept, so that whoever is copying the
         /// store misses nothing. At least 0; 15 minutes when nothing is said.
         public var compactionGrace: Double = 900
+        /// SQLite storage: seconds for which other processes that write are waited for, before `.busy`; 0 does not wait.
+        public var busyTimeout: Double = 10
+        /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may
+        /// read. Nil: 0o666; SQLite's own for a database, 0o644.
+        public var fileMode: UInt32?
         public init() {}
     }
 
@@ -104,6 +109,12 @@ public final class Store: @unchecked Sendable {
         }
         guard !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
+        }
+        guard options.busyTimeout >= 0, options.busyTimeout.isFinite else {
+            throw StoreError(.invalidArgument, "The busy time-out is \(options.busyTimeout) s; give a finite number of seconds that is not negative.")
+        }
+        if let mode = options.fileMode, mode > 0o777 || mode & 0o600 != 0o600 {
+            throw StoreError(.invalidArgument, "The file mode is 0\(String(mode, radix: 8)); give permissions (at most 0777) that let the owner read and write (0600).")
         }
         try self.init(storage: Store.makeStorage(path, options), options: options)
     }

@@ -34,6 +34,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let damaged = Code(rawValue: -28)
         public static let unknownOutcome = Code(rawValue: -29)
         public static let busy = Code(rawValue: -30)
+        public static let tooManyFiles = Code(rawValue: -31)
         // The life of handles.
         public static let closed = Code(rawValue: -40)
         public static let forked = Code(rawValue: -41)
@@ -70,15 +71,18 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var versionID: String?
     /// The file or directory concerned, where there is one.
     public var path: String?
+    /// The system's own number (`errno`) for why a call of it failed, where one did; else 0.
+    public var systemCode: Int32 = 0
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.
     public var userCode: Int64 = 0
 
-    public init(_ code: Code, _ message: String, valueID: ValueID? = nil, versionID: String? = nil, path: String? = nil) {
+    public init(_ code: Code, _ message: String, valueID: ValueID? = nil, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
         self.code = code
         self.message = message
         self.valueID = valueID
         self.versionID = versionID
         self.path = path
+        self.systemCode = systemCode
     }
 
     public var description: String { message }

@@ -10,11 +10,57 @@ import Darwin
 /// The system calls of the engine, one function each: interrupted calls are retried, short reads
 /// are continued, and failures are thrown as `Errno`.
 enum System {
+    // MARK: Descriptors
+    //
+    // Every descriptor of the library is made by one of the next four functions. It is closed when the process
+    // executes another program, and it is 3 or higher: 0 to 2 are standard input, output and error of the host even
+    // while they are closed, as in a daemon. What the host then prints would go into a file of a store.
+
     /// Non-blocking, so that a pipe in the place of a file holds nobody up; for files it makes no difference.
     static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
         let fd = llvs_shim_open(path, flags | O_NONBLOCK | O_NOCTTY, mode)
         if fd < 0 { throw Errno(-fd) }
-        return fd
+        return try beyondStandard(fd)
+    }
+
+    /// A directory to read the names of; to be closed with `closedir`.
+    static func openDirectory(_ path: String, _ flags: Int32 = 0) throws(Errno) -> DirectoryStream {
+        let fd = try open(path, O_RDONLY | O_DIRECTORY | flags)
+        guard let directory = fdopendir(fd) else {
+            let error = Errno.current
+            close(fd)
+            throw error
+        }
+        return directory
+    }
+
+    /// The two ends of a pipe.
+    static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [-1, -1]
+        try retrying { cPipe(&ends) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let reading: Int32
+        do { reading = try beyondStandard(ends[0]) } catch { close(ends[1]); throw error }
+        do { return (reading, try beyondStandard(ends[1])) } catch { close(reading); throw error }
+    }
+
+    #if os(Linux)
+    /// What tells of changes in directories.
+    static func inotify() throws(Errno) -> Int32 {
+        let fd = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+        if fd < 0 { throw Errno.current }
+        return try beyondStandard(fd)
+    }
+    #endif
+
+    /// The same open file under a number of 3 or more; `fd` itself is closed when it is less.
+    private static func beyondStandard(_ fd: Int32) throws(Errno) -> Int32 {
+        guard fd <= 2 else { return fd }
+        let other = fcntl(fd, F_DUPFD_CLOEXEC, 3)
+        let error = Errno.current
+        close(fd)
+        if other < 0 { throw error }
+        return other
     }
 
     /// Not retried: on Linux the descriptor is gone whatever close says.
@@ -99,7 +145,7 @@ enum System {
         return String(cString: resolved)
     }
 
-    static func mkdir(_ path: String) throws(Errno) { try retrying { cMkdir(path, 0o777) } }
+    static func mkdir(_ path: String, mode: UInt32 = 0o777) throws(Errno) { try retrying { cMkdir(path, mode_t(truncatingIfNeeded: mode)) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func rmdir(_ path: String) throws(Errno) { try retrying { cRmdir(path) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
@@ -152,7 +198,7 @@ enum System {
 
     /// The names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] {
-        guard let directory = opendir(path) else { throw Errno.current }
+        let directory = try openDirectory(path)
         defer { closedir(directory) }
         var names: [String] = []
         while true {
@@ -210,8 +256,15 @@ extension System.Status {
     }
 }
 
+#if canImport(Darwin)
+typealias DirectoryStream = UnsafeMutablePointer<DIR>
+#else
+typealias DirectoryStream = OpaquePointer
+#endif
+
 // Inside `System` the functions above hide the calls of the same names.
 private func cClose(_ fd: Int32) -> Int32 { close(fd) }
+private func cPipe(_ ends: UnsafeMutablePointer<Int32>) -> Int32 { pipe(ends) }
 private func cPread(_ fd: Int32, _ p: UnsafeMutableRawPointer, _ n: Int, _ at: off_t) -> Int { pread(fd, p, n, at) }
 private func cPwrite(_ fd: Int32, _ p: UnsafeRawPointer, _ n: Int, _ at: off_t) -> Int { pwrite(fd, p, n, at) }
 private func cFsync(_ fd: Int32) -> Int32 { fsync(fd) }

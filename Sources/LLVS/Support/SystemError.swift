@@ -37,7 +37,7 @@ extension StoreError {
         case ENOSPC, EDQUOT, EFBIG:
             code = .noSpace; advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
         case EMFILE, ENFILE:
-            code = .busy; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
+            code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM:
             code = .outOfMemory; advice = "The system is short of memory: free some, and try again."
         case EBUSY, ETXTBSY, EAGAIN:
@@ -49,7 +49,7 @@ extension StoreError {
         default:
             code = .io; advice = "Check the medium, and try again."
         }
-        return StoreError(code, "\(doing) \(path) failed: \(error). \(advice)", path: path)
+        return StoreError(code, "\(doing) \(path) failed: \(error). \(advice)", path: path, systemCode: error.code)
     }
 }
 

@@ -7,7 +7,7 @@ import CLLVSShims
 enum Work: UInt32 {
     /// Pages of tables of changes that were checked, to be read.
     case pages = 2
-    /// Versions that were passed on a walk along first predecessors.
+    /// Versions that were passed on a walk through history.
     case versions = 3
 
     #if DEBUG

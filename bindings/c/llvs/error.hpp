@@ -42,6 +42,7 @@ class Error : public std::runtime_error {
 public:
     explicit Error(llvs_error *error)
         : std::runtime_error(llvs_error_message(error)), code_(llvs_error_code(error)), user_code_(llvs_error_user_code(error)),
+          system_code_(llvs_error_system_code(error)),
           value_id_(detail::string(llvs_error_value_id(error))), version_id_(detail::string(llvs_error_version_id(error))),
           path_(detail::string(llvs_error_path(error))) {
         llvs_error_free(error);
@@ -49,6 +50,8 @@ public:
     /// One of LLVS_ERROR_...
     llvs_status code() const noexcept { return code_; }
     std::int64_t user_code() const noexcept { return user_code_; }
+    /// The system's `errno`, where a call of the system failed; else 0.
+    std::int32_t system_code() const noexcept { return system_code_; }
     const std::string &value_id() const noexcept { return value_id_; }
     const std::string &version_id() const noexcept { return version_id_; }
     const std::string &path() const noexcept { return path_; }
@@ -56,6 +59,7 @@ public:
 private:
     llvs_status code_;
     std::int64_t user_code_;
+    std::int32_t system_code_;
     std::string value_id_, version_id_, path_;
 };
 

@@ -133,12 +133,12 @@ final class BlobDirectory: @unchecked Sendable {
     private func makeFile(_ filePath: String, _ readable: Bool) throws -> OpenFile {
         let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
         do throws(Errno) {
-            return try OpenFile(filePath, flags)
+            return try OpenFile(filePath, flags, mode: system.mode)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath) }
         }
         try store.makeDirectories(path, system)
-        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, flags) }
+        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, flags, mode: system.mode) }
     }
 
     /// Makes durable what was stored here. Answers how many syncs that took.

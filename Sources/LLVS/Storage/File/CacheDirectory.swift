@@ -131,14 +131,14 @@ final class CacheDirectory: @unchecked Sendable {
         let aside = path + "/" + suffix + ".tmp"
         let flags = O_RDWR | O_CREAT | O_EXCL
         do throws(Errno) {
-            let file = try OpenFile(aside, flags)
+            let file = try OpenFile(aside, flags, mode: system.mode)
             tidyOnce()
             return (aside, file)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the cache", path: aside) }
         }
         try store.makeDirectories(path, system)
-        return (aside, try posix("Making the cache", aside) { () throws(Errno) in try OpenFile(aside, flags) })
+        return (aside, try posix("Making the cache", aside) { () throws(Errno) in try OpenFile(aside, flags, mode: system.mode) })
     }
 
     /// Removes what writers that were killed left behind.

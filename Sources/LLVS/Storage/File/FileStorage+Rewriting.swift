@@ -103,7 +103,7 @@ extension BlobDirectory {
         try posix("Writing anew", blob) { () throws(Errno) in
             let aside = try path + "/.again-" + RandomName.random().hex + ".tmp"
             let source = try OpenFile(blob, O_RDONLY)
-            let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL)
+            let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)
             do throws(Errno) {
                 var buffer = [UInt8](repeating: 0, count: 256 << 10)
                 var at: UInt64 = 0

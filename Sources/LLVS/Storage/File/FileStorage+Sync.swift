@@ -81,7 +81,7 @@ extension FileStorage {
             }
             return serial
         } catch let error as StoreError {
-            throw StoreError(.unknownOutcome, "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: error.path ?? directory.path)
+            throw StoreError(.unknownOutcome, "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: error.path ?? directory.path, systemCode: error.systemCode)
         }
     }
 

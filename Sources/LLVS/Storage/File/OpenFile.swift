@@ -2,12 +2,18 @@
 /// while another thread lets go of it.
 final class OpenFile: Sendable {
     let descriptor: Int32
+    /// - Parameter mode: the permissions of a file that is made, of which the process's mask takes some.
     init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) { descriptor = try System.open(path, flags, mode: mode) }
     deinit { System.close(descriptor) }
 }
 
 /// The system calls through which a file storage writes, and looks what is there first: tests put others here.
 struct FileSystem: Sendable {
+    /// The permissions of files that are made, of which the process's mask takes some.
+    var mode: UInt32 = 0o666
+    /// Those of directories: who may read or write the files may look for them.
+    var directoryMode: UInt32 { mode | (mode & 0o444) >> 2 }
+
     var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset)
     }

@@ -115,7 +115,7 @@ struct SegmentFold {
         let random = try posix("Folding segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
         let aside = directory.segments + "/" + SegmentFold.asidePrefix + random.hex + ".tmp"
         do {
-            let file = try posix("Making the segment", aside) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL) }
+            let file = try posix("Making the segment", aside) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
             // So that whoever tidies up sees that we are alive.
             try? System.lockExclusively(file.descriptor)
             let size = try write(inputs, id, to: file, aside)

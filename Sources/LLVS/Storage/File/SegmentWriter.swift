@@ -32,7 +32,7 @@ final class SegmentWriter {
     init(directory: String, makesRoom: Bool = false, system: FileSystem) throws {
         let id = try posix("Naming a new segment in", directory) { () throws(Errno) in try RandomName.random() }
         let path = directory + "/" + id.hex + ".seg"
-        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(path, O_RDWR | O_CREAT | O_EXCL) }
+        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
@@ -210,7 +210,7 @@ final class SegmentWriter {
                 return failure
             }
         } catch {}
-        return StoreError(.unknownOutcome, failure.message + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version id.", path: path)
+        return StoreError(.unknownOutcome, failure.message + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version id.", path: path, systemCode: failure.systemCode)
     }
 }
 

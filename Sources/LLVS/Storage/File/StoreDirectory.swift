@@ -35,9 +35,9 @@ struct StoreDirectory: Sendable {
                 try make(system)
                 return []
             case ENOENT:
-                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
             case ENOTDIR:
-                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path)
+                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path, systemCode: error.code)
             default:
                 throw StoreError.posix(error, doing: "Opening the store at", path: path)
             }
@@ -97,7 +97,7 @@ struct StoreDirectory: Sendable {
             let aside = segments + "/.llvs-store." + suffix + ".tmp"
             try posix("Making the store at", path) { () throws(Errno) in
                 do throws(Errno) {
-                    let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL)
+                    let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)
                     let text = Array(StoreDirectory.markerText.utf8)
                     try text.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
                     try system.fdatasync(file.descriptor)
@@ -130,7 +130,7 @@ struct StoreDirectory: Sendable {
         }
         for directory in missing.reversed() {
             do throws(Errno) {
-                try System.mkdir(directory)
+                try System.mkdir(directory, mode: system.directoryMode)
             } catch {
                 if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
             }

@@ -10,17 +10,29 @@ import Darwin
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {
     let path: String
+    private let sqlite: SQLite
     private var handle: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
 
     enum Mode { case create, write, read, immutable }
 
-    /// Milliseconds for which others are waited for.
-    private static let patience: Int32 = 10_000
+    /// For how long others are waited for.
+    struct Patience {
+        let milliseconds: Int32
+        /// At most three weeks, at least a millisecond where there is any.
+        init(seconds: Double) {
+            milliseconds = seconds > 0 ? Int32(min(max(1, (seconds * 1_000).rounded()), 2_000_000_000)) : 0
+        }
+        static let standard = Patience(seconds: 10)
+        var description: String { milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms" }
+    }
+    private let patience: Patience
 
-    /// - Throws: `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
-    init(_ path: String, _ mode: Mode) throws {
+    /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
+    init(_ path: String, _ mode: Mode, _ patience: Patience = .standard) throws {
+        self.patience = patience
         self.path = path
+        sqlite = try SQLiteLibrary.functions(for: path)
         var name = path
         var flags = SQLITE_OPEN_NOMUTEX
         switch mode {
@@ -33,23 +45,23 @@ final class SQLiteConnection {
         }
         // A path that begins with "file:" would be taken for a URI where the host's SQLite is built so.
         if mode != .immutable, !name.hasPrefix("/") { name = "./" + name }
-        let result = sqlite3_open_v2(name, &handle, flags, nil)
+        let result = sqlite.pointee.open_v2(name, &handle, flags, nil)
         guard result == SQLITE_OK, handle != nil else {
             let failure = error("Opening", result)
-            sqlite3_close_v2(handle)
+            sqlite.pointee.close_v2(handle)
             handle = nil
             throw failure
         }
-        sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, SQLiteConnection.patience)
+        sqlite.pointee.extended_result_codes(handle, 1)
+        sqlite.pointee.busy_timeout(handle, patience.milliseconds)
     }
 
     deinit { close() }
 
     func close() {
-        for statement in statements.values { sqlite3_finalize(statement) }
+        for statement in statements.values { sqlite.pointee.finalize(statement) }
         statements = [:]
-        if let handle { sqlite3_close_v2(handle) }
+        if let handle { sqlite.pointee.close_v2(handle) }
         handle = nil
     }
 
@@ -61,11 +73,11 @@ final class SQLiteConnection {
 
     /// It was opened for writing, and SQLite could open the file for reading only. It says nothing of that, whatever the reason
     /// was, and stays so.
-    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+    var isReadOnly: Bool { sqlite.pointee.db_readonly(handle, "main") == 1 }
 
     /// Runs statements that return nothing of interest.
     func run(_ sql: String, doing: String) throws {
-        let result = sqlite3_exec(handle, sql, nil, nil, nil)
+        let result = sqlite.pointee.exec(handle, sql, nil, nil, nil)
         if result != SQLITE_OK { throw error(doing, result) }
     }
 
@@ -74,11 +86,11 @@ final class SQLiteConnection {
     func useLog(doing: String) throws {
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
-            let result = sqlite3_exec(handle, "PRAGMA journal_mode=WAL", nil, nil, nil)
+            let result = sqlite.pointee.exec(handle, "PRAGMA journal_mode=WAL", nil, nil, nil)
             if result == SQLITE_OK { return }
-            guard result & 0xFF == SQLITE_BUSY, waited < SQLiteConnection.patience else { throw error(doing, result) }
+            guard result & 0xFF == SQLITE_BUSY, waited < patience.milliseconds else { throw error(doing, result) }
             usleep(UInt32(pause) * 1_000)
-            waited += pause
+            waited &+= pause
             pause = min(pause * 2, 50)
         }
     }
@@ -87,12 +99,12 @@ final class SQLiteConnection {
     func query(_ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }) throws {
         let statement = try prepared(sql, doing: doing)
         defer {
-            sqlite3_reset(statement.handle)
-            sqlite3_clear_bindings(statement.handle)
+            sqlite.pointee.reset(statement.handle)
+            sqlite.pointee.clear_bindings(statement.handle)
         }
         bind(statement)
         while true {
-            let result = sqlite3_step(statement.handle)
+            let result = sqlite.pointee.step(statement.handle)
             if result == SQLITE_DONE { return }
             guard result == SQLITE_ROW else { throw error(doing, result) }
             if try !row(statement) { return }
@@ -106,12 +118,12 @@ final class SQLiteConnection {
     }
 
     private func prepared(_ sql: String, doing: String) throws -> SQLiteStatement {
-        if let known = statements[sql] { return SQLiteStatement(handle: known) }
+        if let known = statements[sql] { return SQLiteStatement(sqlite: sqlite, handle: known) }
         var statement: OpaquePointer?
-        let result = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        let result = sqlite.pointee.prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard result == SQLITE_OK, let statement else { throw error(doing, result) }
         statements[sql] = statement
-        return SQLiteStatement(handle: statement)
+        return SQLiteStatement(sqlite: sqlite, handle: statement)
     }
 
     /// Runs `body` in a transaction that takes the write lock at once.
@@ -145,7 +157,7 @@ final class SQLiteConnection {
         switch result & 0xFF {
         case SQLITE_FULL: code = .noSpace; advice = "Make room and try again; nothing stored before is affected."
         case SQLITE_READONLY: code = .readOnly; advice = "Check the permissions of the file and of its directory, or open the store read-only."
-        case SQLITE_BUSY, SQLITE_LOCKED: code = .busy; advice = "Another process has kept the database locked for 10 seconds; try again."
+        case SQLITE_BUSY, SQLITE_LOCKED: code = .busy; advice = "Another process or connection has kept the database locked for longer than the busy time-out of \(patience.description); try again, or allow more."
         case SQLITE_CORRUPT: code = .damaged; advice = "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a new one."
         case SQLITE_NOTADB: code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
         case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."
@@ -155,22 +167,27 @@ final class SQLiteConnection {
             return cannotOpen(doing, result)
         default: code = .io; advice = "Check the medium, and try again."
         }
-        return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path)
+        return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path, systemCode: systemCode(result))
+    }
+
+    /// The `errno` of the call that failed; SQLite keeps it for these alone.
+    private func systemCode(_ result: Int32) -> Int32 {
+        result & 0xFF == SQLITE_IOERR || result & 0xFF == SQLITE_CANTOPEN ? handle.map { sqlite.pointee.system_errno($0) } ?? 0 : 0
     }
 
     /// SQLite says one thing for all reasons; the system's own error, where it kept it, says which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
-        let system = handle.map { sqlite3_system_errno($0) } ?? 0
+        let system = systemCode(result)
         // What is missing is not the database, then, but its log beside it, which could not be made.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
-            return StoreError(.readOnly, "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. Check the permissions of the directory, or open the store read-only.", path: path)
+            return StoreError(.readOnly, "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. Check the permissions of the directory, or open the store read-only.", path: path, systemCode: system)
         }
         if system != 0 { return StoreError.posix(Errno(system), doing: doing, path: path) }
         return StoreError(.io, "\(doing) \(path) failed: \(text(result)). Check the path and the permissions of the directory.", path: path)
     }
 
     private func text(_ result: Int32) -> String {
-        let message = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(result))
+        let message = handle.flatMap { sqlite.pointee.errmsg($0) }.map { String(cString: $0) } ?? SQLiteLibrary.text(result, sqlite)
         return "\(message) (SQLite \(result))"
     }
 
@@ -190,20 +207,21 @@ final class SQLiteConnection {
 
 /// A statement being bound or at a row.
 struct SQLiteStatement {
+    fileprivate let sqlite: SQLite
     fileprivate let handle: OpaquePointer
 
-    func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
-    func bind(_ index: Int32, _ text: String) { sqlite3_bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
+    func bind(_ index: Int32, _ value: Int64) { sqlite.pointee.bind_int64(handle, index, value) }
+    func bind(_ index: Int32, _ text: String) { sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
     /// The bytes must stay until the statement was run.
     func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
-        if bytes.count == 0 { sqlite3_bind_zeroblob(handle, index, 0) } else { sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static()) }
+        if bytes.count == 0 { sqlite.pointee.bind_zeroblob(handle, index, 0) } else { sqlite.pointee.bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static()) }
     }
 
-    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
-    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+    func integer(_ column: Int32) -> Int64 { sqlite.pointee.column_int64(handle, column) }
+    func isNull(_ column: Int32) -> Bool { sqlite.pointee.column_type(handle, column) == SQLITE_NULL }
     /// Valid until the next row.
     func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
-        let start = sqlite3_column_blob(handle, column)
-        return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+        let start = sqlite.pointee.column_blob(handle, column)
+        return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite.pointee.column_bytes(handle, column)))
     }
 }

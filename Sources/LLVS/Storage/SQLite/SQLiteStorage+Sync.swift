@@ -36,7 +36,7 @@ extension SQLiteStorage {
         } catch let error as StoreError where error.code != .closed {
             state.withLock { needsSync = true }
             writing.withLock { logIsDoubtful = true }
-            throw StoreError(.unknownOutcome, error.message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log)
+            throw StoreError(.unknownOutcome, error.message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log, systemCode: error.systemCode)
         }
     }
 

@@ -21,9 +21,15 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         public var create = true
         public var readOnly = false
         public var durability = Durability.full
+        /// Seconds for which others that write are waited for.
+        public var busyTimeout: Double = 10
+        /// The permissions of a database that is made, and thereby of its log, of which the process's mask takes some; nil: SQLite's own.
+        public var fileMode: UInt32?
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
         public init() {}
+
+        var patience: SQLiteConnection.Patience { SQLiteConnection.Patience(seconds: busyTimeout) }
     }
 
     public let description: String
@@ -86,14 +92,20 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         isReadOnly = options.readOnly
         try SQLiteStorage.checkFile(path, mayCreate: options.create && !options.readOnly)
         if options.readOnly {
-            readers = try SQLiteStorage.openReadOnly(path)
+            readers = try SQLiteStorage.openReadOnly(path, options.patience)
             opened = SQLiteStorage.files(path)
             return
         }
-        let connection = try SQLiteConnection(path, options.create ? .create : .write)
+        if options.create, let mode = options.fileMode {
+            // SQLite gives its log the permissions of the database.
+            try posix("Making the database", path) { () throws(Errno) in
+                do throws(Errno) { _ = try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: mode) } catch { if error.code != EEXIST { throw error } }
+            }
+        }
+        let connection = try SQLiteConnection(path, options.create ? .create : .write, options.patience)
         try SQLiteStorage.prepare(connection, create: options.create)
         writer = connection
-        readers = SQLiteReaders(path, .read)
+        readers = SQLiteReaders(path, .read, options.patience)
         try setSynced(options.durability == .full)
         opened = SQLiteStorage.files(path)
     }
@@ -149,7 +161,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard let writer else { throw StorageRange.readOnly(description) }
         try checkPresence(doing)
         // What kept it from being opened for writing (too many open files, permissions) may be gone.
-        if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path), !again.isReadOnly {
+        if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path, options.patience), !again.isReadOnly {
             writer.close()
             self.writer = again
             writesAreSynced = false
@@ -171,8 +183,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     }
 
     /// A further connection for writing.
-    private static func connected(_ path: String) throws -> SQLiteConnection {
-        let connection = try SQLiteConnection(path, .write)
+    private static func connected(_ path: String, _ patience: SQLiteConnection.Patience) throws -> SQLiteConnection {
+        let connection = try SQLiteConnection(path, .write, patience)
         try setUp(connection)
         return connection
     }
@@ -209,7 +221,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             switch error.code {
             case ENOENT:
                 guard !mayCreate else { return }
-                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path)
+                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
             case EILSEQ:
                 throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
             case ENODATA:
@@ -222,17 +234,17 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         }
     }
 
-    private static func openReadOnly(_ path: String) throws -> SQLiteReaders {
+    private static func openReadOnly(_ path: String, _ patience: SQLiteConnection.Patience) throws -> SQLiteReaders {
         do {
-            let connection = try SQLiteConnection(path, .read)
+            let connection = try SQLiteConnection(path, .read, patience)
             try checkFormat(connection)
-            return SQLiteReaders(path, .read, first: connection)
+            return SQLiteReaders(path, .read, patience, first: connection)
         } catch let error as StoreError where [.io, .permission, .readOnly, .notFound].contains(error.code) {
             // On a read-only medium a log cannot be shared. Without one there is nothing to share.
             if let log = try? System.status(path + "-wal"), log.size > 0 { throw error }
-            let connection = try SQLiteConnection(path, .immutable)
+            let connection = try SQLiteConnection(path, .immutable, patience)
             try checkFormat(connection)
-            return SQLiteReaders(path, .immutable, first: connection)
+            return SQLiteReaders(path, .immutable, patience, first: connection)
         }
     }
 
@@ -306,6 +318,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 final class SQLiteReaders: @unchecked Sendable {
     private let path: String
     private let mode: SQLiteConnection.Mode
+    private let patience: SQLiteConnection.Patience
     private let lock = Lock()
     private let returned = Condition()
     private var idle: [SQLiteConnection] = []
@@ -314,9 +327,10 @@ final class SQLiteReaders: @unchecked Sendable {
     /// Connections at most. A scan and a verification may hold one each for long.
     private static let limit = 6
 
-    init(_ path: String, _ mode: SQLiteConnection.Mode, first: SQLiteConnection? = nil) {
+    init(_ path: String, _ mode: SQLiteConnection.Mode, _ patience: SQLiteConnection.Patience, first: SQLiteConnection? = nil) {
         self.path = path
         self.mode = mode
+        self.patience = patience
         if let first { idle = [first]; count = 1 }
     }
 
@@ -334,7 +348,7 @@ final class SQLiteReaders: @unchecked Sendable {
         count += 1
         lock.unlock()
         do {
-            return try SQLiteConnection(path, mode)
+            return try SQLiteConnection(path, mode, patience)
         } catch {
             give(nil)
             throw error

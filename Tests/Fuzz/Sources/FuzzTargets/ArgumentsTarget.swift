@@ -83,6 +83,8 @@ extension Arguments {
         options.memory_budget = input.byte() < 200 ? 1 << 20 : min(input.uint64(), 1 << 26)
         if input.byte() > 240 { options.cache_directory = bytes() }
         options.compaction_grace = input.byte() < 200 ? 0 : Double(bitPattern: input.uint64())
+        options.busy_timeout = input.byte() < 200 ? 0 : Double(bitPattern: input.uint64())
+        if input.byte() > 240 { options.file_mode = UInt32(truncatingIfNeeded: input.uint64()) }
         return structure(options).map { UnsafePointer($0) }
     }
 

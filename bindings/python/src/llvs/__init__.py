@@ -5,58 +5,144 @@
     with llvs.Store("notes.llvs") as store:
         v1 = store.make_version(insert={"note/1": b"hello"})
         v2 = store.make_version(v1, update={"note/1": b"world"}, metadata={"author": "ann"})
-        store.value("note/1", at=v1).data        # b"hello"
+        store.at(v1)["note/1"]                   # b"hello"
         store.at(v2)["note/1"]                   # b"world"
 
 Versions branch, merge, and are exchanged with other stores; nothing is ever overwritten. The engine is the library
 libllvs behind its C interface, which wheels of this package carry; else LLVS_LIBRARY names it.
+
+Names for types, to annotate functions of one's own with:
+
+    AnyVersion   what a version argument takes: a `Version`, or its id
+    AnyArbiter   what `merge` takes: a built-in arbiter, an `Arbiter`, or a function of (merge, store)
+    Resolution   what an arbiter returns: changes, or None for none; or `PASS` or `Pass(changes)`, by which the fallback decides the rest
+    PASS         the `Pass` without changes of its own
+    Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
+    Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
+    Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
+from __future__ import annotations
+
+# Loads the library, so that whoever has none learns it here. All else is imported when it is first asked for.
 from ._abi import lib as _lib
-from .control import CancelToken, Progress, ProgressCallback, Stage
-from .coordinator import Coordinator, default_path, make_branch_name
-from .errors import (
-    BusyError,
-    CallbackError,
-    CancelledError,
-    ClosedError,
-    DuplicateIDError,
-    Error,
-    ErrorCode,
-    ExchangeDataError,
-    ForkedError,
-    InternalError,
-    InvalidArgumentError,
-    InvalidIDError,
-    InvalidMetadataError,
-    InvalidReferenceError,
-    MergeError,
-    NoCommonAncestorError,
-    NotDirectoryError,
-    NotFoundError,
-    OutOfMemoryError,
-    PermissionDeniedError,
-    SnapshotError,
-    StorageError,
-    TooLargeError,
-    TransportError,
-    UnknownPredecessorError,
-    UnknownVersionError,
-    UnresolvedConflictError,
-    UnsupportedError,
-    VersionMismatchError,
-)
-from .exchange import Exchange, ExchangeResult, Problem
-from .log import LogLevel, Observer, log_to, observe_log
-from .merge import PASS, Arbiter, Forks, Heads, Merge, MostRecentBranch, MostRecentChange, Ours, Pass, Resolution, Theirs
-from .model import Change, ChangeKind, Fork, ForkKind, Reference, Side, Value, Version
-from .reader import ValueReader
-from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
-from .snapshot import Snapshot
-from .state import State
-from .storage import DictStorage, Storage
-from .store import Store
-from .transport import OutgoingFile, Transport, VersionFiles
+
+# Type checkers take the name for true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
+    from .coordinator import Coordinator as Coordinator, default_path as default_path, make_branch_name as make_branch_name
+    from .errors import (
+        BusyError as BusyError,
+        CallbackError as CallbackError,
+        CancelledError as CancelledError,
+        ClosedError as ClosedError,
+        DuplicateIDError as DuplicateIDError,
+        Error as Error,
+        ErrorCode as ErrorCode,
+        ExchangeDataError as ExchangeDataError,
+        ForkedError as ForkedError,
+        InternalError as InternalError,
+        InvalidArgumentError as InvalidArgumentError,
+        InvalidIDError as InvalidIDError,
+        InvalidMetadataError as InvalidMetadataError,
+        InvalidReferenceError as InvalidReferenceError,
+        MergeError as MergeError,
+        NoCommonAncestorError as NoCommonAncestorError,
+        NotDirectoryError as NotDirectoryError,
+        NotFoundError as NotFoundError,
+        OutOfMemoryError as OutOfMemoryError,
+        PermissionDeniedError as PermissionDeniedError,
+        SnapshotError as SnapshotError,
+        StorageError as StorageError,
+        TooLargeError as TooLargeError,
+        TooManyFilesError as TooManyFilesError,
+        TransportError as TransportError,
+        UnknownPredecessorError as UnknownPredecessorError,
+        UnknownVersionError as UnknownVersionError,
+        UnresolvedConflictError as UnresolvedConflictError,
+        UnsupportedError as UnsupportedError,
+        VersionMismatchError as VersionMismatchError,
+    )
+    from .exchange import Exchange as Exchange, ExchangeResult as ExchangeResult, Problem as Problem
+    from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
+    from .merge import (
+        AnyArbiter as AnyArbiter,
+        Arbiter as Arbiter,
+        ArbiterFunction as ArbiterFunction,
+        Forks as Forks,
+        Heads as Heads,
+        Merge as Merge,
+        MostRecentBranch as MostRecentBranch,
+        MostRecentChange as MostRecentChange,
+        Ours as Ours,
+        PASS as PASS,
+        Pass as Pass,
+        Resolution as Resolution,
+        Theirs as Theirs,
+    )
+    from .model import (
+        AnyVersion as AnyVersion,
+        Change as Change,
+        ChangeKind as ChangeKind,
+        Fork as Fork,
+        ForkKind as ForkKind,
+        Reference as Reference,
+        Side as Side,
+        Value as Value,
+        Version as Version,
+    )
+    from .observer import Observer as Observer
+    from .reader import ValueReader as ValueReader
+    from .reports import (
+        CompactionReport as CompactionReport,
+        Damage as Damage,
+        Loss as Loss,
+        Salvaged as Salvaged,
+        SalvageReport as SalvageReport,
+        Statistics as Statistics,
+        VerifyReport as VerifyReport,
+    )
+    from .snapshot import Snapshot as Snapshot
+    from .state import State as State
+    from .storage import DictStorage as DictStorage, Storage as Storage
+    from .store import Store as Store
+    from .transport import (
+        FileContent as FileContent,
+        OutgoingFile as OutgoingFile,
+        Place as Place,
+        Transport as Transport,
+        VersionFiles as VersionFiles,
+    )
+    from ._changes import Content as Content, Entries as Entries
+
+#: Module: the public names that it gives. (The same as above; a test compares them.)
+_MODULES = {
+    "control": "CancelToken Progress ProgressCallback Stage",
+    "coordinator": "Coordinator default_path make_branch_name",
+    "errors": """
+        BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
+        InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
+        NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
+        TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
+        VersionMismatchError
+    """,
+    "exchange": "Exchange ExchangeResult Problem",
+    "log": "LogLevel log_to observe_log",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Theirs",
+    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference Side Value Version",
+    "observer": "Observer",
+    "reader": "ValueReader",
+    "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
+    "snapshot": "Snapshot",
+    "state": "State",
+    "storage": "DictStorage Storage",
+    "store": "Store",
+    "transport": "FileContent OutgoingFile Place Transport VersionFiles",
+    "_changes": "Content Entries",
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 #: The version of this package.
 __version__ = "0.1.0"
@@ -68,84 +154,20 @@ def library_version() -> str:
     return text.decode()
 
 
-__all__ = [
-    "Arbiter",
-    "BusyError",
-    "CallbackError",
-    "CancelToken",
-    "CancelledError",
-    "Change",
-    "ChangeKind",
-    "ClosedError",
-    "CompactionReport",
-    "Coordinator",
-    "Damage",
-    "DictStorage",
-    "DuplicateIDError",
-    "Error",
-    "ErrorCode",
-    "Exchange",
-    "ExchangeDataError",
-    "ExchangeResult",
-    "Fork",
-    "ForkKind",
-    "ForkedError",
-    "Forks",
-    "Heads",
-    "InternalError",
-    "InvalidArgumentError",
-    "InvalidIDError",
-    "InvalidMetadataError",
-    "InvalidReferenceError",
-    "LogLevel",
-    "Loss",
-    "Merge",
-    "MergeError",
-    "MostRecentBranch",
-    "MostRecentChange",
-    "NoCommonAncestorError",
-    "NotDirectoryError",
-    "NotFoundError",
-    "Observer",
-    "Ours",
-    "OutgoingFile",
-    "OutOfMemoryError",
-    "PASS",
-    "Pass",
-    "PermissionDeniedError",
-    "Problem",
-    "Progress",
-    "ProgressCallback",
-    "Reference",
-    "Resolution",
-    "SalvageReport",
-    "Salvaged",
-    "Side",
-    "Snapshot",
-    "SnapshotError",
-    "Stage",
-    "State",
-    "Statistics",
-    "Storage",
-    "StorageError",
-    "Store",
-    "Theirs",
-    "TooLargeError",
-    "Transport",
-    "TransportError",
-    "UnknownPredecessorError",
-    "UnknownVersionError",
-    "UnresolvedConflictError",
-    "UnsupportedError",
-    "Value",
-    "ValueReader",
-    "VerifyReport",
-    "Version",
-    "VersionFiles",
-    "VersionMismatchError",
-    "default_path",
-    "library_version",
-    "log_to",
-    "make_branch_name",
-    "observe_log",
-]
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Imports what a public name, or a module's, stands for."""
+        module = name if name in _MODULES else _PLACES.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = __import__(f"{__name__}.{module}", fromlist=[module])
+        found = globals()[name] = found if name == module else getattr(found, name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})
+
+
+__all__ = sorted({*_PLACES, "library_version"})

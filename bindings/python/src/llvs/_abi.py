@@ -10,19 +10,26 @@ included.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, NamedTuple, cast
 
-from . import _lib, _structs, errors
+from . import _lib
+
+# `import llvs` comes as far as here, so this imports no more than it needs; type checkers take the name for true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 
-class Parameter(NamedTuple):
+class Parameter:
     """One parameter as ctypes passes it, and what the header says of it."""
 
-    ctype: Any
-    #: The C type without `const`.
-    c_type: str
-    #: "owned" or "borrowed" for pointers, else "".
-    ownership: str
+    __slots__ = ("c_type", "ctype", "ownership")
+
+    def __init__(self, ctype: Any, c_type: str, ownership: str) -> None:
+        self.ctype = ctype
+        #: The C type without `const`.
+        self.c_type = c_type
+        #: "owned" or "borrowed" for pointers, else "".
+        self.ownership = ownership
 
 
 class BytesArgument(ctypes.Structure):
@@ -51,6 +58,7 @@ BYTES = Parameter(BytesArgument, "llvs_bytes", "")
 SIZE = Parameter(ctypes.c_size_t, "size_t", "")
 U32 = Parameter(ctypes.c_uint32, "uint32_t", "")
 U64 = Parameter(ctypes.c_uint64, "uint64_t", "")
+I32 = Parameter(ctypes.c_int32, "int32_t", "")
 I64 = Parameter(ctypes.c_int64, "int64_t", "")
 BOOL = Parameter(ctypes.c_uint32, "llvs_bool", "")
 TEXT = Parameter(ctypes.c_char_p, "char*", "")
@@ -70,6 +78,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_error_value_id": (BYTES, [borrowed("llvs_error*")]),
     "llvs_error_version_id": (BYTES, [borrowed("llvs_error*")]),
     "llvs_error_path": (BYTES, [borrowed("llvs_error*")]),
+    "llvs_error_system_code": (I32, [borrowed("llvs_error*")]),
     "llvs_error_user_code": (I64, [borrowed("llvs_error*")]),
     "llvs_error_make": (POINTER, [I64, BYTES]),
     "llvs_error_free": (None, [owned("llvs_error*")]),
@@ -341,6 +350,8 @@ def _keeps_interpreter_lock(name: str, result: Parameter | None) -> bool:
 
 def _check(status: int, function: Any, arguments: tuple[Any, ...]) -> int:
     if status < 0:
+        from . import errors
+
         raise errors.take(status, arguments[-1]._obj)
     return status
 
@@ -359,11 +370,14 @@ class Library:
         function = (self._keeping if _keeps_interpreter_lock(name, result) else self._releasing)[name]
         function.argtypes = [parameter.ctype for parameter in parameters]
         if result is BYTES:
+            from . import _structs
+
             function.restype = _structs.llvs_bytes
         else:
             function.restype = result.ctype if result is not None else None
         if result is STATUS and parameters[-1] is ERROR:
-            function.errcheck = cast(Any, _check)
+            check: Any = _check
+            function.errcheck = check
         return function
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

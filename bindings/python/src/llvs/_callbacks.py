@@ -37,6 +37,7 @@ _KEPT_CODES = frozenset(
         c.ERROR_READ_ONLY,
         c.ERROR_NOT_FOUND,
         c.ERROR_BUSY,
+        c.ERROR_TOO_MANY_FILES,
         c.ERROR_UNKNOWN_OUTCOME,
         c.ERROR_TRANSPORT,
         c.ERROR_CANCELLED,

@@ -14,11 +14,19 @@ from .model import CHANGE_NUMBERS, Change
 #: The bytes of a value, or a binary file or an iterable of bytes that gives them piece by piece.
 Content = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
 #: Ids with bytes: a mapping, or pairs.
-Entries = Union[Mapping[str, Content], Iterable["tuple[str, Content]"]]
+Entries = Union[Mapping[str, Content], Iterable[tuple[str, Content]]]
 
 #: sizeof(llvs_change), and the same in words.
 CHANGE_SIZE = 56
 _WORDS = CHANGE_SIZE // 8
+
+
+def _pairs(entries: Any, what: str) -> list[tuple[str, Any]]:
+    if not isinstance(entries, (str, bytes)) and isinstance(entries, Iterable):
+        pairs = list(entries)
+        if all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            return pairs
+    raise TypeError(f"{what} takes ids with their bytes, as a mapping or as pairs ({{'note/1': b'...'}}), not {type(entries).__name__}")
 
 
 class ChangeArray:
@@ -45,20 +53,20 @@ class ChangeArray:
             if isinstance(entries, Mapping):
                 new_ids, new_data = list(entries), list(entries.values())
             else:
-                pairs = list(entries)
+                pairs = _pairs(entries, "insert" if kind == c.CHANGE_INSERT else "update")
                 new_ids, new_data = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
             try:
                 new_bytes = list(map(as_bytes, new_data))
             except TypeError:
                 self.sources += [pair for pair in zip(new_ids, new_data) if gives_pieces(pair[1])]
                 plain = [pair for pair in zip(new_ids, new_data) if not gives_pieces(pair[1])]
-                new_ids, new_bytes = [pair[0] for pair in plain], [as_bytes(pair[1]) for pair in plain]
+                new_ids, new_bytes = [pair[0] for pair in plain], [as_bytes(pair[1], f"the value of {pair[0]!r}") for pair in plain]
             ids.extend(map(encode, new_ids))
             data.extend(new_bytes)
             kinds.extend([kind] * len(new_ids))
         if remove:
-            if isinstance(remove, (str, bytes)):
-                raise TypeError("remove takes a list of ids, not one id")
+            if isinstance(remove, (str, bytes)) or not isinstance(remove, Iterable):
+                raise TypeError(f"remove takes a list of ids, not {type(remove).__name__}")
             removed = [encode(id) for id in remove]
             ids.extend(removed)
             data.extend([b""] * len(removed))
@@ -70,7 +78,7 @@ class ChangeArray:
                 stored[len(ids)] = encode(change.reference.stored_version)
             kinds.append(CHANGE_NUMBERS[change.kind])
             ids.append(encode(change.id))
-            data.append(as_bytes(change.data) if change.data is not None else b"")
+            data.append(as_bytes(change.data, f"the value of {change.id!r}") if change.data is not None else b"")
         self.count = len(ids)
         self.address: int | None = None
         self._kept: Any = None

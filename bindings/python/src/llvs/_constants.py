@@ -1,6 +1,11 @@
 """The numbers of include/llvs.h, without their `LLVS_` prefix. A test compares them with the header."""
 
-from typing import Final
+from __future__ import annotations
+
+# Type checkers take the name for true; the import costs more than this module.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 OK: Final = 0
 PASS: Final = 1
@@ -28,6 +33,7 @@ ERROR_IO: Final = -27
 ERROR_DAMAGED: Final = -28
 ERROR_UNKNOWN_OUTCOME: Final = -29
 ERROR_BUSY: Final = -30
+ERROR_TOO_MANY_FILES: Final = -31
 ERROR_CLOSED: Final = -40
 ERROR_FORKED: Final = -41
 ERROR_CANCELLED: Final = -42

@@ -9,7 +9,7 @@ arguments. Where that is not known to be so, the general prototype is used.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import sys
 from typing import Any, Callable, ClassVar
 
@@ -18,7 +18,7 @@ from ._handle import Handle
 from ._memory import piece
 
 #: Systems whose calling convention passes `llvs_bytes` like a pointer and a size (System V on x86-64, AAPCS64).
-FLAT = sys.platform in ("linux", "darwin") and platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
+FLAT = sys.platform in ("linux", "darwin") and os.uname().machine.lower() in ("x86_64", "amd64", "aarch64", "arm64")
 
 #: Values up to this size come with one call; larger ones with a second.
 CAPACITY = 1 << 16
@@ -91,21 +91,23 @@ class Fetching(Handle):
     """A handle that values are read from."""
 
     #: What `fetcher` made for it.
-    _fetcher: ClassVar[staticmethod[[Any, bytes, bytes], tuple[bytes, str] | None]]
+    _fetcher: ClassVar[Any]
     #: Whether reading may call back into Python.
     _storage_calls_back: bool = False
 
     def _fetch(self, id: bytes, at: bytes) -> tuple[bytes, str] | None:
         if self._storage_calls_back:
             with self._call:
-                return self._fetcher(self._argument, id, at)
+                found: tuple[bytes, str] | None = self._fetcher(self._argument, id, at)
+                return found
         # As `with self._call`, written out: this is what programs call most.
         calls = self._calls
         calls.append(0)
         try:
             if self._closed:
                 raise self._closed_error()
-            return self._fetcher(self._argument, id, at)
+            found = self._fetcher(self._argument, id, at)
+            return found
         finally:
             calls.remove(0)
             if self._closed and not calls:

@@ -86,8 +86,22 @@ class Handle:
         """Whether `close` has been called."""
         return self._closed
 
+    def _what(self) -> str:
+        """What it is, for messages: "the store notes.llvs"."""
+        raise NotImplementedError
+
+    def _detail(self) -> str:
+        """Which one it is, for `repr`: "'notes.llvs'"."""
+        return ""
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "_closed"):
+            return f"<{type(self).__name__}, never opened>"
+        detail = self._detail()
+        return f"<{type(self).__name__}{detail and ' '}{detail}{', closed' if self._closed else ''}>"
+
     def _closed_error(self) -> errors.ClosedError:
-        return errors.ClosedError(f"{self!r} has been closed")
+        return errors.ClosedError(f"{self._what()} has been closed")
 
     def _leave(self) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _abi, _pages, errors
 from ._handle import Handle
-from ._memory import BytesArray, encode, version_bytes
+from ._memory import BytesArray, decode, encode, version_bytes
 from .model import AnyVersion, Version
 
 lib = _abi.lib
@@ -28,6 +28,7 @@ def take_version(function: Callable[..., Any], *arguments: Any) -> Optional[Vers
 
 
 def the(version: Optional[Version]) -> Version:
+    """The version, where there must be one."""
     if version is None:
         raise errors.InternalError("the library gave no version where there must be one")
     return version
@@ -43,7 +44,7 @@ class Cursor(Handle):
         self._release = release  # type: ignore[misc]
         super().__init__(pointer)
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the enumeration"
 
 
@@ -80,6 +81,21 @@ class HistoryReading(Handle):
         packed = BytesArray(map(version_bytes, ids))
         with self._call as pointer:
             return take_versions(lib.llvs_store_versions, pointer, packed.address, packed.count)
+
+    def __getitem__(self, id: AnyVersion) -> Version:
+        """The version under an id, as `version` gives it, where there must be one. Raises UnknownVersionError (a KeyError), InvalidIDError.
+
+        (A value is found at a version: `store.at(version)[id]`.)
+        """
+        found = self.version(id)
+        if found is None:
+            text = decode(version_bytes(id))
+            raise errors.UnknownVersionError(f"there is no version {text!r} in {self._what()}", version_id=text)
+        return found
+
+    def __iter__(self) -> Iterator[Version]:
+        """As `history`."""
+        return self.history()
 
     def __contains__(self, id: object) -> bool:
         """Whether a version (or id) is in the store. O(1)."""

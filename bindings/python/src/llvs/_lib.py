@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from pathlib import Path
 
 from . import _constants as c
 
@@ -20,12 +19,12 @@ def library_path() -> str:
 
     Raises ImportError, with what to do about it, when there is none.
     """
-    packaged = Path(__file__).resolve().parent / PACKAGED_NAME
-    if packaged.is_file():
-        return str(packaged)
+    packaged = os.path.join(os.path.dirname(os.path.realpath(__file__)), PACKAGED_NAME)
+    if os.path.isfile(packaged):
+        return packaged
     named = os.environ.get("LLVS_LIBRARY")
     if named:
-        if not Path(named).is_file():
+        if not os.path.isfile(named):
             raise ImportError(f"LLVS_LIBRARY names {named!r}, where there is no file; build the library, or correct the variable")
         return named
     raise ImportError(
@@ -45,8 +44,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
         number = releasing.llvs_version_number
     except (OSError, AttributeError) as problem:
         raise ImportError(
-            f"cannot load the llvs library from {path!r}: {problem} (SQLite 3, libsqlite3.so.0, comes with the system: "
-            "install Debian's libsqlite3-0 or Fedora's sqlite-libs where it is missing)"
+            f"cannot load the llvs library from {path!r}: {problem}"
         ) from problem
     number.restype = ctypes.c_uint32
     found = number()

@@ -12,14 +12,23 @@ from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, Union
 
+import llvs
+
 if TYPE_CHECKING:
-    from collections.abc import Buffer  # type: ignore[attr-defined,unused-ignore]
-    from .model import Version
+    from typing_extensions import Buffer as Buffer
+else:
+    try:
+        from collections.abc import Buffer
+    except ImportError:  # before Python 3.12
+
+        class Buffer:
+            """Whatever `memoryview` takes. `collections.abc.Buffer` where there is one."""
+
 
 #: What is accepted for bytes.
-BytesLike = Union[bytes, bytearray, memoryview, "Buffer"]
+BytesLike = Union[bytes, bytearray, memoryview, Buffer]
 #: What is accepted for a path.
-PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+PathLike = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
 
 #: Larger pieces are not joined: a value of 1 GiB shall not be copied to be handed in.
 LARGE = 1 << 16
@@ -60,7 +69,7 @@ def encode_name(name: str | bytes) -> bytes:
     raise TypeError(f"a name is a str, not {type(name).__name__}")
 
 
-def version_bytes(version: Version | str) -> bytes:
+def version_bytes(version: llvs.Version | str) -> bytes:
     """The id of a version argument."""
     if isinstance(version, str):
         return encode(version)
@@ -76,13 +85,16 @@ def path_bytes(path: PathLike) -> bytes:
     return plain if isinstance(plain, bytes) else encode_name(plain)
 
 
-def as_bytes(data: BytesLike) -> bytes:
-    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own."""
+def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
+    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the message."""
     if isinstance(data, bytes):
         return data
     if isinstance(data, (int, str)):
-        raise TypeError(f"a value is bytes or bytes-like, not {type(data).__name__}")
-    return bytes(memoryview(data))
+        raise TypeError(f"{what} is bytes or bytes-like, not {type(data).__name__}{': encode it first' if isinstance(data, str) else ''}")
+    try:
+        return bytes(memoryview(data))
+    except TypeError:
+        raise TypeError(f"{what} is bytes or bytes-like, not {type(data).__name__}") from None
 
 
 def text(pair: Any) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, cast
+from typing import Any, Iterator, Optional, Union, cast
+
+import llvs
 
 from . import _abi, _metadata, _pages
 from ._handle import Handle
@@ -12,9 +14,6 @@ from ._memory import version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Version
-
-if TYPE_CHECKING:
-    from .store import Store
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -99,7 +98,7 @@ class Merging(Handle):
             return take_version(lib.llvs_store_merge_heads, pointer, version_bytes(into), decides, options.reference)
 
     def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:
-        return _NoArbiter() if arbiter is None else ArbiterHandle(arbiter, lambda: cast("Store", self))
+        return _NoArbiter() if arbiter is None else ArbiterHandle(arbiter, lambda: cast("llvs.Store", self))
 
     def revert(self, version: AnyVersion, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None) -> Version:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.

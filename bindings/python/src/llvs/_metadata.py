@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import functools
 from array import array
-from typing import Any, Mapping, Union
+from typing import TYPE_CHECKING, Any, Mapping, Union
 
 from . import _memory
+
+if TYPE_CHECKING:
+    import json
 
 #: What a metadata value may be: anything JSON can hold, or bytes, which are carried along untouched.
 MetadataValue = Union[None, bool, int, float, str, bytes, "list[Any]", "dict[str, Any]"]
@@ -15,7 +18,12 @@ Metadata = Mapping[str, Any]
 #: The key that names a version's branch.
 BRANCH_KEY = "__llvs_branch"
 
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+@functools.lru_cache(maxsize=None)
+def _encoder() -> json.JSONEncoder:
+    import json
+
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def encode(value: Any) -> bytes:
@@ -25,11 +33,13 @@ def encode(value: Any) -> bytes:
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    return _memory.encode(_encoder.encode(value))
+    return _memory.encode(_encoder().encode(value))
 
 
 def decode(data: bytes) -> Any:
     """One value; the bytes themselves when they are not JSON."""
+    import json
+
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):

@@ -37,10 +37,14 @@ class StoreOptions:
         cache_directory: Optional[PathLike],
         compaction: str,
         compaction_grace: Optional[float],
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
         number = durability_number(durability)
+        if file_mode is not None and not 0 < file_mode <= 0o777:
+            raise errors.InvalidArgumentError(f"the file mode is {file_mode:#o}; give permissions such as 0o600")
         if compaction not in _COMPACTIONS:
             raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
         self.handle = None if isinstance(storage, str) else storage._new_handle()
@@ -55,6 +59,8 @@ class StoreOptions:
             host_storage=self.handle._pointer if self.handle is not None else None,
             # 0 means the default to the library.
             compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
+            busy_timeout=0 if busy_timeout is None else busy_timeout or sys.float_info.min,
+            file_mode=0 if file_mode is None else file_mode,
         )
         self._cache = path_bytes(cache_directory) if cache_directory is not None else b""
         if self._cache:

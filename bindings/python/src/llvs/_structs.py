@@ -134,6 +134,9 @@ class llvs_store_options(ctypes.Structure):
         ("cache_directory", llvs_bytes),
         ("host_storage", c_void_p),
         ("compaction_grace", c_double),
+        ("busy_timeout", c_double),
+        ("file_mode", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, Union
+from typing import Optional, Union
+
+import llvs
 
 from . import _abi, _pages, _structs
 from ._handle import Handle
@@ -13,9 +15,6 @@ from .control import CancelToken, Control, ProgressCallback
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot, take_snapshot
 from .storage import Storage
-
-if TYPE_CHECKING:
-    from .exchange import ExchangeResult
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -151,7 +150,7 @@ class Upkeep(Handle):
 
     def import_store(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> ExchangeResult:
+    ) -> llvs.ExchangeResult:
         """Adds the versions of a store directory of another implementation of this design, which is only read.
 
         Raises NotFoundError, StorageError, CancelledError; what cannot be added is a problem in the result.

@@ -90,6 +90,6 @@ class ValueReading(Fetching):
             found = take_version(lib.llvs_store_version, pointer, id)
         if found is None:
             raise errors.UnknownVersionError(
-                f"cannot read at version {decode(id)!r}: it is not in {self!r}", version_id=decode(id)
+                f"cannot read at version {decode(id)!r}: it is not in {self._what()}", version_id=decode(id)
             )
         return State(self, id, Range())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Protocol
 
 from . import _abi, _callbacks, _constants as c, _structs
 from ._handle import Handle
@@ -34,8 +34,14 @@ class Progress(NamedTuple):
     total: int
 
 
-#: Hears how far a call has come, on the thread that made it. Returning False cancels the call; an exception ends it and is raised from it.
-ProgressCallback = Callable[[Progress], Optional[bool]]
+class ProgressCallback(Protocol):
+    """Hears how far a call has come, on the thread that made it, several times a second while there is something to tell.
+
+    A function of one `Progress`. Returning False cancels the call, which raises `CancelledError`; anything else, None too, lets it go on.
+    An exception ends the call and is raised from it.
+    """
+
+    def __call__(self, progress: Progress, /) -> Optional[bool]: ...
 
 
 class CancelToken(Handle):
@@ -49,8 +55,11 @@ class CancelToken(Handle):
         _abi.lib.llvs_cancel_token_create(ctypes.byref(pointer))
         super().__init__(pointer.value or 0)
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the cancel token"
+
+    def _detail(self) -> str:
+        return "" if self._closed or not self.cancelled else "cancelled"
 
     def cancel(self) -> None:
         """Sets the token, for good."""
@@ -96,6 +105,10 @@ class Control:
     __slots__ = ("_hearing", "_payload", "_struct", "_token")
 
     def __init__(self, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress takes a function of an llvs.Progress, not {type(progress).__name__}")
+        if cancel is not None and not isinstance(cancel, CancelToken):
+            raise TypeError(f"cancel takes an llvs.CancelToken, which any thread may cancel(), not {type(cancel).__name__}")
         self._hearing = _Hearing(progress)
         self._payload = 0
         self._token = cancel

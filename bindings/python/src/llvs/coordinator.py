@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, Iterable, Optional, Union
+from collections.abc import ItemsView, KeysView
+from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, overload
 
 from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
@@ -15,18 +16,19 @@ from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, notify_thunk, take_result
-from .log import Observer, observe
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
+from .observer import Observer, observe
 from .reader import ValueReader
 from .state import Range, State
 from .storage import Storage
-from .store import Store
-from .transport import Transport, TransportHandle, take_buffer
+from .store import Store, place_of_store
+from .transport import Place, Transport, TransportHandle, take_buffer, url_of
 
 lib = _abi.lib
 byref = ctypes.byref
 
+_Default = TypeVar("_Default")
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
 
@@ -41,11 +43,14 @@ _moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for
 class Coordinator(Fetching):
     """A store with a current version, from which reads and saves start.
 
-        with llvs.Coordinator("notes.llvs", exchange="file:///shared/folder") as notes:
+        with llvs.Coordinator("notes.llvs", exchange="/shared/folder") as notes:
             notes.save(update={"note/1": b"hello"})
             notes.exchange()
             notes.merge()
-            notes.value("note/1")
+            notes["note/1"]
+
+    `notes[id]`, `id in notes`, `notes.get(id)`, iteration, `len`, `notes.items()` and `notes.prefix(...)` read at the current version, each as it is
+    then: who reads several values takes `notes.at()` once, which does not move. A coordinator is true, however few values there are.
 
     Safe from all threads.
     """
@@ -60,7 +65,7 @@ class Coordinator(Fetching):
         self,
         path: Optional[PathLike] = None,
         *,
-        exchange: Union[None, str, Transport] = None,
+        exchange: Optional[Place] = None,
         arbiter: Optional[AnyArbiter] = None,
         metadata: Optional[_metadata.Metadata] = None,
         name: str = "",
@@ -74,33 +79,33 @@ class Coordinator(Fetching):
         cache_directory: Optional[PathLike] = None,
         compaction: str = "automatic",
         compaction_grace: Optional[float] = None,
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
-        exchange: a first exchange, a URL or a `Transport` (under its `name`); further ones by `attach`.
+        exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `MostRecentChange()`. metadata: of every save; what a save gives itself goes before.
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
         The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
-        self._path = os.fsdecode(path) if path is not None else ""
+        self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._store: Optional[Store] = None
         self._observers: set[Observer] = set()
         self._transports: list[TransportHandle] = []
         if snapshots not in _SNAPSHOTS:
             raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
-        if exchange is not None and not isinstance(exchange, (str, Transport)):
-            raise TypeError(f"an exchange needs a URL or a Transport, not {type(exchange).__name__}; for a folder give its as_uri()")
-        if exchange == "":
-            raise errors.InvalidArgumentError('the exchange "" is no URL; leave it out for none')
+        if exchange is not None and not isinstance(exchange, Transport):
+            exchange = url_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         travels = durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         url = encode(exchange) if isinstance(exchange, str) else b""
         pieces = Column([encode(name), url])
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:
@@ -131,8 +136,11 @@ class Coordinator(Fetching):
                 self.close()
                 raise
 
-    def __repr__(self) -> str:
-        return f"the coordinator of {self._path}" if getattr(self, "_path", "") else "the coordinator"
+    def _what(self) -> str:
+        return f"the coordinator of {self._path}" if self._path else "the coordinator"
+
+    def _detail(self) -> str:
+        return place_of_store(self._path, self._kind)
 
     def close(self) -> None:
         """Persists its state and closes its exchanges and its store. Closing again does nothing. Raises StorageError."""
@@ -153,7 +161,7 @@ class Coordinator(Fetching):
             if self._store is None:
                 store = ctypes.c_void_p()
                 lib.llvs_coordinator_store(pointer, byref(store))
-                adopted = Store._adopt(store.value or 0, self._path)
+                adopted = Store._adopt(store.value or 0, self._path, self._kind)
                 adopted._warns = False  # type: ignore[misc]
                 adopted._calls_back = True
                 adopted._storage_calls_back = self._storage_calls_back
@@ -250,18 +258,61 @@ class Coordinator(Fetching):
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
         id = version_bytes(self.current_version if version is None else version)
-        # The empty root is not stored before the first save on it; nothing prevails there.
-        if version is None and self.store.version(id.decode()) is None:
-            return State(self.store, None, Range())
         return self.store.at(id.decode() if version is None else version)
 
-    def attach(self, place: Union[str, Transport], *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
+    # The values at the current version
+
+    def __getitem__(self, id: str) -> bytes:
+        found = self._fetch(encode(id), b"")
+        if found is None:
+            raise KeyError(id)
+        return found[0]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.at()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.at())
+
+    def __len__(self) -> int:
+        return len(self.at())
+
+    def __bool__(self) -> bool:
+        return True
+
+    @overload
+    def get(self, id: str, /) -> Optional[bytes]: ...
+
+    @overload
+    def get(self, id: str, /, default: Union[bytes, _Default]) -> Union[bytes, _Default]: ...
+
+    def get(self, id: str, /, default: Any = None) -> Any:
+        """The bytes under an id at the current version, or the default."""
+        return self.at().get(id, default)
+
+    def keys(self) -> KeysView[str]:
+        """The ids at the current version, in byte order."""
+        return self.at().keys()
+
+    def items(self) -> ItemsView[str, bytes]:
+        """Ids and bytes at the current version, fetched by the page."""
+        return self.at().items()
+
+    def prefix(self, prefix: str) -> State:
+        """The values at the current version whose ids begin with `prefix`."""
+        return self.at().prefix(prefix)
+
+    def range(self, start: str = "", stop: Optional[str] = None) -> State:
+        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
+        return self.at().range(start, stop)
+
+    def attach(self, place: Place, *, name: Optional[str] = None) -> None:
+        """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
-        if not isinstance(place, (str, Transport)):
-            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
+        if not isinstance(place, Transport):
+            place = url_of(place)
         with self._call as pointer:
             if isinstance(place, str):
                 lib.llvs_coordinator_attach(pointer, encode(place))

@@ -44,6 +44,7 @@ class ErrorCode(enum.IntEnum):
     DAMAGED = c.ERROR_DAMAGED
     UNKNOWN_OUTCOME = c.ERROR_UNKNOWN_OUTCOME
     BUSY = c.ERROR_BUSY
+    TOO_MANY_FILES = c.ERROR_TOO_MANY_FILES
     CLOSED = c.ERROR_CLOSED
     FORKED = c.ERROR_FORKED
     CANCELLED = c.ERROR_CANCELLED
@@ -87,6 +88,8 @@ class Error(Exception):
     version_id: str | None
     #: The file or directory concerned, or None.
     path: str | None
+    #: The system's own number (`errno`) for why a call of it failed, where one did; else 0. An `OSError` has it as its `errno`, too.
+    system_code: int
 
     #: The code of an error that Python code makes without naming one.
     default_code: int = c.ERROR_USER
@@ -106,6 +109,7 @@ class Error(Exception):
         value_id: str | None = None,
         version_id: str | None = None,
         path: str | None = None,
+        system_code: int = 0,
     ) -> None:
         super().__init__(message)
         number = self.default_code if code is None else code
@@ -117,8 +121,9 @@ class Error(Exception):
         self.value_id = value_id
         self.version_id = version_id
         self.path = path
+        self.system_code = system_code
         if isinstance(self, OSError):
-            _fill(self, number, message, path)
+            _fill(self, system_code or _ERRNO.get(number), message, path)
 
     def __str__(self) -> str:
         return self.message
@@ -128,15 +133,17 @@ class Error(Exception):
         return f"{type(self).__name__}({self.message!r}, code={name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, int(self.code), self.value_id, self.version_id, self.path)
+        return _rebuild, (type(self), self.message, int(self.code), self.value_id, self.version_id, self.path, self.system_code)
 
 
-def _fill(error: OSError, number: int, message: str, path: str | None) -> None:
-    error.errno, error.strerror, error.filename = _ERRNO.get(number), message, path
+def _fill(error: OSError, number: int | None, message: str, path: str | None) -> None:
+    error.errno, error.strerror, error.filename = number, message, path
 
 
-def _rebuild(cls: type[Error], message: str, code: int, value_id: str | None, version_id: str | None, path: str | None) -> Error:
-    return cls(message, code=code, value_id=value_id, version_id=version_id, path=path)
+def _rebuild(
+    cls: type[Error], message: str, code: int, value_id: str | None, version_id: str | None, path: str | None, system_code: int = 0
+) -> Error:
+    return cls(message, code=code, value_id=value_id, version_id=version_id, path=path, system_code=system_code)
 
 
 class InvalidArgumentError(Error, ValueError, codes=[c.ERROR_INVALID_ARGUMENT, c.ERROR_STRUCT_SIZE]):
@@ -200,6 +207,10 @@ class NotDirectoryError(StorageError, NotADirectoryError, codes=[c.ERROR_NOT_A_D
 
 class BusyError(StorageError, TimeoutError, codes=[c.ERROR_BUSY]):
     """Another process or handle holds it for too long."""
+
+
+class TooManyFilesError(StorageError, codes=[c.ERROR_TOO_MANY_FILES]):
+    """The process or the system has too many open files. Nothing was changed."""
 
 
 class ClosedError(Error, ValueError, codes=[c.ERROR_CLOSED]):
@@ -266,14 +277,15 @@ _ERRNO = {
     c.ERROR_UNKNOWN_OUTCOME: _errno.EIO,
     c.ERROR_DAMAGED: _errno.EIO,
     c.ERROR_BUSY: _errno.EBUSY,
+    c.ERROR_TOO_MANY_FILES: _errno.EMFILE,
     c.ERROR_NOT_A_STORE: _errno.EINVAL,
     c.ERROR_NEWER_FORMAT: _errno.EINVAL,
     c.ERROR_TRANSPORT: _errno.ECONNABORTED,
 }
 
-def make(code: int, message: str, **about: str | None) -> Error:
+def make(code: int, message: str, *, system_code: int = 0, **about: str | None) -> Error:
     """The exception for a code. O(1)."""
-    return CLASSES.get(code, Error)(message, code=code, **about)
+    return CLASSES.get(code, Error)(message, code=code, system_code=system_code, **about)
 
 
 def take(status: int, slot: Any) -> BaseException:
@@ -297,6 +309,7 @@ def take(status: int, slot: Any) -> BaseException:
             value_id=_memory.text_or_none(lib.llvs_error_value_id(pointer)),
             version_id=_memory.text_or_none(lib.llvs_error_version_id(pointer)),
             path=_memory.text_or_none(lib.llvs_error_path(pointer)),
+            system_code=lib.llvs_error_system_code(pointer),
         )
     finally:
         lib.llvs_error_free(pointer)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional
 
 from . import _abi, _callbacks, _pages, _structs
 from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
-from .log import Observer, observe
+from .observer import Observer, observe
 from .snapshot import Snapshot, take_snapshot
 from .store import Store
-from .transport import Transport, TransportHandle, take_buffer
+from .transport import Place, Transport, TransportHandle, take_buffer, url_of
 
 lib = _abi.lib
 
@@ -100,19 +100,20 @@ class Exchange(Handle):
     _exit_order = 5
     _calls_back = True
 
-    def __init__(self, store: Store, place: Union[str, Transport], *, restoration_state: bytes = b"", durability: str = "full") -> None:
+    def __init__(self, store: Store, place: Place, *, restoration_state: bytes = b"", durability: str = "full") -> None:
         """Opens an exchange.
 
-        `place` is a URL ("file:///absolute/path": a shared folder, made when it is not there; "memory:name": a place in this
-        process, shared by all who give the name), or a `Transport`. `restoration_state`: what `Exchange.restoration_state` was
-        in an earlier process. `durability` of what a folder gets: "full": files are on disk before anybody sees them; "normal":
+        place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
+        "memory:name" a place in this process, shared by all who give the name); or a `Transport`. A `str` is a URL when it begins with a
+        scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
+        restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files are on disk before anybody sees them; "normal":
         faster, but a power cut may leave files without their bytes, which whoever has the version writes anew.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
         """
-        if not isinstance(place, (str, Transport)):
-            raise TypeError(f"an exchange needs a URL or a Transport, not {type(place).__name__}; for a folder give its as_uri()")
+        if not isinstance(place, Transport):
+            place = url_of(place)
         self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
         self._observers: set[Observer] = set()
         state = as_bytes(restoration_state)
@@ -137,8 +138,11 @@ class Exchange(Handle):
                     raise
         super().__init__(pointer.value or 0)
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return f"the exchange with {self._place}"
+
+    def _detail(self) -> str:
+        return f"with {self._place}"
 
     def close(self) -> None:
         """Ends the exchange and its observations. Closing again does nothing."""

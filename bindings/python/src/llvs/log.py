@@ -1,7 +1,4 @@
-"""The library's messages, and registrations of unsolicited callbacks.
-
-The library is silent until somebody listens.
-"""
+"""The library's messages. It is silent until somebody listens."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ import logging
 from typing import Any, Callable, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
-from ._handle import Handle
 from ._memory import text
+from .observer import Observer, observe
 
 
 class LogLevel(enum.IntEnum):
@@ -24,40 +21,8 @@ class LogLevel(enum.IntEnum):
     DEBUG = c.LOG_DEBUG
 
 
-class Observer(Handle):
-    """A registration. `close()` ends it: it waits for a running callback (unless it is called from within it), then none comes after.
-
-    It need not be held: it lasts until it is closed, or what it observes is. What callbacks raise goes to `sys.unraisablehook`.
-    """
-
-    _release = "llvs_observer_free"
-    _warns = False
-    _exit_order = 9
-
-    def __init__(self, pointer: int, holder: set[Observer]) -> None:
-        super().__init__(pointer)
-        self._holder = holder
-        holder.add(self)
-
-    def __repr__(self) -> str:
-        return "the registration"
-
-    def close(self) -> None:
-        self._holder.discard(self)
-        super().close()
-
-
 #: Registrations for the log, which belong to nothing else.
 _log_observers: set[Observer] = set()
-
-
-def observe(function: Callable[..., Any], before: tuple[Any, ...], thunk: Any, target: Any, holder: set[Observer]) -> Observer:
-    """Registers `target` behind `thunk` by one of the library's `_observe` functions, until `holder` closes it."""
-    pointer = ctypes.c_void_p()
-    payload = _callbacks.register(target)
-    # The library frees the payload also when it refuses.
-    function(*before, thunk, payload, _callbacks.payload_free, ctypes.byref(pointer))
-    return Observer(pointer.value or 0, holder)
 
 
 def _message(target: Callable[[LogLevel, str], Any], level: int, message: int) -> None:
@@ -68,27 +33,42 @@ def _message(target: Callable[[LogLevel, str], Any], level: int, message: int) -
 _thunk = _callbacks.unsolicited([ctypes.c_uint32, ctypes.c_void_p], _message, "a log callback of llvs")
 
 
-def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel, str] = LogLevel.WARNING) -> Observer:
+def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel, str, int] = LogLevel.WARNING) -> Observer:
     """Calls `callback(level, message)` for each message of the library up to a level, from any thread, also several at once.
 
-    `level` is a `LogLevel` or its name ("warning"). The callback may call the library, but not `observe_log`.
+    `level` is a `LogLevel`, its name ("warning"), or a level of `logging` (`logging.DEBUG`): messages of that importance and above come.
+    The callback may call the library, but not `observe_log`.
     """
+    if not callable(callback):
+        raise TypeError(f"a callback for messages is a function of a level and a text, not {type(callback).__name__}")
+    return observe(_abi.lib.llvs_log_observe, (_number(level),), _thunk, callback, _log_observers)
+
+
+def _number(level: Union[LogLevel, str, int]) -> int:
+    """The level as the library takes it."""
     if isinstance(level, str):
         try:
-            level = LogLevel[level.upper()]
+            return LogLevel[level.upper()]
         except KeyError:
-            raise errors.InvalidArgumentError(f"{level!r} is no log level: use error, warning, info or debug") from None
-    return observe(_abi.lib.llvs_log_observe, (int(level),), _thunk, callback, _log_observers)
+            pass
+    elif isinstance(level, LogLevel):
+        return level
+    elif isinstance(level, int) and level >= logging.DEBUG:
+        # Beyond ERROR lies CRITICAL, which the library has not; in between a level takes in what is more important than it.
+        return next((ours for ours, theirs in _LOGGING_LEVELS.items() if theirs >= level), LogLevel.ERROR)
+    elif not isinstance(level, int):
+        raise TypeError(f"a log level is an llvs.LogLevel, its name, or a level of logging, not {type(level).__name__}")
+    raise errors.InvalidArgumentError(f"{level!r} is no log level: use error, warning, info or debug, or a level of logging (logging.DEBUG)")
 
 
 _LOGGING_LEVELS = {
-    LogLevel.ERROR: logging.ERROR,
-    LogLevel.WARNING: logging.WARNING,
-    LogLevel.INFO: logging.INFO,
     LogLevel.DEBUG: logging.DEBUG,
+    LogLevel.INFO: logging.INFO,
+    LogLevel.WARNING: logging.WARNING,
+    LogLevel.ERROR: logging.ERROR,
 }
 
 
-def log_to(logger: logging.Logger, level: Union[LogLevel, str] = LogLevel.WARNING) -> Observer:
-    """Hands the library's messages to a logger of the standard library."""
+def log_to(logger: logging.Logger, level: Union[LogLevel, str, int] = LogLevel.WARNING) -> Observer:
+    """Hands the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has one of its own beside it."""
     return observe_log(lambda level, message: logger.log(_LOGGING_LEVELS[level], "%s", message), level)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Protocol, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Protocol, Sequence, Union
+
+import llvs
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray
@@ -11,9 +13,6 @@ from ._handle import Handle
 from ._memory import BytesArray, copy, decode, encode
 from .control import Control
 from .model import FORK_KINDS, SIDES, Change, Fork, Reference, Version
-
-if TYPE_CHECKING:
-    from .store import Store
 
 lib = _abi.lib
 
@@ -121,7 +120,8 @@ class Pass(NamedTuple):
 #: An arbiter's answer "let the fallback decide".
 PASS = Pass()
 
-#: What an arbiter may return.
+#: What an arbiter may return: changes (None: no changes at all, when there is no conflict), or `PASS` or `Pass(changes)`, by which the
+#: fallback decides what there is no change for.
 Resolution = Union[Iterable[Change], Pass, None]
 
 
@@ -134,9 +134,15 @@ class Arbiter(Protocol):
     raised from the merge, which stores nothing.
     """
 
-    def resolve(self, merge: Merge, store: Store) -> Resolution:
+    def resolve(self, merge: Merge, store: llvs.Store) -> Resolution:
         """Decides the conflicts of one merge."""
         ...
+
+
+class ArbiterFunction(Protocol):
+    """A function that resolves merges, as `Arbiter.resolve` does."""
+
+    def __call__(self, merge: Merge, store: llvs.Store, /) -> Resolution: ...
 
 
 class _BuiltIn:
@@ -179,7 +185,7 @@ class Theirs(_BuiltIn):
 
 
 #: What `merge` takes for an arbiter.
-AnyArbiter = Union[_BuiltIn, Arbiter, Callable[[Merge, "Store"], Resolution]]
+AnyArbiter = Union[_BuiltIn, Arbiter, ArbiterFunction]
 
 
 class Heads:
@@ -248,7 +254,7 @@ class MergeOptions:
 class _Resolving:
     """What the thunk looks up: an arbiter, and how to get at the store it works on."""
 
-    def __init__(self, arbiter: Any, store: Callable[[], Store]) -> None:
+    def __init__(self, arbiter: Any, store: Callable[[], llvs.Store]) -> None:
         self.resolve = getattr(arbiter, "resolve", arbiter)
         self.store = store
 
@@ -276,7 +282,7 @@ class ArbiterHandle(Handle):
     _warns = False
     _calls_back = True
 
-    def __init__(self, arbiter: AnyArbiter, store: Callable[[], Store]) -> None:
+    def __init__(self, arbiter: AnyArbiter, store: Callable[[], llvs.Store]) -> None:
         pointer = ctypes.c_void_p()
         if isinstance(arbiter, type):
             raise TypeError(f"an arbiter is an object, not the class {arbiter.__name__}: write {arbiter.__name__}()")
@@ -294,9 +300,9 @@ class ArbiterHandle(Handle):
         super().__init__(pointer.value or 0)
 
     @staticmethod
-    def _create(arbiter: AnyArbiter, store: Callable[[], Store], fallback: int | None, pointer: ctypes.c_void_p) -> None:
+    def _create(arbiter: AnyArbiter, store: Callable[[], llvs.Store], fallback: int | None, pointer: ctypes.c_void_p) -> None:
         payload = _callbacks.register(_Resolving(arbiter, store))
         lib.llvs_arbiter_create(_thunk, payload, _callbacks.payload_free, fallback, ctypes.byref(pointer))
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the arbiter"

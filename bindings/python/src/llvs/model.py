@@ -82,12 +82,12 @@ class Change(NamedTuple):
     @classmethod
     def insert(cls, id: str, data: BytesLike) -> Change:
         """Sets a value. `insert` and `update` do the same: what is recorded is what is true."""
-        return cls(ChangeKind.INSERT, id, _memory.as_bytes(data))
+        return cls(ChangeKind.INSERT, id, _memory.as_bytes(data, f"the value of {id!r}"))
 
     @classmethod
     def update(cls, id: str, data: BytesLike) -> Change:
         """Sets a value."""
-        return cls(ChangeKind.UPDATE, id, _memory.as_bytes(data))
+        return cls(ChangeKind.UPDATE, id, _memory.as_bytes(data, f"the value of {id!r}"))
 
     @classmethod
     def remove(cls, id: str) -> Change:

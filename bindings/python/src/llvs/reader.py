@@ -5,15 +5,12 @@ from __future__ import annotations
 import ctypes
 import io
 import os
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional
 
 from . import _abi, _structs
 from ._handle import Handle
-from ._memory import encode, piece
+from ._memory import Buffer, encode, piece
 from .model import Reference
-
-if TYPE_CHECKING:
-    from collections.abc import Buffer  # type: ignore[attr-defined,unused-ignore]
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -29,7 +26,7 @@ class _Reader(Handle):
         super().__init__(pointer)
         self._calls_back = calls_back
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the reader of a value"
 
 

@@ -6,13 +6,15 @@ import ctypes
 from collections.abc import ItemsView, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, TypeVar, overload
 
+import llvs
+
 from . import _abi, _structs
 from ._blocks import Block
 from ._memory import address, encode
 from .model import Reference, Value
 
 if TYPE_CHECKING:
-    from ._values import ValueReading
+    import llvs._values
 
 lib = _abi.lib
 _Default = TypeVar("_Default")
@@ -65,7 +67,7 @@ class State(Mapping[str, bytes]):
 
     __slots__ = ("_is_whole", "_range", "_store", "_version_id", "__weakref__")
 
-    def __init__(self, store: ValueReading, version_id: bytes | None, range: Range) -> None:
+    def __init__(self, store: llvs._values.ValueReading, version_id: bytes | None, range: Range) -> None:
         self._store = store
         self._version_id = version_id  # None: the state of a version that is not stored, which is empty
         self._range = range

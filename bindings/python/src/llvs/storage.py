@@ -192,5 +192,5 @@ class StorageHandle(Handle):
         )
         return pointer.value or 0
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the storage"

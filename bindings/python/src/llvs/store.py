@@ -27,6 +27,13 @@ lib = _abi.lib
 byref = ctypes.byref
 
 
+def place_of_store(path: str, kind: Union[str, Storage]) -> str:
+    """Where a store is, for `repr`."""
+    if isinstance(kind, str):
+        return repr(path) if path or kind != "memory" else "in memory"
+    return f"{path!r} on {kind!r}" if path else f"on {kind!r}"
+
+
 class Store(HistoryReading, ValueReading, Merging, Upkeep):
     """A versioned key-value store.
 
@@ -53,6 +60,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         cache_directory: Optional[PathLike] = None,
         compaction: str = "automatic",
         compaction_grace: Optional[float] = None,
+        busy_timeout: Optional[float] = None,
+        file_mode: Optional[int] = None,
     ) -> None:
         """Opens a store, or makes it.
 
@@ -64,12 +73,14 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         compaction: for "file", when what many handles wrote in many small files is put together: "automatic" (by itself when it pays, and
         on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder), "always".
         compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
+        busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
+        file_mode: permissions of files that are made, 0o600 for their owner alone, less what the umask takes; None: 0o666, 0o644 with "sqlite".
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError.
         Cost: the size of the history's index, not of the values.
         """
-        self._path = os.fsdecode(path) if path is not None else ""
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace)
+        self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
+        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
@@ -82,14 +93,17 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         self._calls_back = self._storage_calls_back = isinstance(storage, Storage)
 
     @classmethod
-    def _adopt(cls, pointer: int, path: str) -> Store:
+    def _adopt(cls, pointer: int, path: str, kind: Union[str, Storage]) -> Store:
         store = cls.__new__(cls)
-        store._path = path
+        store._path, store._kind = path, kind
         Handle.__init__(store, pointer)
         return store
 
-    def __repr__(self) -> str:
-        return f"the store {self._path}" if getattr(self, "_path", "") else "the store"
+    def _what(self) -> str:
+        return f"the store {self._path}" if self._path else "the store"
+
+    def _detail(self) -> str:
+        return place_of_store(self._path, self._kind)
 
     # Making versions
 
@@ -104,10 +118,13 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         metadata: Optional[_metadata.Metadata] = None,
         branch: Optional[str] = None,
         id: Optional[str] = None,
+        root: bool = False,
     ) -> Version:
         """Records one version: all of it or, also across a crash, nothing.
 
-        predecessor: the version it is based on; None makes a root.
+        predecessor: the version it is based on; it starts from the values there. None: the version is a root, which starts from nothing.
+        root: True says that this is meant. In a store that has versions already a further root is seldom what one wants, since nothing of what
+        is in the store is in it: without `root=True` that is a ValueError. A first version needs no saying.
         insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true. Instead of bytes
         a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage one of more
         than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
@@ -115,10 +132,14 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
         id: the id to make it under; None: a new UUID. Making the same version again under its id is not an error.
 
-        Raises UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
+        Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
         VersionMismatchError, StorageError. Cost: the changes; O(log n) in the number of values.
         """
         packed = ChangeArray(insert, update, remove, changes)
+        if predecessor is None:
+            self._check_root(root, id)
+        elif root:
+            raise errors.InvalidArgumentError("root=True and a predecessor exclude each other: a root is a version without one")
         is_plain = not (metadata or branch is not None or id is not None or packed.sources)
         with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources) as options, self._call as pointer:
             return the(
@@ -133,6 +154,15 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
                     None,
                 )
             )
+
+    def _check_root(self, root: bool, id: Optional[str]) -> None:
+        # Making a root again under its id stays harmless.
+        if root or (id and self.version(id) is not None) or self.most_recent_head is None:
+            return
+        raise errors.InvalidArgumentError(
+            f"{self._what()} has versions, and a version without a predecessor starts from nothing: give the version to go on from "
+            "(make_version(store.most_recent_head, ...)), or root=True if a history apart from theirs is meant"
+        )
 
     @staticmethod
     def _predecessor(version: Optional[AnyVersion]) -> bytes:

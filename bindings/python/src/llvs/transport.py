@@ -13,16 +13,37 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from abc import ABC, abstractmethod
 from typing import IO, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence, Union
 from weakref import WeakSet
 
-from . import _abi, _callbacks, _pages, _sources, _structs
+from . import _abi, _callbacks, _pages, _sources, _structs, errors
 from ._handle import Handle
-from ._memory import BytesLike, as_bytes, copy, decode, encode_name
+from ._memory import BytesLike, as_bytes, copy, decode, encode_name, path_bytes
 from .storage import _data, _name
 
 lib = _abi.lib
+
+_URL_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+
+
+def url_of(place: Union[str, os.PathLike[str], os.PathLike[bytes]]) -> str:
+    """The URL of a place: a `str` that begins with a scheme is one; everything else is the path of a folder."""
+    if isinstance(place, str):
+        if not place:
+            raise errors.InvalidArgumentError("the place of an exchange is empty: give the path of a folder, or a URL")
+        scheme, colon, _ = place.partition(":")
+        # A scheme of one letter would be a drive of other systems.
+        if colon and len(scheme) > 1 and scheme.isascii() and scheme[0].isalpha() and scheme.translate(_IN_SCHEMES).isalnum():
+            return place
+    elif not isinstance(place, os.PathLike):
+        raise TypeError(f"the place of an exchange is the path of a folder, a URL or an llvs.Transport, not {type(place).__name__}")
+    path = path_bytes(os.path.abspath(os.fsdecode(place)))
+    return "file://" + "".join(chr(byte) if byte in _URL_BYTES else f"%{byte:02X}" for byte in path)
+
+
+_IN_SCHEMES = str.maketrans("+-.", "aaa")
 
 
 class VersionFiles(NamedTuple):
@@ -149,6 +170,10 @@ class Transport(ABC):
             if not handle.closed:
                 with handle._call as pointer:
                     lib.llvs_transport_set_state(pointer, as_bytes(state))
+
+
+#: Where an exchange is: the path of a folder, a URL, or a transport. `url_of` says which strings are URLs.
+Place = Union[str, os.PathLike[str], os.PathLike[bytes], Transport]
 
 
 def take_buffer(function: Callable[..., Any], *arguments: Any) -> Optional[bytes]:
@@ -279,5 +304,5 @@ class TransportHandle(Handle):
         )
         return pointer.value or 0
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         return "the transport"

@@ -9,7 +9,7 @@ from typing import Optional, Sequence, Union
 from .. import _abi, _constants as c, _memory, _options, _structs, errors
 from .._handle import Handle
 from ..storage import Report, Storage, StorageHandle
-from ..transport import Transport, TransportHandle, VersionFiles, take_buffer
+from ..transport import Place, Transport, TransportHandle, VersionFiles, take_buffer, url_of
 
 lib = _abi.lib
 
@@ -92,8 +92,11 @@ class FaultPlan(Handle):
         super().__init__(pointer.value or 0)
         self.seed = seed
 
-    def __repr__(self) -> str:
-        return f"the plan of faults with the seed {getattr(self, 'seed', 0)}"
+    def _what(self) -> str:
+        return "the plan of faults"
+
+    def _detail(self) -> str:
+        return f"with the seed {self.seed}"
 
     def add(
         self,
@@ -185,8 +188,8 @@ class FaultPlan(Handle):
         """
         return FaultyStorage(self, inner, storage, durability, compaction)
 
-    def transport(self, inner: Union[Transport, str], *, durability: str = "full") -> FaultyTransport:
-        """A transport that fails as planned, for `Exchange`. inner: a `Transport`, or a URL as for `Exchange`."""
+    def transport(self, inner: Place, *, durability: str = "full") -> FaultyTransport:
+        """A transport that fails as planned, for `Exchange`. inner: a `Transport`, a path or a URL, as for `Exchange`."""
         return FaultyTransport(self, inner, durability)
 
 
@@ -233,9 +236,10 @@ class FaultyStorage(Storage):
 class FaultyTransport(Transport):
     """What `FaultPlan.transport` makes: give it to an `Exchange`. It is not called from Python."""
 
-    def __init__(self, plan: FaultPlan, inner: Union[Transport, str], durability: str) -> None:
-        self.name = inner if isinstance(inner, str) else inner.name
-        self._plan, self._inner, self._durability = plan, inner, durability
+    def __init__(self, plan: FaultPlan, inner: Place, durability: str) -> None:
+        self._inner = inner if isinstance(inner, Transport) else url_of(inner)
+        self.name = self._inner if isinstance(self._inner, str) else self._inner.name
+        self._plan, self._durability = plan, durability
 
     def _new_handle(self) -> TransportHandle:
         made = ctypes.c_void_p()

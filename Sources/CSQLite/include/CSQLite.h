@@ -1,0 +1,28 @@
+/* SQLite's functions, as far as the engine uses them, by pointers: the library is opened when the first
+   store in SQLite is, not linked. The types are those of sqlite3.h. */
+#ifndef CSQLITE_H
+#define CSQLITE_H
+#include <sqlite3.h>
+#include <stddef.h>
+
+/* The names after "sqlite3_". One more is one more line. */
+#define LLVS_SQLITE_FUNCTIONS(X)                                                                                   \
+    X(bind_blob64) X(bind_int64) X(bind_text) X(bind_zeroblob) X(busy_timeout) X(clear_bindings) X(close_v2)       \
+    X(column_blob) X(column_bytes) X(column_int64) X(column_type) X(db_readonly) X(errmsg) X(errstr) X(exec)       \
+    X(extended_result_codes) X(finalize) X(initialize) X(libversion_number) X(open_v2) X(prepare_v3) X(reset)      \
+    X(step) X(system_errno) X(threadsafe)
+
+typedef struct llvs_sqlite {
+#define LLVS_SQLITE_MEMBER(name) __typeof__(sqlite3_##name) *_Nonnull name;
+    LLVS_SQLITE_FUNCTIONS(LLVS_SQLITE_MEMBER)
+#undef LLVS_SQLITE_MEMBER
+} llvs_sqlite;
+
+/* The functions of the library of that name, which stays open for good; the same at every call once one has succeeded.
+   NULL when it cannot be opened or lacks a function: then why, cut to `size` bytes, in `problem`. Any thread. */
+const llvs_sqlite *_Nullable llvs_sqlite_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
+
+/* SQLITE_TRANSIENT and SQLITE_STATIC are casts that Swift cannot import. */
+static inline sqlite3_destructor_type _Nullable llvs_sqlite_transient(void) { return SQLITE_TRANSIENT; }
+static inline sqlite3_destructor_type _Nullable llvs_sqlite_static(void) { return SQLITE_STATIC; }
+#endif

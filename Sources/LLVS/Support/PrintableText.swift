@@ -1,0 +1,26 @@
+/// Text that can be shown and logged as it is, whatever names are in it.
+///
+/// Ids, paths and names of files may hold any character, and go into messages. A line break would forge a line of a log, an escape
+/// byte commands a terminal, a NUL ends the message for C, and what turns the direction of text hides what it says. All
+/// messages of errors, of damage and of the log pass through here once; fields beside them have the exact bytes.
+enum PrintableText {
+    /// The text with control characters, separators of lines and marks of direction written out: `\n`, `\x1B`, `\u{202E}`.
+    /// - Complexity: the size of the text; nothing is copied when there are none.
+    static func escaping(_ text: String) -> String {
+        let isPlain: Bool? = text.utf8.withContiguousStorageIfAvailable { bytes in !bytes.contains { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2 } }
+        if isPlain == true { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x09: result += "\\t"
+            case 0x0A: result += "\\n"
+            case 0x0D: result += "\\r"
+            case 0..<0x20, 0x7F: result += "\\x" + (scalar.value < 0x10 ? "0" : "") + String(scalar.value, radix: 16, uppercase: true)
+            case 0x80..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069:
+                result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

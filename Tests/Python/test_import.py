@@ -1,0 +1,61 @@
+"""`import llvs` is quick: it loads the library, and of Python's modules few. What is imported is counted, since times are not the same twice."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import llvs
+import pytest
+
+
+def imported(code: str) -> set[str]:
+    """The modules that `code` imports, beyond those that ctypes and the interpreter need."""
+    script = f"import sys, os, ctypes; before = set(sys.modules)\n{code}\nprint(*sorted(set(sys.modules) - before))"
+    return set(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split())
+
+
+def test_what_import_brings() -> None:
+    found = imported("import llvs")
+    assert found - {"__future__"} == {"llvs", "llvs._abi", "llvs._lib", "llvs._constants"}
+
+
+@pytest.mark.parametrize("use", ["llvs.Store(storage='memory').close()", "llvs.Coordinator(storage='memory', exchange='memory:x').close()"])
+def test_what_a_first_use_brings(use: str) -> None:
+    found = imported(f"import llvs; {use}")
+    assert not found & {"inspect", "dataclasses", "logging", "asyncio", "pathlib", "json", "urllib.parse", "platform", "tempfile", "uuid", "subprocess"}
+    assert not [name for name in found if name.startswith("llvs.testing")] and "llvs.log" not in found
+
+
+def test_every_name_is_there() -> None:
+    names = set(llvs.__all__)
+    assert names <= set(dir(llvs)) and {"Store", "Coordinator", "PASS", "library_version", "log_to"} <= names
+    for name in names:
+        assert getattr(llvs, name) is not None
+    for module in llvs._MODULES:
+        assert getattr(llvs, module).__name__ == f"llvs.{module}"
+    with pytest.raises(AttributeError, match="no attribute 'Stroe'"):
+        llvs.Stroe  # type: ignore[attr-defined]
+    space: dict[str, object] = {}
+    exec("from llvs import *", space)
+    assert names <= set(space)
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """The imports that only type checkers read, and the table that is used instead of them."""
+    assert llvs.__file__ is not None
+    tree = ast.parse(Path(llvs.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert all(alias.asname == alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names)
+    assert seen == llvs._PLACES
+
+
+def test_a_missing_library_is_told_at_the_import() -> None:
+    script = "import os; os.environ['LLVS_LIBRARY'] = '/nowhere/libllvs.so'\nimport llvs"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    packaged = Path(llvs._lib_path()).parent.name == "llvs" if hasattr(llvs, "_lib_path") else False
+    if not packaged and run.returncode:
+        assert "ImportError: LLVS_LIBRARY names" in run.stderr

@@ -1,0 +1,100 @@
+"""The types of the package: hints that resolve, and documentation where a reader looks for it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import typing
+from typing import Any, Iterator
+
+import llvs
+import llvs.testing
+import pytest
+
+
+def modules() -> list[Any]:
+    """The package and its public modules."""
+    found = [llvs, llvs.testing]
+    for package in (llvs, llvs.testing):
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            if not module.name.rpartition(".")[2].startswith("_"):
+                found.append(importlib.import_module(module.name))
+    return found
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Every public class, function and method of the package, with a name."""
+    seen = set()
+    for module in modules():
+        for name in getattr(module, "__all__", None) or dir(module):
+            thing = getattr(module, name)
+            home = getattr(thing, "__module__", "")
+            if name.startswith("_") or id(thing) in seen or not (home == module.__name__ or module is llvs and home.startswith("llvs")):
+                continue
+            seen.add(id(thing))
+            if inspect.isfunction(thing):
+                yield f"{thing.__module__}.{name}", thing
+            elif inspect.isclass(thing):
+                yield f"{thing.__module__}.{name}", thing
+                for base in reversed(thing.__mro__):
+                    for attribute, value in vars(base).items():
+                        if not base.__module__.startswith("llvs") or attribute.startswith("_") and attribute not in ("__init__", "__getitem__", "__call__"):
+                            continue
+                        if isinstance(value, (classmethod, staticmethod)):
+                            value = value.__func__
+                        if isinstance(value, property):
+                            value = value.fget
+                        if inspect.isfunction(value):
+                            yield f"{thing.__module__}.{name}.{attribute}", value
+
+
+def test_hints_of_everything_public_resolve() -> None:
+    names, failed = set(), []
+    for name, thing in public():
+        names.add(name)
+        try:
+            hints = typing.get_type_hints(thing)
+        except Exception as problem:
+            failed.append(f"{name}: {problem!r}")
+            continue
+        # Hints that are strings within aliases would have come back as forward references.
+        if "ForwardRef" in repr(hints):
+            failed.append(f"{name}: {hints!r}")
+    assert not failed, "\n".join(failed)
+    assert {"llvs.store.Store.make_version", "llvs.coordinator.Coordinator.save", "llvs.merge.Arbiter.resolve", "llvs.log.log_to"} <= names
+    assert len(names) > 300
+
+
+def test_hints_say_what_is_taken() -> None:
+    hints = typing.get_type_hints(llvs.Store.make_version)
+    assert hints["root"] is bool and hints["return"] is llvs.Version
+    assert typing.get_type_hints(llvs.Arbiter.resolve)["store"] is llvs.Store
+    content = typing.get_args(typing.get_type_hints(llvs.Change.insert)["data"])
+    assert bytes in content and memoryview in content
+    if sys.version_info >= (3, 12):
+        from collections.abc import Buffer
+
+        assert Buffer in content
+
+
+def test_hints_resolve_in_a_module_that_knows_nothing_else() -> None:
+    def using(arbiter: llvs.AnyArbiter, progress: llvs.ProgressCallback, answer: llvs.Resolution, place: llvs.Place, version: llvs.AnyVersion) -> None: ...
+
+    assert len(typing.get_type_hints(using)) == 6
+
+
+def test_everything_public_is_documented() -> None:
+    bare = [name for name, thing in public() if not (inspect.getdoc(thing) or "").strip() and not name.rpartition(".")[2].startswith("__")]
+    assert not bare, bare
+    # What has no place for a docstring, aliases and constants, is listed in the package's.
+    for name in llvs.__all__:
+        thing = getattr(llvs, name)
+        if not inspect.isclass(thing) and not inspect.isfunction(thing):
+            assert f"    {name} " in (llvs.__doc__ or ""), name
+
+
+@pytest.mark.parametrize("name", ["ProgressCallback", "Arbiter", "Pass", "Fork"])
+def test_what_callbacks_are_called_with_is_documented_by_its_own_text(name: str) -> None:
+    assert len(getattr(llvs, name).__doc__ or "") > 60

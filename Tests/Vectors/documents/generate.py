@@ -1,0 +1,165 @@
+"""Writes vectors.json: what merging inside values must give, by the model in Tests/Python/documents.
+
+    generate.py        writes the file anew
+    generate.py --check  says whether it is what the model gives now
+
+Cases have names; those of the pitfalls begin with their number. What a case must give is not looked up here: where the specification
+says it, the tests of the model hold it (Tests/Python/test_documents_model.py).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "Python"))
+
+from documents import json_model as j  # noqa: E402
+from documents import merge as m  # noqa: E402
+from documents import rules as r  # noqa: E402
+
+#: name, rules for the value, base, newer, older. Texts as they are; other values as JSON; None is absent.
+Case = tuple[str, Any, Any, Any, Any]
+
+FROZEN: list[Case] = [
+    ("counter: equal changes add up", {"/n": "counter"}, '{"n":0}', '{"n":1}', '{"n":1}'),
+    ("counter: absent base with from", {"/n": {"as": "counter", "from": 100}}, None, '{"n":105}', '{"n":103}'),
+    ("counter: a reset keeps increments", {"/n": "counter"}, '{"n":10}', '{"n":0}', '{"n":12}'),
+    ("auto: an edit beats a removal", "auto", '{"a":{"p":1}}', "{}", '{"a":{"p":2}}'),
+    ("auto: 1.0 is no change", "auto", '{"a":1}', '{"a":1.0,"b":1}', '{"a":2}'),
+    ("auto: null is a value", "auto", "{}", '{"a":null}', "{}"),
+    ("list: both moved one", "auto", '{"l":[0,1,2]}', '{"l":[1,0,2]}', '{"l":[1,2,0]}'),
+    ("list: replaced on both sides", "auto", '{"l":[1,2]}', '{"l":[7,2]}', '{"l":[9,2]}'),
+    ("list: runs at one place", "auto", '{"l":["a"]}', '{"l":["a","b","c"]}', '{"l":["a","b","d"]}'),
+    ("list: moved, edited and added", "auto", [{"id": 1, "t": "a"}, {"id": 2, "t": "b"}], [{"id": 2, "t": "b"}, {"id": 1, "t": "A"}],
+     [{"id": 1, "t": "a"}, {"id": 2, "t": "B"}, {"id": 3}]),
+    ("text: two edits", "text", "The cat sat.", "The cat sat down.", "A cat sat."),
+    ("text: overlap", "text", "The cat.", "The dog.", "The fox."),
+    ("text: words replaced", "text", "Merging text is hard!", "Merging text is easy!", "With reconcile, merging documents is hard!"),
+    ("text: moved characters", {"as": "text", "unit": "char"}, "123456", "145236", "124536"),
+    ("auto: an array and an object", "auto", '{"a":[1]}', '{"a":{"0":1}}', '{"a":[1,2]}'),
+]  # fmt: skip
+
+PITFALLS: list[Case] = [
+    ("P1 equal sides of a counter", {"/n": "counter"}, {"n": 0}, {"n": 1}, {"n": 1}),
+    ("P3 bounds are reported", {"/s": {"as": "counter", "min": 0}}, {"s": 3}, {"s": 1}, {"s": 0}),
+    ("P5 absent base", {"/s": {"as": "counter", "from": 100}}, {}, {"s": 105}, {"s": 103}),
+    ("P6 unusable base", {"/n": "counter"}, {"n": "x"}, {"n": 5}, {"n": 6}),
+    ("P7 exact decimals", {"/n": "counter"}, '{"n":0.3}', '{"n":0.1}', '{"n":0.2}'),
+    ("P8 moved to two places", "auto", {"l": [0, 1, 2]}, {"l": [1, 0, 2]}, {"l": [1, 2, 0]}),
+    ("P9 moves of numbers", "auto", {"l": [1, 2, 3]}, {"l": [2, 1, 3]}, {"l": [1, 3, 2]}),
+    ("P9 replaced one for one", "auto", {"l": [1, 2]}, {"l": [7, 8]}, {"l": [1, 9]}),
+    ("P9 declared tuple", {"/l": "tuple"}, {"l": [1, 2, 3]}, {"l": [2, 1, 3]}, {"l": [1, 3, 2]}),
+    ("P10 pasted runs stay whole", "auto", ["a"], ["a", "x1", "x2", "x3"], ["a", "y1", "y2"]),
+    ("P10 shared new elements", "auto", ["a"], ["a", "b", "c"], ["a", "b", "d"]),
+    ("P11 removed and edited element", "auto", [{"id": 1, "v": 1}], [], [{"id": 1, "v": 2}]),
+    ("P12 removed and moved element", "auto", [1, 2, 3], [2, 3], [2, 1, 3]),
+    ("P13 equal keys in one array", "auto", [{"id": 1, "v": 1}, {"id": 1, "v": 2}], [{"id": 1, "v": 1}, {"id": 1, "v": 3}], [{"id": 1, "v": 0}, {"id": 1, "v": 2}]),
+    ("P13 elements without the key", {"": {"as": "list", "key": ["/k"]}}, [{"k": 1}, {"x": 1}], [{"k": 1}, {"x": 1}, {"x": 2}], [{"x": 1}, {"k": 1, "v": 1}]),
+    ("P14 equal entries on both sides", "auto", ["a"], ["a", "ok"], ["a", "ok"]),
+    ("P15 removed and added again", "auto", [1, 2], [1, 2], [2]),
+    ("P16 set of objects", {"/s": "set"}, {"s": [{"k": 1, "v": 1}]}, {"s": [{"k": 1, "v": 2}]}, {"s": [{"k": 1, "v": 3}]}),
+    ("P16 set of objects with a key", {"/s": {"as": "set", "key": ["/k"]}}, {"s": [{"k": 1, "v": 1}]}, {"s": [{"k": 1, "v": 2}]}, {"s": [{"k": 1, "w": 3, "v": 1}]}),
+    ("P17 spellings of one number", "auto", '{"a":1,"b":2}', '{"a":1e0,"b":3}', '{"a":1.0,"b":2,"c":-0}'),
+    ("P17 minus zero", "auto", '{"a":0}', '{"a":-0}', '{"a":5}'),
+    ("P17 large integers", "auto", '{"a":9007199254740992}', '{"a":9007199254740993}', '{"a":9007199254740992,"b":1}'),
+    ("P18 order, white space, escapes", "auto", '{"a":"\\u0041","b":1}', '{ "b" : 1, "a" : "A" }', '{"b":2,"a":"A"}'),
+    ("P19 duplicate names", "auto", '{"a":1}', '{"a":1,"a":2}', '{"a":3}'),
+    ("P20 composed and decomposed", "auto", '{"é":1}', '{"é":1,"é":2}', '{"é":3}'),
+    ("P20 lone surrogate", "auto", '{"a":1}', '{"a":"\\ud800"}', '{"a":2}'),
+    ("P21 missing, null and empty", "auto", '{"a":1,"b":1,"c":1}', '{"a":null,"b":1,"c":""}', '{"b":null,"a":1,"c":1}'),
+    ("P21 absent declared", {"/s": {"absent": {}}}, "{}", '{"s":{"a":1}}', '{"s":{"b":2}}'),
+    ("P21 absent declared, nobody has it", {"/s": {"absent": {}}}, '{"a":1}', '{"a":2}', '{"a":1,"b":1}'),
+    ("P22 changed type and inner edit", "auto", {"a": {"0": 1}}, {"a": [1]}, {"a": {"0": 2}}),
+    ("P23 one side is no JSON", "auto", {"a": 1}, "not json", {"a": 2}),
+    ("P23 the base is no JSON", "auto", "not json", {"a": 1}, {"b": 1}),
+    ("P24 added on both sides", "auto", None, {"title": "A", "author": "A"}, {"title": "B", "author": "B", "sub": "B"}),
+    ("P24 identity", {"": {"identity": ["/title"]}}, None, {"title": "A", "author": "A"}, {"title": "B", "author": "B", "sub": "B"}),
+    ("P25 register", {"/period": "register"}, {"period": {"from": 1, "to": 2}}, {"period": {"from": 3, "to": 4}}, {"period": {"from": 1, "to": 9}}),
+    ("P27 renamed and edited", "auto", {"name": "A"}, {"fullName": "A"}, {"name": "B"}),
+    ("P28 overlap with both", {"as": "text", "overlap": "both"}, "cat", "dog", "fox"),
+    ("P29 marks and clusters", {"as": "text", "unit": "char"}, "e\u0301a", "e\u0301ab", "xe\u0301a"),
+    ("P30 line ends", "text", "a\nb\n", "a\r\nb\r\n", "a\nb\nc\n"),
+    ("P31 strings are registers", "auto", {"url": "http://a/b"}, {"url": "http://a/c"}, {"url": "http://x/b"}),
+    ("P32 words of JSON", "auto", {"a": True}, {"a": False, "b": True}, {"a": True, "c": True}),
+    ("P35 absorption is no law", "auto", {"l": ["a"]}, {"l": ["a"]}, {"l": []}),
+]  # fmt: skip
+
+#: Of each kind: rules at /v, and a base with two changes of it.
+KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
+    "auto of objects": ("auto", {"k": 0}, {"k": 1}, {"k": 0, "l": 2}),
+    "auto of arrays": ("auto", [1], [1, 2], [1, 3]),
+    "auto of scalars": ("auto", 0, 1, 2),
+    "register": ("register", {"k": 0}, {"k": 1}, {"k": 0, "l": 2}),
+    "counter": ("counter", 10, 13, 17),
+    "counter with from": ({"as": "counter", "from": 5}, 10, 13, 17),
+    "set": ("set", ["a"], ["a", "b"], ["c"]),
+    "set with key": ({"as": "set", "key": ["/k"]}, [{"k": 1, "v": 0}], [{"k": 1, "v": 1}], [{"k": 1, "v": 0}, {"k": 2}]),
+    "list with key": ({"as": "list", "key": ["/k"]}, [{"k": 1, "v": 0}], [{"k": 1, "v": 1}], [{"k": 2}, {"k": 1, "v": 0}]),
+    "tuple": ("tuple", [1, 2], [3, 2], [1, 4]),
+    "text": ("text", "one two", "one 2", "1 two"),
+    "pick older": ({"pick": "older"}, 0, 1, 2),
+    "pick max": ({"pick": "max"}, 0, 1, 2),
+    "pick min": ({"pick": "min"}, 0, 1, 2),
+    "pick max of a member": ({"as": "register", "pick": {"max": "/t"}}, {"t": 0}, {"t": 1}, {"t": 2}),
+    "delete wins": ({"delete": "delete"}, 0, 1, 2),
+    "absent stands for": ({"absent": 0}, 0, 1, 2),
+    "identity": ({"identity": ["/k"]}, {"k": 0}, {"k": 1, "x": 1}, {"k": 2, "y": 1}),
+}
+
+#: The absence table: base, newer, older.
+ABSENCE = ["-a-", "--b", "-aa", "-ab", "p--", "p-p", "pp-", "pap", "ppb", "p-b", "pa-", "paa", "pab"]
+
+
+def cases() -> Iterator[Case]:
+    """All of them."""
+    yield from FROZEN
+    yield from PITFALLS
+    for name, (rule, base, newer, older) in KINDS.items():
+        values = {"p": base, "a": newer, "b": older}
+        for cell in ABSENCE:
+            members = [{} if which == "-" else {"v": values[which]} for which in cell]
+            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} in an object", {"/v": rule}, *members)
+            elements = [[] if which == "-" else [{"id": 1, "v": values[which]}] for which in cell]
+            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} in an element", {"/*/v": rule}, *elements)
+            whole = [None if which == "-" else values[which] for which in cell]
+            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} as a whole", {"": rule}, *whole)
+
+
+def encoded(value: Any) -> Optional[bytes]:
+    """The bytes of a value of a case."""
+    return None if value is None else (value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))).encode()
+
+
+def vectors() -> dict[str, Any]:
+    """The file as it is to be."""
+    found = []
+    for name, rules, base, newer, older in cases():
+        schema = json.dumps({"merge": 1, "ids": {"": rules}}, separators=(",", ":"))
+        inputs = [encoded(value) for value in (base, newer, older)]
+        merged = m.merge_values(*inputs, r.parse_schema(schema.encode()).rules("a"))
+        texts = [None if data is None else data.decode() for data in (*inputs, merged.data)]
+        records = [json.loads(j.canonical(record.node("a"))) for record in merged.records]
+        found.append({
+            "name": name, "schema": schema, "base": texts[0], "newer": texts[1], "older": texts[2], "result": texts[3], "records": records,
+            "digest": m.conflicts_digest([("a", record) for record in merged.records]),
+        })  # fmt: skip
+    names = [vector["name"] for vector in found]
+    assert len(names) == len(set(names))
+    return {"format": 1, "vectors": found}
+
+
+def text() -> str:
+    """The file's text."""
+    lines = ",\n".join(json.dumps(vector, ensure_ascii=False) for vector in vectors()["vectors"])
+    return '{"format": 1, "vectors": [\n' + lines + "\n]}\n"
+
+
+if __name__ == "__main__":
+    path = HERE / "vectors.json"
+    if "--check" in sys.argv[1:]:
+        sys.exit(path.read_text() != text())
+    path.write_text(text())

@@ -1,0 +1,41 @@
+"""Registrations of unsolicited callbacks: for the log, for changes of the current version, for news of an exchange."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable
+
+from . import _callbacks
+from ._handle import Handle
+
+
+class Observer(Handle):
+    """A registration. `close()` ends it: it waits for a running callback (unless it is called from within it), then none comes after.
+
+    It need not be held: it lasts until it is closed, or what it observes is. What callbacks raise goes to `sys.unraisablehook`.
+    """
+
+    _release = "llvs_observer_free"
+    _warns = False
+    _exit_order = 9
+
+    def __init__(self, pointer: int, holder: set[Observer]) -> None:
+        super().__init__(pointer)
+        self._holder = holder
+        holder.add(self)
+
+    def _what(self) -> str:
+        return "the registration"
+
+    def close(self) -> None:
+        self._holder.discard(self)
+        super().close()
+
+
+def observe(function: Callable[..., Any], before: tuple[Any, ...], thunk: Any, target: Any, holder: set[Observer]) -> Observer:
+    """Registers `target` behind `thunk` by one of the library's `_observe` functions, until `holder` closes it."""
+    pointer = ctypes.c_void_p()
+    payload = _callbacks.register(target)
+    # The library frees the payload also when it refuses.
+    function(*before, thunk, payload, _callbacks.payload_free, ctypes.byref(pointer))
+    return Observer(pointer.value or 0, holder)
