@@ -29,13 +29,46 @@ func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     return handle.exchange
 }
 
+/// Before a decoder and `report_unportable`, these had 24 bytes.
+func exchangeOptions(_ options: UnsafePointer<llvs_exchange_options>?) throws -> llvs_exchange_options? {
+    try optionalStruct(options, "llvs_exchange_options", earlierSizes: [24])
+}
+
+/// A decoder of the host.
+final class HostDecoder: Sendable {
+    nonisolated(unsafe) private let fn: llvs_decode_fn
+    private let payload: Payload
+
+    /// Nil without a function; the payload is freed then.
+    init?(_ fn: llvs_decode_fn?, _ payload: Payload) {
+        guard let fn else { return nil }
+        self.fn = fn; self.payload = payload
+    }
+    var decode: ForeignDecoder {
+        { [self] data in
+            let reply = Reply(questions: 1)
+            try withExtendedLifetime(reply) {
+                try withBorrowed(data) { data in try callHost("Decoding") { fn(payload.pointer, data, reply.borrowed, $0) } }
+            }
+            return reply.answers[0]
+        }
+    }
+}
+
 private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_exchange_options>?, _ transport: (Durability) throws -> any ExchangeTransport) throws -> OpaquePointer {
+    // Whatever fails, what the caller gave for the callback is freed.
+    let given = try exchangeOptions(options)
+    let decoder = given.flatMap { HostDecoder($0.decode, Payload($0.decode_payload, $0.decode_free)) }
     let store = try LLVSABI.store(store)
     try store.requireOpen()
-    let options = try optionalStruct(options, "llvs_exchange_options")
+    let options = given
+    if let options, options.reserved != 0 { throw InputError.reserved("llvs_exchange_options") }
     let durability = try options.map { try LLVSABI.durability($0.durability, "durability") } ?? .full
     let state = try options.map { try array($0.restoration_state, "restoration_state") } ?? []
-    let exchange = Exchange(store: store, transport: try transport(durability))
+    var settings = Exchange.Options()
+    settings.reportsUnportableIDs = try options.map { try flag($0.report_unportable, "report_unportable") } ?? false
+    settings.decode = decoder?.decode
+    let exchange = Exchange(store: store, transport: try transport(durability), options: settings)
     if !state.isEmpty { exchange.restorationState = state }
     return ExchangeHandle(exchange).owned
 }

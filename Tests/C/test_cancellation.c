@@ -117,7 +117,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case SEND: return llvs_exchange_send(s->sender, control, NULL, error);
     case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
     case LOOK_AGAIN: return llvs_exchange_verify(s->sender, control, NULL, error);
-    case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), control, NULL, error);
+    case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), NULL, control, NULL, error);
     case WRITE_SNAPSHOT: return llvs_store_write_snapshot(s->store, llvs_str(s->folder), control, NULL, error);
     case RESTORE_SNAPSHOT: return llvs_store_restore_snapshot(s->other, llvs_str(s->folder), control, NULL, error);
     case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
@@ -169,7 +169,7 @@ static int check_imported(const char *path) {
     llvs_history_cursor *history;
     llvs_version_list *versions;
     int count;
-    OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, &error));
+    OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, NULL, &error));
     assert_int_equal(version_count(whole), FOREIGN_VERSIONS);
     OK(llvs_store_history(store, NULL, 0, &history, &error));
     OK(llvs_history_cursor_next(history, 0, &versions, &error));

@@ -708,9 +708,9 @@ static void a_folder_that_is_gone_is_an_error(void **state) {
     FAILS_NAMING(LLVS_ERROR_NOT_A_DIRECTORY, "file", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
     snprintf(url, sizeof url, "file://%s", deep);
     FAILS(LLVS_ERROR_NOT_FOUND, llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
-    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "a/b/c", llvs_store_import(store, llvs_str(deep), NULL, NULL, &error));
-    FAILS(LLVS_ERROR_NOT_A_DIRECTORY, llvs_store_import(store, llvs_str(file), NULL, NULL, &error));
-    FAILS(LLVS_ERROR_NOT_A_STORE, llvs_store_import(store, llvs_str(directory), NULL, NULL, &error));
+    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "a/b/c", llvs_store_import(store, llvs_str(deep), NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_DIRECTORY, llvs_store_import(store, llvs_str(file), NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_STORE, llvs_store_import(store, llvs_str(directory), NULL, NULL, NULL, &error));
     llvs_store_free(store);
     free(file);
     free(deep);
@@ -752,7 +752,7 @@ static void snapshots_bootstrap_a_store(void **state) {
 }
 
 static void damaged_snapshots_leave_the_store_empty(void **state) {
-    char *directory = new_directory(), *chunk = join(directory, "snapshots/chunk-000"), *manifest = join(directory, "snapshots/manifest.json"), *nothing = join(directory, "nothing");
+    char *directory = new_directory(), *chunk = join(directory, "snapshots/llvs-v1/chunk-000"), *manifest = join(directory, "snapshots/llvs-v1/manifest.json"), *nothing = join(directory, "nothing");
     llvs_store *one = memory_store(), *two = memory_store();
     FILE *file;
     int was;

@@ -9,7 +9,10 @@ struct Sending {
 
     private(set) var memory: ExchangeMemory
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl, memory: ExchangeMemory) {
+    private let reportsUnportableIDs: Bool
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, reportsUnportableIDs: Bool, memory: ExchangeMemory) {
+        self.reportsUnportableIDs = reportsUnportableIDs
         self.store = store; self.transport = transport; self.control = control; self.memory = memory
     }
     private var what: String { "Sending to \(transport.description)" }
@@ -70,6 +73,7 @@ struct Sending {
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
             guard let files = try files(of: id) else { continue }
+            if reportsUnportableIDs { try reportUnportable(id) }
             if files.changes.size > ExchangeLimits.wholeFileSize {
                 try flush(&batch, &batchIDs)
                 size = 0
@@ -98,6 +102,15 @@ struct Sending {
         result.versions += ids
         batch = []
         ids = []
+    }
+
+    private mutating func reportUnportable(_ id: VersionID) throws {
+        try store.forEachChangeSize(madeIn: id) { change, _ in
+            guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store) else { return }
+            let value = ValueID(unchecked: change.id)
+            result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
+                .unportableID, "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). It was sent to \(transport.description) all the same. Where others share that place, use another id.", valueID: value, versionID: id.description)))
+        }
     }
 
     /// The changes may be made only now, so that damage among them shows only now.

@@ -63,7 +63,7 @@ enum SnapshotsTarget {
         try Examples.fill(store)
         let place = MemoryTransport(name: "fuzz snapshot seeds")
         let manifest = try Snapshots(store: store, transport: place).put()
-        guard let chunk = try place.readSnapshotFile("chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
+        guard let chunk = try place.readSnapshotFile("llvs-v1/chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
         let count = [UInt8(manifest.versionCount), 0]
         // The id of a snapshot and its time are new each time: seeds have theirs.
         var fixed = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: manifest.latestVersionID)

@@ -258,6 +258,21 @@ class llvs_exchange_options(ctypes.Structure):
         ("struct_size", c_uint32),
         ("durability", c_uint32),
         ("restoration_state", llvs_bytes),
+        ("decode", c_void_p),
+        ("decode_payload", c_void_p),
+        ("decode_free", c_void_p),
+        ("report_unportable", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class llvs_import_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("decode", c_void_p),
+        ("decode_payload", c_void_p),
+        ("decode_free", c_void_p),
     ]
 
 

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import _abi, _callbacks, _pages, _structs
+from ._decoding import Decoder, put_decoder
 from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
@@ -100,7 +101,16 @@ class Exchange(Handle):
     _exit_order = 5
     _calls_back = True
 
-    def __init__(self, store: Store, place: Place, *, restoration_state: bytes = b"", durability: str = "full") -> None:
+    def __init__(
+        self,
+        store: Store,
+        place: Place,
+        *,
+        restoration_state: bytes = b"",
+        durability: str = "full",
+        report_unportable: bool = False,
+        decode: Optional[Decoder] = None,
+    ) -> None:
         """Opens an exchange.
 
         place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
@@ -108,6 +118,9 @@ class Exchange(Handle):
         scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
         restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files are on disk before anybody sees them; "normal":
         faster, but a power cut may leave files without their bytes, which whoever has the version writes anew.
+        report_unportable: `send` lists value ids that another implementation of this design cannot hold or tell apart as problems with the code
+        `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same. decode: as for
+        `Store.import_store`, for snapshots of another implementation.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
@@ -118,7 +131,9 @@ class Exchange(Handle):
         self._observers: set[Observer] = set()
         state = as_bytes(restoration_state)
         options = _structs.llvs_exchange_options(
-            struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=durability_number(durability)
+            struct_size=ctypes.sizeof(_structs.llvs_exchange_options),
+            durability=durability_number(durability),
+            report_unportable=bool(report_unportable),
         )
         if state:
             buffer = ctypes.create_string_buffer(state, len(state))
@@ -127,11 +142,14 @@ class Exchange(Handle):
         self._transport: TransportHandle | None = None
         with store._call as store_pointer:
             if isinstance(place, str):
-                lib.llvs_exchange_open(store_pointer, encode(place), ctypes.byref(options), ctypes.byref(pointer))
+                url = encode(place)
+                put_decoder(options, decode)
+                lib.llvs_exchange_open(store_pointer, url, ctypes.byref(options), ctypes.byref(pointer))
             else:
                 self._transport = place._new_handle()
                 try:
                     with self._transport._call as transport_pointer:
+                        put_decoder(options, decode)
                         lib.llvs_exchange_open_transport(store_pointer, transport_pointer, ctypes.byref(options), ctypes.byref(pointer))
                 except BaseException:
                     self._transport.close()
