@@ -118,7 +118,7 @@ static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, s
         source->left--;
     }
     *size = at;
-    return LLVS_OK;
+    return at ? LLVS_OK : LLVS_END;
 }
 
 static void store_pieces(const place *place, int is_told) {

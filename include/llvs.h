@@ -80,9 +80,11 @@
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
- * structs by pointer. A callback that fails returns a status below zero and may set its `error` by llvs_error_make,
- * whose user_code comes back unchanged from the call that it made fail, as LLVS_ERROR_USER. An error that another call of
- * the library gave may be put there as well, and comes back as it is.
+ * structs by pointer. One that answers with a status answers LLVS_OK, or what its comment names; every other number, also
+ * a positive one, means that it failed. It may set its `error` by llvs_error_make, whose user_code comes back unchanged from
+ * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
+ * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
+ * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
@@ -159,6 +161,8 @@ enum llvs_status_value {
     LLVS_OK = 0,
     /** From an arbiter's callback: the fallback shall decide what has no change yet. */
     LLVS_PASS = 1,
+    /** From an llvs_read_fn: there is nothing more to read. */
+    LLVS_END = 2,
 
     /* What the caller handed in. */
 
@@ -438,7 +442,7 @@ typedef struct llvs_progress {
  *   thread     the one that made the call
  *   re-entry   may call the library, but not the same exchange or coordinator
  *   pointers   live for the callback only
- *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; another code below zero: the call ends with
+ *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; all else: the call ends with
  *              LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional)
  */
 typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
@@ -915,9 +919,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *s
  *   re-entry   may call the library, the store included; no lock is held. (To save through the coordinator that is saving
  *              is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at most `capacity`; 0 ends the value. Below zero: the
- *              version is not made, and the call gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
- *              optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
+ *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at least one and at most `capacity`; LLVS_END, with `*size`
+ *              left 0, which it is before the call: there is nothing more. LLVS_OK without a byte, LLVS_END with one, and more bytes than
+ *              there is room for are LLVS_ERROR_INVALID_ARGUMENT. All else: the version is not made, and the call gives LLVS_ERROR_USER
+ *              with what `error` was set to (by llvs_error_make; optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
  */
 typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size,
     LLVS_OWNED llvs_error **error);
@@ -1322,7 +1327,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, L
  *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
  *              merging is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
- *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; below zero: the merge fails,
+ *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; all else: the merge fails,
  *              stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
  */
 typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_merge *merge,
@@ -1861,7 +1866,7 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
  *   thread     any, one call at a time per storage
  *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
+ *   result     LLVS_OK; all else: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
  *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY keep their
  *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
  * A record is handed over with checksums in it, and what is read is checked: bytes that changed are damage, never wrong values.
@@ -1870,7 +1875,10 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
 typedef struct llvs_storage_callbacks {
     uint32_t struct_size;
     uint32_t reserved;
-    /** Keeps `count` records, all or, also across a crash, none, and sets places[i] for each. */
+    /**
+     * Keeps `count` records, all or, also across a crash, none, and sets places[i] for each, to any number but UINT64_MAX. A place that
+     * is not set is LLVS_ERROR_UNKNOWN_OUTCOME: nobody knows what was kept.
+     */
     llvs_status (*append)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *records, size_t count,
                           LLVS_BORROWED uint64_t *places, LLVS_OWNED llvs_error **error);
     /**
@@ -1883,7 +1891,7 @@ typedef struct llvs_storage_callbacks {
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
     llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
         LLVS_OWNED llvs_error **error);
-    /** Makes what was appended safe from a power cut. May be NULL. */
+    /** Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be NULL. */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
@@ -1935,7 +1943,7 @@ LLVS_API uint64_t llvs_outgoing_size(LLVS_BORROWED const llvs_outgoing *outgoing
  *   thread     the one that called llvs_outgoing_write
  *   re-entry   may call the library, but not the exchange
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: llvs_outgoing_write fails as a callback of the transport does
+ *   result     LLVS_OK; all else: llvs_outgoing_write fails as a callback of the transport does
  */
 typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
 /**
@@ -1951,7 +1959,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoin
  *   thread     any, one call at a time per transport
  *   re-entry   may call the library, but not the exchange that uses it
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
+ *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
  *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _CANCELLED keep their code. A file that is missing is not an error
  * All callbacks are needed, save where a comment says otherwise.
  */

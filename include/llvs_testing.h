@@ -193,7 +193,7 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  * check has a number of its own, and asks again to open the place anew, or a second time. Since 0.1.
  *   thread     the one that called llvs_check_storage
  *   re-entry   may call the library
- *   result     LLVS_OK with a storage, which the suite closes, and then releases; below zero: the check fails with that
+ *   result     LLVS_OK with a storage, which the suite closes, and then releases; all else: the check fails with that
  */
 typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage,
     LLVS_OWNED llvs_error **error);
@@ -216,7 +216,7 @@ enum llvs_disturbance_value {
  * whether it tells. Since 0.1.
  *   thread     the one that called the suite
  *   re-entry   may call the library
- *   result     LLVS_OK; LLVS_ERROR_UNSUPPORTED: the check is skipped; another below zero: it fails
+ *   result     LLVS_OK; LLVS_ERROR_UNSUPPORTED: the check is skipped; all else: it fails
  */
 typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t place, llvs_disturbance disturbance,
     LLVS_OWNED llvs_error **error);
@@ -224,7 +224,7 @@ typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t pla
  * Hears of a check that came to an end. Since 0.1.
  *   thread     the one that called the suite
  *   pointers   live for the callback only
- *   result     LLVS_OK: go on; below zero: the suite ends here with that, as LLVS_ERROR_USER or LLVS_ERROR_CANCELLED
+ *   result     LLVS_OK: go on; all else: the suite ends here with that, as LLVS_ERROR_USER or LLVS_ERROR_CANCELLED
  */
 typedef llvs_status (*llvs_check_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_check *check, LLVS_OWNED llvs_error **error);
 

@@ -22,10 +22,9 @@ struct HostArbiter: MergeArbiter {
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         let view = try MergeView(merge, store)
         let resolution = Resolution()
-        var error: OpaquePointer?
-        let status = withExtendedLifetime((view, resolution)) { resolve(payload.pointer, view.borrowed, resolution.borrowed, &error) }
-        if status < 0 { throw callbackFailure(status, error, "The arbiter's callback") }
-        llvs_error_free(error)
+        let status = try withExtendedLifetime((view, resolution)) {
+            try callHost("The arbiter's callback", expecting: LLVS_PASS.rawValue) { resolve(payload.pointer, view.borrowed, resolution.borrowed, $0) }
+        }
         guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
         let decided = resolution.decided
         return resolution.changes + (try fallback.resolve(merge, in: store)).filter { decided[$0.id] == nil }

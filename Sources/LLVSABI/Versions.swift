@@ -40,11 +40,7 @@ private func source(_ input: llvs_value_source) throws -> ValueSource {
     guard let read = input.read else { throw InputError.null("llvs_value_source.read") }
     guard input.size <= UInt64(Limits.valueSize) else { throw InputError.tooLarge("llvs_value_source.size", Int(clamping: input.size), Limits.valueSize) }
     return ValueSource(id: id, size: input.size == 0 ? nil : Int(input.size)) { buffer in
-        var size = 0
-        try callHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled]) {
-            read(input.payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
-        }
-        return size
+        try readHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled], read, input.payload, into: buffer)
     }
 }
 

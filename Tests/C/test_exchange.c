@@ -164,7 +164,7 @@ static llvs_status read_file(void *payload, uint8_t *buffer, size_t capacity, si
     file->at += count;
     file->place->pieces++;
     *size = count;
-    return LLVS_OK;
+    return count ? LLVS_OK : LLVS_END;
 }
 static llvs_status fetch_in_pieces(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
     piecewise *place = payload;

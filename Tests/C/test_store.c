@@ -388,7 +388,7 @@ static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, s
     for (i = 0; i < count; i++) buffer[i] = pieces->next++;
     pieces->left -= count;
     *size = count;
-    return LLVS_OK;
+    return count ? LLVS_OK : LLVS_END;
 }
 
 static llvs_value_source source_of(const char *id, pieces *pieces, uint64_t size) {

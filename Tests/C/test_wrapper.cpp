@@ -1,29 +1,10 @@
 // llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
-#include "llvs.hpp"
+#include "expect.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
-
-#define EXPECT(condition)                                                          \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                          \
-        }                                                                          \
-    } while (0)
-
-template <typename Body>
-static llvs_status code_of(Body body) {
-    try { body(); } catch (const llvs::Error &error) {
-        EXPECT(std::string(error.what()).size() > 0);
-        return error.code();
-    }
-    return LLVS_OK;
-}
 
 static void stores() {
     llvs::Store store = llvs::Store::memory();
@@ -80,8 +61,6 @@ static void compaction() {
     store.close();
     EXPECT(code_of([&] { store.compact(); }) == LLVS_ERROR_CLOSED);
 }
-
-struct Thrown { int number; };
 
 static void salvaging() {
     llvs::VersionID id;

@@ -3,9 +3,11 @@
 #ifndef LLVS_COORDINATOR_HPP
 #define LLVS_COORDINATOR_HPP
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "exchange.hpp"
@@ -40,7 +42,7 @@ public:
         std::vector<llvs_change> borrowed = detail::borrow(changes);
         detail::BorrowedOptions options(more);
         llvs_version_id id;
-        options.run([&](llvs_error **error) {
+        detail::run([&](llvs_error **error) {
             return llvs_coordinator_save(raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
@@ -68,10 +70,37 @@ public:
         return ExchangeResult(result);
     }
     /// Whether the current version moved.
-    bool merge() {
+    bool merge(const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
         llvs_bool changed = 0;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), nullptr, &changed, error); });
+        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &changed, error); });
         return changed != 0;
+    }
+    /// Attaches a further exchange.
+    void attach(std::string_view url) {
+        detail::run([&](llvs_error **error) { return llvs_coordinator_attach(raw(), detail::bytes(url), error); });
+    }
+    /// Attaches a transport of the host; its state is kept under the name, the same in every process.
+    void attach(std::string_view name, const HostTransport &transport) {
+        detail::run([&](llvs_error **error) { return llvs_coordinator_attach_transport(raw(), detail::bytes(name), transport.raw(), error); });
+    }
+    /// Calls after each change of the current version, on the thread whose call moved it.
+    Observer observe(std::function<void(const VersionID &)> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_coordinator_observe(raw(), moved, payload, payload_free, observer, error);
+        });
+    }
+    /// Calls soon after the other side of an exchange attached now may have gained versions, on a thread of the library.
+    Observer observe_exchanges(std::function<void()> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
+        });
+    }
+    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none.
+    bool bootstrap(const llvs_control *control = nullptr) {
+        llvs_bool restored = 0;
+        detail::run([&](llvs_error **error) { return llvs_coordinator_bootstrap(raw(), control, &restored, error); });
+        return restored != 0;
     }
     Store store() const {
         llvs_store *raw_store = nullptr;
@@ -82,6 +111,10 @@ public:
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
+    static void moved(void *payload, const llvs_version_id *version) {
+        auto *registered = static_cast<Observer::Registered<std::function<void(const VersionID &)>> *>(payload);
+        registered->state->guard([&] { registered->callback(detail::string(*version)); });
+    }
     static llvs_coordinator_options with_url(std::string_view url) {
         llvs_coordinator_options made = options();
         made.exchange_url = detail::bytes(url);

@@ -4,8 +4,10 @@
 #define LLVS_EXCHANGE_HPP
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store.hpp"
@@ -44,6 +46,18 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
+    /// Through a transport of the host.
+    Exchange(const Store &store, const HostTransport &transport, const llvs_exchange_options &options = Exchange::options()) {
+        llvs_exchange *raw = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_open_transport(store.raw(), transport.raw(), &options, &raw, error); });
+        handle_ = decltype(handle_)(raw);
+    }
+    /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot tell.
+    Observer observe(std::function<void()> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);
+        });
+    }
     ExchangeResult retrieve(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_retrieve(raw(), control, &result, error); });
@@ -61,6 +75,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_send(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
+    void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     llvs_exchange *raw() const { return handle_.get(); }
 
 private:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from . import _abi, _pages, errors
+from . import _abi, _constants as c, _pages, errors
 from ._handle import Handle
 from ._memory import BytesArray, decode, encode, version_bytes
 from .model import AnyVersion, Version
@@ -87,9 +87,15 @@ class HistoryReading(Handle):
 
         (A value is found at a version: `store.at(version)[id]`.)
         """
-        found = self.version(id)
+        text = decode(version_bytes(id))
+        try:
+            found = self.version(id)
+        except errors.InvalidIDError:
+            raise errors.InvalidIDError(
+                f"{text!r} is no id of a version, by which a store is read; values are read at a version: store.at(version)[{text!r}]",
+                code=c.ERROR_INVALID_VERSION_ID, version_id=text,
+            ) from None
         if found is None:
-            text = decode(version_bytes(id))
             raise errors.UnknownVersionError(f"there is no version {text!r} in {self._what()}", version_id=text)
         return found
 
