@@ -191,7 +191,8 @@ struct Retrieval {
         for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
             let id = received.version.id
             switch addition {
-            case .added: result.versions.append(id)
+            // The empty root is the same everywhere, and no news to anybody.
+            case .added: if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
             case .problem(let error): done.remove(id); problem(id, error)
