@@ -157,7 +157,7 @@ func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
     guard let progress = input.progress else { return OperationControl(token: token) }
     let payload = HostPointer(pointer: input.payload)
     return OperationControl(progress: { state in
-        var info = llvs_progress(struct_size: UInt32(MemoryLayout<llvs_progress>.size), stage: state.stage.rawValue,
+        var info = llvs_progress(struct_size: UInt32(sizeOf: llvs_progress.self), stage: state.stage.rawValue,
                                  completed: state.completed, total: state.total)
         let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) { progress(payload.pointer, &info, $0) }
         return status == LLVS_OK.rawValue

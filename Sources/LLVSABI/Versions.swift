@@ -47,7 +47,7 @@ private func source(_ input: llvs_value_source) throws -> ValueSource {
 @_cdecl("llvs_store_make_version") @implementation
 public func llvs_store_make_version(
     _ store: OpaquePointer!, _ predecessor: llvs_bytes, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
-    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: HandleOut!, _ error: ErrorOut!
+    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     version?.pointee = nil
     let status = entry(error) {
@@ -58,7 +58,7 @@ public func llvs_store_make_version(
             try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id)
         }
         write(made.id, to: id)
-        if let version { version.pointee = try VersionList([made]).owned }
+        if let version { version.pointee = try VersionList([made]).handedOut }
     }
     // Who goes on from a version writes the new one where that was; it stays there when there is no new one.
     if status != 0, !isWithin(predecessor, id) { write(nil, to: id) }

@@ -5,6 +5,7 @@
 
 #include "array_storage.h"
 #include "array_transport.h"
+#include "folder_snapshots.h"
 
 /* The callback that answers, what it answers, and how often it was asked. */
 static const char *target;
@@ -29,7 +30,7 @@ WRAPPED(array_cache_delete, (void *p, const llvs_bytes *name, llvs_error **e), (
 WRAPPED(area_list, (void *p, llvs_reply *reply, llvs_error **e), (p, reply, e))
 WRAPPED(area_fetch_versions, (void *p, const llvs_bytes *names, size_t n, llvs_reply *reply, llvs_error **e), (p, names, n, reply, e))
 WRAPPED(area_fetch_changes, (void *p, const llvs_bytes *names, size_t n, llvs_reply *reply, llvs_error **e), (p, names, n, reply, e))
-WRAPPED(area_send, (void *p, const llvs_exchange_files *files, size_t n, llvs_reply *reply, llvs_error **e), (p, files, n, reply, e))
+WRAPPED(area_send, (void *p, const llvs_exchange_files *const *files, size_t n, llvs_reply *reply, llvs_error **e), (p, files, n, reply, e))
 WRAPPED(area_unusable, (void *p, const llvs_bytes *names, size_t n, llvs_reply *reply, llvs_error **e), (p, names, n, reply, e))
 WRAPPED(area_snapshot_list, (void *p, llvs_reply *reply, llvs_error **e), (p, reply, e))
 WRAPPED(area_snapshot_read, (void *p, const llvs_bytes *name, llvs_reply *reply, llvs_error **e), (p, name, reply, e))
@@ -157,7 +158,7 @@ static void storages(void **state) {
                     /* A version that is stored is not lost for a cache. */
                     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, &error));
                     target = "";
-                    OK(llvs_coordinator_value(coordinator, llvs_str("a"), LLVS_NONE, &data, NULL, &error));
+                    OK(llvs_coordinator_value(coordinator, llvs_str("a"), &data, NULL, &error));
                     llvs_buffer_dispose(&data);
                     target = wanted;
                 }
@@ -194,8 +195,8 @@ static void transports(void **state) {
             OK(llvs_store_make_version(full, LLVS_NONE, &change, 1, sizeof change, NULL, NULL, NULL, &error));
             OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &sending, &error));
             OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &receiving, &error));
-            OK(llvs_exchange_open_transport(full, sending, NULL, &from, &error));
-            OK(llvs_exchange_open_transport(empty, receiving, NULL, &to, &error));
+            OK(llvs_exchange_open(full, LLVS_NONE, through(sending), &from, &error));
+            OK(llvs_exchange_open(empty, LLVS_NONE, through(receiving), &to, &error));
             target = "";
             if (k != 3) OK(llvs_exchange_send(from, NULL, NULL, &error));
             if (k == 5 || k == 6) OK(llvs_exchange_put_snapshot(from, NULL, NULL, &error));
@@ -213,7 +214,7 @@ static void transports(void **state) {
                 size_t count;
                 target = "";
                 OK(llvs_exchange_send(from, NULL, &result, &error));
-                llvs_exchange_result_sent(result, &count);
+                count = result->sent_count;
                 assert_int_equal(count, answer == LLVS_OK ? 0 : 1);
                 llvs_exchange_result_free(result);
                 target = wanted;
@@ -256,8 +257,8 @@ static void sources(void **state) {
         status = llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error);
         /* Only LLVS_END ends a value. */
         is(answer == LLVS_END ? LLVS_OK : answer == LLVS_OK ? LLVS_ERROR_INVALID_ARGUMENT : is_among(read_codes, answer) ? answer : LLVS_ERROR_USER, status, error);
-        OK(llvs_store_heads(store, &heads, &error));
-        assert_int_equal(llvs_version_list_count(heads), answer == LLVS_END);
+        OK(llvs_store_heads(store, NULL, &heads, &error));
+        assert_int_equal(heads->count, answer == LLVS_END);
         llvs_version_list_free(heads);
         llvs_store_free(store);
     }
@@ -326,8 +327,8 @@ static void large_files(void **state) {
             OK(llvs_store_make_version(full, LLVS_NONE, &change, 1, sizeof change, NULL, NULL, NULL, &error));
             OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &sending, &error));
             OK(llvs_transport_create(llvs_str("area"), &callbacks, area, NULL, &receiving, &error));
-            OK(llvs_exchange_open_transport(full, sending, NULL, &from, &error));
-            OK(llvs_exchange_open_transport(empty, receiving, NULL, &to, &error));
+            OK(llvs_exchange_open(full, LLVS_NONE, through(sending), &from, &error));
+            OK(llvs_exchange_open(empty, LLVS_NONE, through(receiving), &to, &error));
             if (k > 0) {
                 status = llvs_exchange_send(from, NULL, NULL, &error);
                 is(expected_of(transport_codes), status, error);
@@ -339,10 +340,10 @@ static void large_files(void **state) {
                    : is_among(transport_codes, answer) ? answer : LLVS_ERROR_USER, status, error);
                 if (status == LLVS_OK) {
                     size_t count;
-                    llvs_exchange_result_retrieved(result, &count);
+                    count = result->retrieved_count;
                     assert_int_equal(count, answer == LLVS_END);
-                    assert_int_equal(llvs_exchange_result_problem_count(result), is_problem);
-                    if (is_problem) assert_int_equal(llvs_exchange_result_problem_at(result, 0)->code, answer);
+                    assert_int_equal(result->problem_count, is_problem);
+                    if (is_problem) assert_int_equal(result->problems[0]->code, answer);
                 }
                 llvs_exchange_result_free(result);
             }
@@ -375,7 +376,7 @@ static void progress(void **state) {
         char *directory = new_directory();
         llvs_status status;
         control.progress = hear_progress;
-        status = llvs_store_write_snapshot(store, llvs_str(directory), &control, NULL, &error);
+        status = write_snapshot_into(store, directory, &control, &error);
         is(expected_of(cancelled), status, error);
         remove_directory(directory);
     }
@@ -459,7 +460,7 @@ static void suites(void **state) {
                 transport.only = llvs_str(llvs_check_transport_name(0));
                 status = i == 0 ? llvs_check_storage(&storage, &report, &error) : llvs_check_transport(&transport, &report, &error);
                 is(k == 0 ? LLVS_OK : expected_of(cancelled), status, error);
-                if (k == 0 && answer != LLVS_OK) assert_true(llvs_check_report_failures(report) > 0);
+                if (k == 0 && answer != LLVS_OK) assert_true(report->failures > 0);
                 llvs_check_report_free(report);
             }
             WAS_ASKED();

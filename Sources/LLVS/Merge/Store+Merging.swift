@@ -47,6 +47,7 @@ extension Store {
         let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard var result = candidates.first else { return nil }
+        let began = Log.begin(.debug)
         var steps: [Step] = []
         var places: [RecordPlace] = []
         var committed = false
@@ -109,6 +110,7 @@ extension Store {
             return missing.map(\.draft.version.id)
         }
         committed = true
+        Log.write(.debug, "Merged \(candidates.count) heads of \(description) into \(versionID(result)): \(made.count) merges stored\(Log.duration(since: began)).")
         for step in pointing { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
         return steps.last?.draft.version

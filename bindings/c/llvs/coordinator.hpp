@@ -24,7 +24,12 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_open(detail::bytes(path), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path, with_url(exchange_url)) {}
+    Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path) { attach(exchange_url); }
+
+    /// Attaches an exchange; see llvs_coordinator_attach.
+    void attach(std::string_view place, const llvs_exchange_options &options = Exchange::options()) {
+        detail::run([&](llvs_error **error) { return llvs_coordinator_attach(raw(), detail::bytes(place), &options, error); });
+    }
 
     VersionID current_version() const {
         llvs_version_id id;
@@ -47,18 +52,11 @@ public:
         });
         return detail::string(id);
     }
-    /// The value, to be read in parts; nothing when there is none.
-    std::optional<ValueReader> open_value(std::string_view id, std::string_view at = {}) const {
-        llvs_value_reader *reader = nullptr;
-        std::uint64_t size = 0;
-        llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error); });
-        return detail::reader(reader, size, stored);
-    }
-    std::optional<Value> value(std::string_view id, std::string_view at = {}) const {
+    /// The value at the current version; all else is read from the store.
+    std::optional<Value> value(std::string_view id) const {
         llvs_buffer buffer;
         llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_value(raw(), detail::bytes(id), detail::bytes(at), &buffer, &stored, error); });
+        detail::run([&](llvs_error **error) { return llvs_coordinator_value(raw(), detail::bytes(id), &buffer, &stored, error); });
         if (!buffer.data) return std::nullopt;
         Value value{std::string(id), std::string(reinterpret_cast<const char *>(buffer.data), buffer.size), detail::string(stored)};
         llvs_buffer_dispose(&buffer);
@@ -76,13 +74,11 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &changed, error); });
         return changed != 0;
     }
-    /// Attaches a further exchange.
-    void attach(std::string_view url) {
-        detail::run([&](llvs_error **error) { return llvs_coordinator_attach(raw(), detail::bytes(url), error); });
-    }
     /// Attaches a transport of the host; its state is kept under the name, the same in every process.
     void attach(std::string_view name, const HostTransport &transport) {
-        detail::run([&](llvs_error **error) { return llvs_coordinator_attach_transport(raw(), detail::bytes(name), transport.raw(), error); });
+        llvs_exchange_options options = Exchange::options();
+        options.host_transport = transport.raw();
+        attach(name, options);
     }
     /// Calls after each change of the current version, on the thread whose call moved it.
     Observer observe(std::function<void(const VersionID &)> callback) {
@@ -114,11 +110,6 @@ private:
     static void moved(void *payload, const llvs_version_id *version) {
         auto *registered = static_cast<Observer::Registered<std::function<void(const VersionID &)>> *>(payload);
         registered->state->guard([&] { registered->callback(detail::string(*version)); });
-    }
-    static llvs_coordinator_options with_url(std::string_view url) {
-        llvs_coordinator_options made = options();
-        made.exchange_url = detail::bytes(url);
-        return made;
     }
     detail::Handle<llvs_coordinator, llvs_coordinator_free> handle_;
 };

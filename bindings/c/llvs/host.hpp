@@ -266,14 +266,10 @@ private:
     static llvs_status fetch_changes(void *payload, const llvs_bytes *names, std::size_t count, llvs_reply *reply, llvs_error **error) {
         return answer(reply, error, [&](Reply &to) { transport(payload).fetch_changes(detail::views(names, count), to); });
     }
-    static llvs_status send(void *payload, const llvs_exchange_files *files, std::size_t count, llvs_reply *reply, llvs_error **error) {
+    static llvs_status send(void *payload, const llvs_exchange_files *const *files, std::size_t count, llvs_reply *reply, llvs_error **error) {
         return answer(reply, error, [&](Reply &to) {
             std::vector<VersionFiles> found;
-            const char *at = reinterpret_cast<const char *>(files);
-            for (std::size_t i = 0; i < count; i++, at += files->struct_size) {
-                const auto *one = reinterpret_cast<const llvs_exchange_files *>(at);
-                found.push_back({view(one->name), view(one->version), view(one->changes)});
-            }
+            for (std::size_t i = 0; i < count; i++) found.push_back({view(files[i]->name), view(files[i]->version), view(files[i]->changes)});
             transport(payload).send(found, to);
         });
     }

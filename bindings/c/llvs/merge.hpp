@@ -19,22 +19,21 @@ namespace llvs {
 class Merge {
 public:
     explicit Merge(const llvs_merge *raw) : raw_(raw) {}
-    Version first() const { return Version(*llvs_merge_first(raw_)); }
-    Version second() const { return Version(*llvs_merge_second(raw_)); }
-    Version ours() const { return Version(*llvs_merge_ours(raw_)); }
-    Version theirs() const { return Version(*llvs_merge_theirs(raw_)); }
-    std::size_t size() const { return llvs_merge_fork_count(raw_); }
+    Version first() const { return Version(*raw_->first); }
+    Version second() const { return Version(*raw_->second); }
+    Version ours() const { return Version(*raw_->ours); }
+    Version theirs() const { return Version(*raw_->theirs); }
+    std::size_t size() const { return raw_->fork_count; }
     const llvs_fork &fork(std::size_t index) const {
-        const llvs_fork *fork = llvs_merge_fork_at(raw_, index);
-        if (!fork) throw std::out_of_range("a merge has no fork of this index");
-        return *fork;
+        if (index >= raw_->fork_count) throw std::out_of_range("a merge has no fork of this index");
+        return *raw_->forks[index];
     }
     /// The bytes on a side of a fork; nothing when it is absent there.
     std::optional<std::string> value(const llvs_fork &fork, llvs_side side) const {
         llvs_bytes stored = side == LLVS_SIDE_FIRST ? fork.first : side == LLVS_SIDE_SECOND ? fork.second : fork.ancestor;
         if (stored.size == 0) return std::nullopt;
         llvs_buffer buffer;
-        detail::run([&](llvs_error **error) { return llvs_store_value_by_reference(llvs_merge_store(raw_), fork.id, stored, &buffer, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_value(raw_->store, fork.id, stored, &buffer, nullptr, error); });
         if (!buffer.data) return std::nullopt;
         std::string data(reinterpret_cast<const char *>(buffer.data), buffer.size);
         llvs_buffer_dispose(&buffer);

@@ -142,8 +142,18 @@ public:
     }
 
     std::optional<Version> version(std::string_view id) const { return one([&](auto out, auto error) { return llvs_store_version(raw(), detail::bytes(id), out, error); }); }
-    std::optional<Version> most_recent_head() const { return one([&](auto out, auto error) { return llvs_store_most_recent_head(raw(), out, error); }); }
-    std::vector<Version> heads() const { return many([&](auto out, auto error) { return llvs_store_heads(raw(), out, error); }); }
+    std::optional<Version> most_recent_head() const {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        options.limit = 1;
+        return one([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
+    }
+    std::vector<Version> heads() const { return many([&](auto out, auto error) { return llvs_store_heads(raw(), nullptr, out, error); }); }
+    /// Those that carry this branch name.
+    std::vector<Version> heads_on_branch(std::string_view branch) const {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        options.branch = detail::bytes(branch);
+        return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
+    }
     std::vector<Version> versions_of(std::string_view id) const { return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), out, error); }); }
     std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
@@ -224,8 +234,8 @@ private:
             detail::run([&](llvs_error **error) { return llvs_change_cursor_next(raw_cursor, 0, 1, &raw_page, error); });
             if (!raw_page) return changes;
             detail::Handle<llvs_change_list, llvs_change_list_free> page(raw_page);
-            for (std::size_t i = 0; i < llvs_change_list_count(raw_page); i++) {
-                const llvs_change_info *info = llvs_change_list_at(raw_page, i);
+            for (std::size_t i = 0; i < raw_page->count; i++) {
+                const llvs_change_info *info = raw_page->items[i];
                 changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
             }
         }

@@ -197,10 +197,7 @@ extension Arguments {
         options.snapshot_policy = constant(1)
         options.store = storeOptions() ?? memoryOptions()
         if input.byte() > 128 { options.name = bytes() }
-        if input.byte() > 200 { options.exchange_url = bytes() }
         (options.metadata, options.metadata_count) = metadata()
-        options.exchange_durability = constant(2)
-        if input.byte() > 250 { options.reserved = 1 }
         return UnsafePointer(structure(options) ?? whole(options))
     }
 }
