@@ -16,6 +16,7 @@
 #include "control.hpp"
 #include "host.hpp"
 #include "merge.hpp"
+#include "reports.hpp"
 #include "values.hpp"
 
 namespace llvs {
@@ -198,6 +199,26 @@ public:
     }
     Version revert(std::string_view version, std::string_view at) {
         return *one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
+    }
+    /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
+    VerifyReport verify(const llvs_control *control = nullptr) const {
+        llvs_verify_report *found = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_verify(raw(), control, &found, error); });
+        detail::Handle<llvs_verify_report, llvs_verify_report_free> owned(found);
+        return {found->versions, found->values, found->pending, detail::damages(found->damages, found->damage_count),
+                detail::damages(found->unfinished, found->unfinished_count)};
+    }
+    /// Counts; see llvs_statistics.
+    llvs_statistics statistics() const {
+        llvs_statistics found = LLVS_STATISTICS_INIT;
+        detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), &found, error); });
+        return found;
+    }
+    /// Picks up versions that other processes or handles added, and returns how many came.
+    std::uint64_t reload() {
+        std::uint64_t added = 0;
+        detail::run([&](llvs_error **error) { return llvs_store_reload(raw(), &added, error); });
+        return added;
     }
     CompactionReport compact(const llvs_control *control = nullptr) {
         llvs_compaction_report done = LLVS_COMPACTION_REPORT_INIT;
