@@ -82,10 +82,10 @@ import Testing
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFF, 0xFF, 0xFF, 0xFF]) } == nil)
         #expect(try with { $0.replaceSubrange(directory + 20..<directory + 24, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
-        #expect(try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": .some(nil), "b": text])
+        #expect(try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": nil, "b": text] as [String: [UInt8]?])
         // Encrypted; by an unknown method.
-        #expect(try with { $0[directory + 8] = 1 } == ["a": .some(nil), "b": text])
-        #expect(try with { $0[directory + 10] = 12 } == ["a": .some(nil), "b": text])
+        #expect(try with { $0[directory + 8] = 1 } == ["a": nil, "b": text] as [String: [UInt8]?])
+        #expect(try with { $0[directory + 10] = 12 } == ["a": nil, "b": text] as [String: [UInt8]?])
         // More entries than are there, or than there is room for.
         for count in [3, 0xFFFE, 0xFFFF] as [UInt16] {
             #expect(try with { $0.replaceSubrange($0.count - 14..<$0.count - 10, with: ZipArchiveTests.integer(count) + ZipArchiveTests.integer(count)) } == nil)
