@@ -51,6 +51,8 @@ public:
         handle_ = decltype(handle_)(raw);
     }
     /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot tell.
+    /// The URL that it was opened with; empty when it goes through a transport of the host.
+    std::string url() const { return detail::string(llvs_exchange_url(raw())); }
     Observer observe(std::function<void()> callback) {
         return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
             return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);

@@ -76,7 +76,14 @@ class StoreOptions:
 class VersionOptions:
     """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
 
-    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]]) -> None:
+    def __init__(
+        self,
+        id: Optional[str],
+        branch: Optional[str],
+        metadata: Optional[_metadata.Metadata],
+        sources: list[tuple[str, Any]],
+        timestamp: Optional[float] = None,
+    ) -> None:
         if branch == "":
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
@@ -89,6 +96,9 @@ class VersionOptions:
         if branch:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
+        if timestamp is not None:
+            # 0 means the default to the library: the time now.
+            self.struct.timestamp = timestamp or sys.float_info.min
         self._sources = SourceArray(sources) if sources else None
 
     def __enter__(self) -> Any:
