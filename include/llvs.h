@@ -47,7 +47,10 @@
  *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
  *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
- *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed
+ *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed. Given for the bytes of values and records of 64 KiB and more that are saved, copied or
+ *                                handed in, and for results in one piece. Other memory of the library's is not so guarded yet (maps,
+ *                                history, lists and caches, small objects): where that cannot be had the process ends. Keep some tens of
+ *                                MiB free where memory is limited.
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,
@@ -196,7 +199,7 @@ enum llvs_status_value {
     LLVS_ERROR_VERSION_MISMATCH = -10,
     /** A preserve names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
-    /** A metadata key is empty, too long or not UTF-8, or all together is over 16 MiB. */
+    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string, or all together is over 16 MiB. */
     LLVS_ERROR_INVALID_METADATA = -12,
     /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
     LLVS_ERROR_UNSUPPORTED = -13,
@@ -271,7 +274,9 @@ enum llvs_status_value {
     /** A file that is none of ours. */
     LLVS_ERROR_FOREIGN_FILE = -71,
     /** A file is empty or ends too early: it is still on its way, or was cut short. */
-    LLVS_ERROR_CUT_SHORT = -72
+    LLVS_ERROR_CUT_SHORT = -72,
+    /** A value id that another implementation cannot hold; the version was sent all the same. See llvs_exchange_options. */
+    LLVS_ERROR_UNPORTABLE_ID = -73
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -770,8 +775,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
 
 /**
  * Registers for versions that come into the store, whoever adds them: other processes and handles, and this one by saving, merging,
- * retrieving or reloading. Called soon after, when they are in the history already: there is no need to reload. What comes close together is
- * one call, and what was added before by others, and not picked up yet, is the first.
+ * retrieving or reloading. Called soon after, when they are in the history already: there is no need to reload. What comes close
+ * together is one call, and what was added before by others, and not picked up yet, is the first.
  *
  * Nothing is polled: the system tells (inotify) when something is written where the store is. Where it does not, as on network file
  * systems, or when no more watches are to be had, the store is looked at every two seconds. A store in memory is told of what comes
@@ -780,7 +785,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
  * The registration does not keep the store open; once the store is closed, nothing is called any more.
  * @param fn, payload, payload_free  see "Callbacks" above
  * @param observer  ends the registration when freed
- * Errors: LLVS_ERROR_IO and others that having no more threads or descriptors gives. Cost: a thread, and two to three descriptors. Since 0.1.
+ * Errors: LLVS_ERROR_IO and others that having no more threads or descriptors gives. Cost: a thread, and two to three descriptors.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_observe(LLVS_BORROWED llvs_store *store, llvs_notify_fn fn, LLVS_OWNED void *payload,
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
@@ -1143,8 +1149,8 @@ typedef struct llvs_history_cursor llvs_history_cursor;
  * Begins a walk in topological order, newest first: each version comes before its predecessors.
  * @param options  NULL: the whole history
  * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CANCELLED,
- * LLVS_ERROR_USER (from the progress callback), storage errors.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors.
  * Cost: the heads. For one value the versions that changed it, and those of more than 1,024 changes; the first time in a process, and
  * after many versions were added, also the number of versions.
  * Since 0.1.
@@ -1157,8 +1163,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *s
  * @param control   as for llvs_store_history; versions walked over are counted. After LLVS_ERROR_CANCELLED the walk can be gone on with
  * @param versions  the page; NULL when the walk is at its end
  * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are passed over to find it: with
- * `branch` those of other branches, with `prefix` others, whose records are looked into, and with `value_id` beside `from` or `hiding` those
- * between. Since 0.1.
+ * `branch` those of other branches, with `prefix` others, whose records are looked into, and with `value_id` beside `from` or `hiding`
+ * those between. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
@@ -1269,7 +1275,8 @@ typedef struct llvs_range {
     llvs_bool reverse;
     uint32_t reserved;
 } llvs_range;
-#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0 }
+#define LLVS_RANGE_INIT \
+    { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0 }
 /**
  * One page of the values at a version, in byte order of their ids, or the reverse of it. A version never changes, so pages asked for
  * at different times fit together.
@@ -1541,6 +1548,23 @@ typedef struct llvs_exchange llvs_exchange;
 /** A transport of the host; see "A transport of the host" below. Since 0.1. */
 typedef struct llvs_transport llvs_transport;
 
+/** Where a callback of a storage, a transport or a decoder puts what it was asked for; lives for the callback only. Since 0.1. */
+typedef struct llvs_reply llvs_reply;
+
+/**
+ * Decompresses what another implementation's stores hold of values that Apple systems compressed ("LLZF", then LZFSE).
+ * @param data   what follows "LLZF"
+ * @param reply  takes the bytes that were there (llvs_reply_set, question 0). Without an answer the data is no such data, and is taken
+ *               as it is, with its "LLZF": also when it goes on after its end, or ends before
+ *
+ *   thread     that of the call that imports or restores
+ *   re-entry   may call the library, but not close the store or the exchange
+ *   pointers   good during the callback
+ *   result     LLVS_OK, or below zero: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ */
+typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
+    LLVS_OWNED llvs_error **error);
+
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
@@ -1551,9 +1575,19 @@ typedef struct llvs_exchange_options {
     llvs_transport *host_transport;
     /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
     llvs_bool must_exist;
-    uint32_t reserved;
+    /**
+     * 1: llvs_exchange_send lists value ids that another implementation cannot hold or tell apart (docs/interchange.md) as problems with
+     * LLVS_ERROR_UNPORTABLE_ID, each once for each exchange, named by the version; the versions are sent all the same. Costs a look at
+     * the changes of what is sent, and once, when an id is not ASCII, at the ids of all heads.
+     */
+    llvs_bool report_unportable;
+    /** For llvs_exchange_restore_snapshot, when another implementation's snapshot has compressed values in it; may be NULL. */
+    llvs_decode_fn decode;
+    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    void *decode_payload;
+    llvs_free_fn decode_free;
 } llvs_exchange_options;
-#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0 }
+#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -1669,7 +1703,8 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 
 /**
  * Puts a snapshot of the whole store beside the versions of the exchange, replacing an older one of ours. (An exchange with a file: URL
- * puts it into a folder, which need not be shared with anybody: chunks of at most 5 MB, and last manifest.json.)
+ * puts it into a folder, which need not be shared with anybody: chunks of at most 5 MB in snapshots/llvs-v1/,
+ * and last manifest.json.)
  * @param control    progress and cancellation; may be NULL
  * @param snapshot   its manifest; may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
@@ -1694,16 +1729,30 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED l
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_snapshot **snapshot,
     LLVS_OWNED llvs_error **error);
+/** How to import a store. Since 0.1. */
+typedef struct llvs_import_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** For what is compressed; NULL: such values make problems with LLVS_ERROR_UNSUPPORTED. */
+    llvs_decode_fn decode;
+    /** See "Callbacks" above; freed when the call returns. */
+    void *decode_payload;
+    llvs_free_fn decode_free;
+} llvs_import_options;
+#define LLVS_IMPORT_OPTIONS_INIT { (uint32_t)sizeof(llvs_import_options), 0, 0, 0, 0 }
+
 /**
- * Adds the versions of a store directory of another implementation of this design. The directory is only read.
+ * Adds the versions of a store directory of another implementation of this design, whose values are in files or in SQLite databases.
+ * The directory is only read.
  * @param directory  UTF-8, without NUL
+ * @param options    may be NULL
  * @param control    progress and cancellation; may be NULL
  * @param result     what was added (`retrieved`), and problems; may be NULL
- * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
- * Since 0.1.
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_UNSUPPORTED
+ * (one SQLite database of another form), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
-    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_import_options *options, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Coordinator
@@ -1850,8 +1899,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_
  * Answers of callbacks
  * ------------------------------------------------------------------------------------------------ */
 
-/** Where a callback of a storage or transport puts what it was asked for; lives for the callback only. Since 0.1. */
-typedef struct llvs_reply llvs_reply;
 /** Adds an item to a list: a name. Copied. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes item, LLVS_OWNED llvs_error **error);
 /** Answers question number `index` (0 when there is one only); what is never answered is absent. Copied. Since 0.1. */
@@ -2029,9 +2076,10 @@ typedef struct llvs_transport_callbacks {
                               LLVS_BORROWED llvs_outgoing *changes, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Adds (llvs_reply_add) those of the names of which it is known, without fetching, that one of the two files is missing, empty or cut
-     * short: llvs_exchange_send, which asks once, for up to 1000 of the versions that are listed and in the store, writes them
-     * anew. Other names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can
-     * tell: then llvs_exchange_verify finds such files.
+     * short: llvs_exchange_send, which asks for up to 1000 of the versions that are listed and in the store, writes them anew; where
+     * a retrieve met a version file of the form of earlier builds (docs/interchange.md), it asks for all, once, 1000 at a time. Other
+     * names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can tell: then
+     * llvs_exchange_verify finds such files.
      */
     llvs_status (*unusable)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count,
         LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
@@ -2104,8 +2152,9 @@ LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 80);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
-LLVS_LAYOUT(llvs_exchange_options, 24);
+LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
+LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_exchange_result, 72);
 LLVS_LAYOUT(llvs_snapshot, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 56);

@@ -182,3 +182,14 @@ def test_the_current_version_of_a_new_store_can_be_read(tmp_path: Path, storage:
         made = other.make_version(insert={"k": b"1"})
         assert dict(other.at(root)) == {} and not other.is_ancestor(root, made) and len(list(other.diff(made, root))) == 1
         assert other.merge(root, made) == made and len(list(other.history())) == 1
+
+
+def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
+    """A device that joins hears of what was saved, and not of the empty root below it."""
+    with llvs.Coordinator(tmp_path / "one", exchange=tmp_path / "shared") as one:
+        saved = one.save(insert={"a": b"1"})
+        assert saved is not None
+        one.exchange()
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "shared") as exchange:
+        assert exchange.retrieve().retrieved == (saved.id,)
+        assert dict(store.at(saved)) == {"a": b"1"}

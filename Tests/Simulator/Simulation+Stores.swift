@@ -29,10 +29,9 @@ extension Simulation {
             case .remove(let id), .preserveRemoval(let id): state[id] = nil
             case .preserve(let reference):
                 guard let from = model.numbers[reference.version], let data = model[from].stored(reference.id) else { continue }
-                let isBehind = before?.ancestors.contains(from) ?? false
                 // What prevails already stays as it is.
                 if state[reference.id]?.stored == reference.version { continue }
-                state[reference.id] = Held(stored: isBehind ? reference.version : made.id, data: data)
+                state[reference.id] = Held(stored: made.id, data: data)
             }
         }
         let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
@@ -153,10 +152,7 @@ extension Simulation {
         let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
         var state = model[head].state
         for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored && state[id]?.stored == became[id]?.stored {
-            state[id] = was[id].map { held in
-                let from = model.numbers[held.stored]
-                return from.map { model[head].ancestors.contains($0) } ?? false ? held : Held(stored: made.id, data: held.data)
-            }
+            state[id] = was[id].map { Held(stored: made.id, data: $0.data) }
         }
         let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)
         counted(versions: 1)
