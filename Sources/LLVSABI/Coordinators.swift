@@ -118,7 +118,7 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         let made = try withChanges(changes, change_count, change_size) {
             try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch)
         }
-        guard let made else { return }
+        guard let made = made.version else { return }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).owned }
     }
@@ -229,11 +229,13 @@ public func llvs_coordinator_attach_transport(_ coordinator: OpaquePointer!, _ n
 public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try openCoordinator(coordinator).exchange(LLVSABI.control(control))
-        guard let result else { return }
-        result.pointee = try ExchangeResultHandle(
-            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
-            problems: done.flatMap { $0.retrieved.problems + $0.sent.problems }).owned
+        let outcome = try openCoordinator(coordinator).exchangeAll(LLVSABI.control(control)), done = outcome.exchanges
+        if let result {
+            result.pointee = try ExchangeResultHandle(
+                retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
+                problems: done.flatMap { $0.retrieved.problems + $0.sent.problems }).owned
+        }
+        if let failure = outcome.failure { throw failure }
     }
 }
 
@@ -286,7 +288,7 @@ public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control:
     restored?.pointee = 0
     return entry(error) {
         let found = try openCoordinator(coordinator).bootstrapFromSnapshot(LLVSABI.control(control))
-        restored?.pointee = found ? 1 : 0
+        restored?.pointee = found == nil ? 0 : 1
     }
 }
 

@@ -25,8 +25,8 @@ extension Store {
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             .version(mergeVersion(first, second, metadata, changes.changes), first: first, second: second, changes: changes)
         }
-        // Replicas that settled one question differently are settled without asking again.
-        if areSettled { return outcome(Metadata(), MergeChanges()) }
+        // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
+        if try areSettled || haveEqualStates(first, second) { return outcome(Metadata(), MergeChanges()) }
         let builtIn = arbiter as? BuiltInArbiter
         if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line) {
             return outcome(metadata, changes)

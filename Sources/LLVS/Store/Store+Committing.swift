@@ -6,24 +6,35 @@ extension Store {
     /// applied. `insert` and `update` both set the value and are recorded with the label that is true there;
     /// removing what is not there records nothing; `preserve` of something that is not in the ancestry is
     /// recorded as its bytes. With an `id`, making the same version again returns the one that is there.
+    ///
+    /// The version's time is that of the clock, or `timestamp` (seconds since 2001); but later than its predecessor's in any case.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
     ///   `.invalidVersionID` (also for one that differs from a known one by case, or that cannot be a file name everywhere), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
     @discardableResult
-    public func makeVersion(basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil) throws -> Version {
-        try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id) }
+    public func makeVersion(
+        basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil, timestamp: Double? = nil
+    ) throws -> Version {
+        try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
     }
 
     /// As above, with bytes that stay the caller's.
     @discardableResult
-    public func makeVersion(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> Version {
-        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id).version
+    public func makeVersion(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
+    ) throws -> Version {
+        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp).version
     }
 
     /// Not new: the same version was there already.
-    func make(basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?) throws -> (version: Version, isNew: Bool) {
+    func make(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
+    ) throws -> (version: Version, isNew: Bool) {
+        if let timestamp, !timestamp.isFinite {
+            throw StoreError(.invalidArgument, "A version was to be made with the timestamp \(timestamp), which is no time. Give seconds, or none for the clock's.")
+        }
         let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
             try checkOpenLocked()
             return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
@@ -56,7 +67,7 @@ extension Store {
             } else {
                 let unconfirmed = id.flatMap { id in lock.withRead { unpublished.unconfirmed(id) } }
                 let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
+                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(timestamp ?? surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
             }
             if id != nil { try checkUnconfirmed(version, recorded) }
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)

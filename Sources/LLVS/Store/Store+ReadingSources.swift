@@ -14,9 +14,9 @@ extension Store {
     ///   it does not give as many bytes as it said; else as `makeVersion`. Then nothing of the version is stored.
     @discardableResult
     public func makeVersion(
-        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil, timestamp: Double? = nil
     ) throws -> Version {
-        guard !sources.isEmpty else { return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id) }
+        guard !sources.isEmpty else { return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp) }
         try checkWritable("Making a version")
         // What is wrong with the ids is told before anything is read.
         let ids = sources.map(\.id.bytes)
@@ -35,7 +35,7 @@ extension Store {
                         case .written(let value): list[changes.count + i].written = Unmanaged.passUnretained(value)
                         }
                     }
-                    let (version, isNew) = try make(basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id)
+                    let (version, isNew) = try make(basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
                     // The version that was there already has blobs of its own.
                     if !isNew { remove(pulled) }
                     return version
