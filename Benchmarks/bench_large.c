@@ -22,6 +22,7 @@
 #include "ours.h"
 #include "process.h"
 #include "workload.h"
+#include "../Tests/C/folder_snapshots.h"
 
 static const double slack = 16.0 * 1024 * 1024;
 static const char *id = "large";
@@ -118,7 +119,7 @@ static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, s
         source->left--;
     }
     *size = at;
-    return LLVS_OK;
+    return at ? LLVS_OK : LLVS_END;
 }
 
 static void store_pieces(const place *place, int is_told) {
@@ -152,8 +153,8 @@ static void fetch_from(const place *place, const char *path) {
     llvs_version_list *head;
     llvs_buffer data;
     llvs_error *error;
-    must(llvs_store_most_recent_head(store, &head, &error), error);
-    must(llvs_store_value(store, llvs_str(id), llvs_version_list_at(head, 0)->id, &data, NULL, &error), error);
+    must(llvs_store_heads(store, NULL, &head, &error), error);
+    must(llvs_store_value(store, llvs_str(id), head->items[0]->id, &data, NULL, &error), error);
     expect_value(data.data, data.size, place->size);
     llvs_buffer_dispose(&data);
     llvs_version_list_free(head);
@@ -173,8 +174,8 @@ static void read_parts(const place *place) {
     uint64_t size, at, state = seed;
     uint8_t *part = allocate(PART, 1);
     size_t count, i;
-    must(llvs_store_most_recent_head(store, &head, &error), error);
-    must(llvs_store_open_value(store, llvs_str(id), llvs_version_list_at(head, 0)->id, &reader, &size, NULL, &error), error);
+    must(llvs_store_heads(store, NULL, &head, &error), error);
+    must(llvs_store_open_value(store, llvs_str(id), head->items[0]->id, &reader, &size, NULL, &error), error);
     if (!reader || size != place->size) fail("the value has %llu bytes instead of %zu", (unsigned long long)size, place->size);
     for (at = 0; at < size; at += count) {
         must(llvs_value_reader_read(reader, at, part, PART, &count, &error), error);
@@ -202,8 +203,8 @@ static void exchange(const place *place, const char *path, int is_sending) {
     must(llvs_exchange_open(store, llvs_str(place->url), &options, &exchange, &error), error);
     if (is_sending) must(llvs_exchange_send(exchange, NULL, &result, &error), error);
     else must(llvs_exchange_retrieve(exchange, NULL, &result, &error), error);
-    if (is_sending) llvs_exchange_result_sent(result, &count);
-    else llvs_exchange_result_retrieved(result, &count);
+    if (is_sending) count = result->sent_count;
+    else count = result->retrieved_count;
     if (count != 1) fail("%zu versions travelled instead of 1", count);
     llvs_exchange_result_free(result);
     llvs_exchange_free(exchange);
@@ -215,14 +216,14 @@ static void retrieve_value(const place *place) { exchange(place, place->second, 
 static void write_snapshot(const place *place) {
     llvs_store *store = open_store(place, place->first);
     llvs_error *error;
-    must(llvs_store_write_snapshot(store, llvs_str(place->snapshot), NULL, NULL, &error), error);
+    must(write_snapshot_into(store, place->snapshot, NULL, &error), error);
     close_store(store);
 }
 
 static void restore_snapshot(const place *place) {
     llvs_store *store = open_store(place, place->third);
     llvs_error *error;
-    must(llvs_store_restore_snapshot(store, llvs_str(place->snapshot), NULL, NULL, &error), error);
+    must(restore_snapshot_from(store, place->snapshot, NULL, &error), error);
     close_store(store);
 }
 

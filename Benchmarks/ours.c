@@ -85,9 +85,9 @@ static size_t enumerate(void *store, const version *at, const char *prefix, size
         llvs_value_list_free(page);
         page = next;
         if (!page) return count;
-        size = llvs_value_list_count(page);
+        size = page->count;
         for (i = 0; i < size; i++) {
-            const llvs_value_info *value = llvs_value_list_at(page, i);
+            const llvs_value_info *value = page->items[i];
             *sum += value->data.size ? value->data.data[0] : 0;
             range.after = value->id;
         }
@@ -108,8 +108,8 @@ static size_t differences(void *store, const version *from, const version *to, u
     for (;;) {
         must(llvs_change_cursor_next(cursor, 0, sum != NULL, &page, &error), error);
         if (!page) break;
-        for (i = 0; i < llvs_change_list_count(page); i++) {
-            const llvs_change_info *change = llvs_change_list_at(page, i);
+        for (i = 0; i < page->count; i++) {
+            const llvs_change_info *change = page->items[i];
             updates += change->kind == LLVS_CHANGE_UPDATE;
             if (sum && change->data.size) *sum += change->data.data[0];
         }
@@ -131,8 +131,8 @@ static version merge_base(void *store, const version *a, const version *b) {
     llvs_error *error;
     version base;
     must(llvs_store_merge_bases(store, llvs_id(&a->id), llvs_id(&b->id), &bases, &error), error);
-    if (llvs_version_list_count(bases) != 1) fail("%zu merge bases", llvs_version_list_count(bases));
-    base = version_of(llvs_version_list_at(bases, 0));
+    if (bases->count != 1) fail("%zu merge bases", bases->count);
+    base = version_of(bases->items[0]);
     llvs_version_list_free(bases);
     return base;
 }
@@ -142,7 +142,7 @@ static version merge(void *store, const version *a, const version *b) {
     llvs_error *error;
     version made;
     must(llvs_store_merge(store, llvs_id(&a->id), llvs_id(&b->id), NULL, NULL, &merged, &error), error);
-    made = version_of(llvs_version_list_at(merged, 0));
+    made = version_of(merged->items[0]);
     llvs_version_list_free(merged);
     return made;
 }
@@ -157,7 +157,7 @@ static void newest(void *store, version *versions, size_t count) {
     while (found < count) {
         must(llvs_history_cursor_next(cursor, count - found < PAGE ? count - found : PAGE, &page, &error), error);
         if (!page) fail("the history has fewer than %zu versions", count);
-        for (i = 0; i < llvs_version_list_count(page); i++) versions[found++] = version_of(llvs_version_list_at(page, i));
+        for (i = 0; i < page->count; i++) versions[found++] = version_of(page->items[i]);
         llvs_version_list_free(page);
     }
     llvs_history_cursor_free(cursor);

@@ -24,9 +24,9 @@ static double travel(llvs_exchange *exchange, int is_sending, size_t expected) {
     if (is_sending) must(llvs_exchange_send(exchange, NULL, &result, &error), error);
     else must(llvs_exchange_retrieve(exchange, NULL, &result, &error), error);
     milliseconds = (now() - start) * 1e3;
-    if (is_sending) llvs_exchange_result_sent(result, &count);
-    else llvs_exchange_result_retrieved(result, &count);
-    if (count != expected || llvs_exchange_result_problem_count(result)) fail("%zu versions travelled instead of %zu", count, expected);
+    if (is_sending) count = result->sent_count;
+    else count = result->retrieved_count;
+    if (count != expected || result->problem_count) fail("%zu versions travelled instead of %zu", count, expected);
     llvs_exchange_result_free(result);
     return milliseconds;
 }

@@ -222,13 +222,13 @@ void run_heads(const setting *setting) {
     must(llvs_store_merge_heads(database, llvs_id(&tips[0].id), NULL, NULL, &merged, &error), error);
     report("ms", (now() - start) * 1e3);
     memset(&head, 0, sizeof head);
-    head.id.size = (uint32_t)llvs_version_list_at(merged, 0)->id.size;
-    memcpy(head.id.text, llvs_version_list_at(merged, 0)->id.data, head.id.size);
+    head.id.size = (uint32_t)merged->items[0]->id.size;
+    memcpy(head.id.text, merged->items[0]->id.data, head.id.size);
     start = now();
     setting->side->fetch(database, data_id(ids, 0), &head, copy, setting->value_size);
     report("fetch_ms", (now() - start) * 1e3);
-    must(llvs_store_heads(database, &left, &error), error);
-    if (llvs_version_list_count(left) != 1) fail("%zu heads are left", llvs_version_list_count(left));
+    must(llvs_store_heads(database, NULL, &left, &error), error);
+    if (left->count != 1) fail("%zu heads are left", left->count);
     llvs_version_list_free(left);
     llvs_version_list_free(merged);
     setting->side->close(database);

@@ -56,7 +56,8 @@ endforeach()
 
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 # As Tests/Faults: SQLite's calls are counted, too.
-target_link_libraries(test_costs_c PRIVATE -Wl,--push-state,--no-as-needed PkgConfig::SQLITE3 -Wl,--pop-state)
+target_link_libraries(test_costs_c PRIVATE PkgConfig::SQLITE3)
+target_link_options(test_costs_c PRIVATE LINKER:--no-as-needed)
 # Hosts that contain functions named as SQLite's, that find none, and that find another.
 set_target_properties(test_other_sqlite_c test_no_sqlite_c PROPERTIES ENABLE_EXPORTS ON)
 foreach(kind old unsafe partial)
@@ -80,7 +81,8 @@ foreach(source IN LISTS faults)
     target_include_directories(${name} PRIVATE Tests/Faults)
     target_compile_options(${name} PRIVATE -O2)
     # Linked, SQLite is loaded before the library opens it, and finds the functions of the program as others do.
-    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS} -Wl,--push-state,--no-as-needed PkgConfig::SQLITE3 -Wl,--pop-state)
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS} PkgConfig::SQLITE3)
+    target_link_options(${name} PRIVATE LINKER:--no-as-needed)
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
 endforeach()
 

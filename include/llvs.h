@@ -74,15 +74,18 @@
  * Structs. Options begin with `struct_size`, which is sizeof the struct as the caller was compiled; fields
  * are only ever appended, and the sizes that earlier headers had stay valid. Each has an `_INIT` macro, and llvs_struct_init does
  * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
- * Elements of lists that the library makes begin with a `struct_size` that is also the distance to
- * the next: `_at(list, 0)` is the array, and `_at` steps through it. llvs_bytes, llvs_buffer, llvs_version_id,
- * llvs_reference and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
+ * Lists, reports and results are structs, too: the library makes them, a `_free` releases them with all that they lead to, and what
+ * is in them is read without a call. Structs that may grow stand in them as arrays of pointers, `list->items[i]->id`, with a NULL
+ * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer,
+ * llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
- * structs by pointer. A callback that fails returns a status below zero and may set its `error` by llvs_error_make,
- * whose user_code comes back unchanged from the call that it made fail, as LLVS_ERROR_USER. An error that another call of
- * the library gave may be put there as well, and comes back as it is.
+ * structs by pointer. One that answers with a status answers LLVS_OK, or what its comment names; every other number, also
+ * a positive one, means that it failed. It may set its `error` by llvs_error_make, whose user_code comes back unchanged from
+ * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
+ * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
+ * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
@@ -159,6 +162,8 @@ enum llvs_status_value {
     LLVS_OK = 0,
     /** From an arbiter's callback: the fallback shall decide what has no change yet. */
     LLVS_PASS = 1,
+    /** From an llvs_read_fn: there is nothing more to read. */
+    LLVS_END = 2,
 
     /* What the caller handed in. */
 
@@ -344,7 +349,11 @@ typedef struct llvs_error llvs_error;
 
 /** The code; what the call returned. LLVS_OK for NULL. Since 0.1. */
 LLVS_API llvs_status llvs_error_code(LLVS_BORROWED const llvs_error *error);
-/** What was being done to what, and what can be done about it; UTF-8, "" for NULL. Borrowed from the error. Since 0.1. */
+/**
+ * What was being done to what, and what can be done about it; UTF-8, "" for NULL. One line: control characters, separators of lines and
+ * marks of direction that are in an id or a path are written out (`\n`, `\x1B`, `\u{202E}`), here and in the messages of reports,
+ * problems and the log. Borrowed from the error. Since 0.1.
+ */
 LLVS_API const char *llvs_error_message(LLVS_BORROWED const llvs_error *error);
 /** The value id concerned; empty when there is none. Borrowed from the error. Since 0.1. */
 LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
@@ -359,7 +368,7 @@ LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
  * For callbacks of the host: an error with code LLVS_ERROR_USER, to be put into their `error`.
  * @param user_code  a number that means something to the host; comes back unchanged
- * @param message    UTF-8, copied; what is not UTF-8 is replaced
+ * @param message    UTF-8, copied; what is not UTF-8 is replaced, and control characters are written out
  * @return  owned by the caller until it is put there; never NULL
  * Since 0.1.
  */
@@ -382,9 +391,19 @@ typedef struct llvs_observer llvs_observer;
  */
 LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 
-/** How important a message is. Since 0.1. */
+/** How important a message is. What the messages say may change with any version; their levels are as follows. Since 0.1. */
 typedef uint32_t llvs_log_level;
-enum llvs_log_level_value { LLVS_LOG_OFF = 0, LLVS_LOG_ERROR = 1, LLVS_LOG_WARNING = 2, LLVS_LOG_INFO = 3, LLVS_LOG_DEBUG = 4 };
+enum llvs_log_level_value {
+    LLVS_LOG_OFF = 0,
+    LLVS_LOG_ERROR = 1,
+    /** Something is wrong with a store or a folder: damage, a problem of an exchange. */
+    LLVS_LOG_WARNING = 2,
+    /** A store was opened (what was loaded from where, in how long), could not be opened, or was closed; an exchange, a compaction, a
+        salvage; what was repaired. */
+    LLVS_LOG_INFO = 3,
+    /** Each merge, with its common ancestors and counts; the steps of an exchange; a compaction that had nothing to do. */
+    LLVS_LOG_DEBUG = 4
+};
 
 /**
  * Gets a message of the library. Since 0.1.
@@ -436,7 +455,7 @@ typedef struct llvs_progress {
  *   thread     the one that made the call
  *   re-entry   may call the library, but not the same exchange or coordinator
  *   pointers   live for the callback only
- *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; another code below zero: the call ends with
+ *   result     LLVS_OK: go on; LLVS_ERROR_CANCELLED: the call ends with that; all else: the call ends with
  *              LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional)
  */
 typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
@@ -457,12 +476,6 @@ typedef struct llvs_control {
 /* ------------------------------------------------------------------------------------------------
  * What the store is made of
  * ------------------------------------------------------------------------------------------------ */
-
-/** Which bytes: a value id, and the version in which they were stored. Since 0.1. */
-typedef struct llvs_reference {
-    llvs_bytes id;
-    llvs_bytes stored_version;
-} llvs_reference;
 
 /** One entry of a version's metadata. Since 0.1. */
 typedef struct llvs_metadata_entry {
@@ -497,7 +510,7 @@ typedef struct llvs_change {
     /** For preserve: the version that stored the bytes; else empty. */
     llvs_bytes stored_version;
 } llvs_change;
-#define LLVS_CHANGE_INIT { 0, 0, { 0, 0 }, { 0, 0 }, { 0, 0 } }
+#define LLVS_CHANGE_INIT { 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT }
 
 /** A version. Since 0.1. */
 typedef struct llvs_version_info {
@@ -519,11 +532,12 @@ typedef struct llvs_version_info {
 } llvs_version_info;
 
 /** Versions: an immutable list, owned. Since 0.1. */
-typedef struct llvs_version_list llvs_version_list;
-/** How many. O(1). Since 0.1. */
-LLVS_API size_t llvs_version_list_count(LLVS_BORROWED const llvs_version_list *list);
-/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
-LLVS_API const llvs_version_info *llvs_version_list_at(LLVS_BORROWED const llvs_version_list *list, size_t index);
+typedef struct llvs_version_list {
+    uint32_t struct_size;
+    uint32_t reserved;
+    size_t count;
+    const llvs_version_info *const *items;
+} llvs_version_list;
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
 
@@ -540,19 +554,20 @@ typedef struct llvs_value_info {
 } llvs_value_info;
 
 /** Values: an immutable list, owned. Since 0.1. */
-typedef struct llvs_value_list llvs_value_list;
-/** How many. O(1). Since 0.1. */
-LLVS_API size_t llvs_value_list_count(LLVS_BORROWED const llvs_value_list *list);
-/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
-LLVS_API const llvs_value_info *llvs_value_list_at(LLVS_BORROWED const llvs_value_list *list, size_t index);
+typedef struct llvs_value_list {
+    uint32_t struct_size;
+    uint32_t reserved;
+    size_t count;
+    const llvs_value_info *const *items;
+} llvs_value_list;
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_value_list_free(LLVS_OWNED llvs_value_list *list);
 
 /**
  * Many values in a few large pieces: less to make and to walk than a list, and, for languages whose calls into C are
- * dear, no call per value. Since 0.1.
+ * dear, no call per value. Immutable, owned. Since 0.1.
  */
-typedef struct llvs_value_block_info {
+typedef struct llvs_value_block {
     uint32_t struct_size;
     /** How many version ids are in `versions`. */
     uint32_t version_count;
@@ -572,11 +587,7 @@ typedef struct llvs_value_block_info {
     llvs_bytes versions;
     /** For each value which of those versions stored it, counted from 0; `version_count` for one that is not there. */
     const uint32_t *version_indexes;
-} llvs_value_block_info;
-/** Values in a few large pieces: immutable, owned. Since 0.1. */
-typedef struct llvs_value_block llvs_value_block;
-/** What is in it, borrowed from the block. O(1). Since 0.1. */
-LLVS_API const llvs_value_block_info *llvs_value_block_get(LLVS_BORROWED const llvs_value_block *block);
+} llvs_value_block;
 /** Releases the block. Since 0.1. */
 LLVS_API void llvs_value_block_free(LLVS_OWNED llvs_value_block *block);
 
@@ -594,11 +605,12 @@ typedef struct llvs_change_info {
 } llvs_change_info;
 
 /** Changes: an immutable list, owned. Since 0.1. */
-typedef struct llvs_change_list llvs_change_list;
-/** How many. O(1). Since 0.1. */
-LLVS_API size_t llvs_change_list_count(LLVS_BORROWED const llvs_change_list *list);
-/** One of them, borrowed from the list; NULL beyond the end. O(1). Since 0.1. */
-LLVS_API const llvs_change_info *llvs_change_list_at(LLVS_BORROWED const llvs_change_list *list, size_t index);
+typedef struct llvs_change_list {
+    uint32_t struct_size;
+    uint32_t reserved;
+    size_t count;
+    const llvs_change_info *const *items;
+} llvs_change_list;
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_change_list_free(LLVS_OWNED llvs_change_list *list);
 
@@ -689,7 +701,7 @@ typedef struct llvs_store_options {
     /** 0. */
     uint32_t reserved;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
 
 /**
  * Opens a store, or makes it.
@@ -781,7 +793,22 @@ typedef struct llvs_damage {
     llvs_bytes value_id;
 } llvs_damage;
 /** The outcome of llvs_store_verify; immutable, owned. Since 0.1. */
-typedef struct llvs_verify_report llvs_verify_report;
+typedef struct llvs_verify_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Versions read. */
+    uint64_t versions;
+    /** Values read. */
+    uint64_t values;
+    /** Versions that wait for their ancestry. */
+    uint64_t pending;
+    /** Damaged places. */
+    const llvs_damage *const *damages;
+    size_t damage_count;
+    /** Places where files are unfinished (LLVS_LOSS_UNFINISHED); not among the damages. */
+    const llvs_damage *const *unfinished;
+    size_t unfinished_count;
+} llvs_verify_report;
 /**
  * Reads everything again and compares it with its checksums. Changes nothing, but for a cache that says other than the records, which
  * is removed. All is there when each damage in the report is LLVS_LOSS_NOTHING; when, besides, nothing is unfinished and nothing
@@ -794,20 +821,6 @@ typedef struct llvs_verify_report llvs_verify_report;
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_verify(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_verify_report **report, LLVS_OWNED llvs_error **error);
-/** Versions read. Since 0.1. */
-LLVS_API uint64_t llvs_verify_report_versions(LLVS_BORROWED const llvs_verify_report *report);
-/** Values read. Since 0.1. */
-LLVS_API uint64_t llvs_verify_report_values(LLVS_BORROWED const llvs_verify_report *report);
-/** Versions that wait for their ancestry. Since 0.1. */
-LLVS_API uint64_t llvs_verify_report_pending(LLVS_BORROWED const llvs_verify_report *report);
-/** Damaged places. Since 0.1. */
-LLVS_API size_t llvs_verify_report_damage_count(LLVS_BORROWED const llvs_verify_report *report);
-/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_damage *llvs_verify_report_damage_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
-/** Places where files are unfinished (LLVS_LOSS_UNFINISHED); not counted as damages. Since 0.1. */
-LLVS_API size_t llvs_verify_report_unfinished_count(LLVS_BORROWED const llvs_verify_report *report);
-/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_damage *llvs_verify_report_unfinished_at(LLVS_BORROWED const llvs_verify_report *report, size_t index);
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_verify_report_free(LLVS_OWNED llvs_verify_report *report);
 
@@ -825,7 +838,20 @@ typedef struct llvs_salvaged {
     llvs_bytes version;
 } llvs_salvaged;
 /** The outcome of llvs_store_salvage; immutable, owned. Since 0.1. */
-typedef struct llvs_salvage_report llvs_salvage_report;
+typedef struct llvs_salvage_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Versions in the new store as they were. */
+    uint64_t versions;
+    /** Versions that wait in the new store for lost ones. */
+    uint64_t waiting;
+    /** Versions that were made. */
+    const llvs_salvaged *const *made;
+    size_t made_count;
+    /** Damaged places, unfinished files, and versions that others name and that are nowhere. */
+    const llvs_damage *const *damages;
+    size_t damage_count;
+} llvs_salvage_report;
 /**
  * Writes all that is whole in a damaged store into a new one; the damaged store is only read. Works also for a store that cannot be
  * opened (a database that SQLite refuses), and takes what opening passes over: a version that is damaged in part, versions behind
@@ -853,18 +879,6 @@ typedef struct llvs_salvage_report llvs_salvage_report;
 LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options, llvs_bytes target,
     LLVS_BORROWED const llvs_store_options *target_options, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_salvage_report **report, LLVS_OWNED llvs_error **error);
-/** Versions in the new store as they were. Since 0.1. */
-LLVS_API uint64_t llvs_salvage_report_versions(LLVS_BORROWED const llvs_salvage_report *report);
-/** Versions that wait in the new store for lost ones. Since 0.1. */
-LLVS_API uint64_t llvs_salvage_report_waiting(LLVS_BORROWED const llvs_salvage_report *report);
-/** Versions that were made. Since 0.1. */
-LLVS_API size_t llvs_salvage_report_made_count(LLVS_BORROWED const llvs_salvage_report *report);
-/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_salvaged *llvs_salvage_report_made_at(LLVS_BORROWED const llvs_salvage_report *report, size_t index);
-/** Damaged places, unfinished files, and versions that others name and that are nowhere. Since 0.1. */
-LLVS_API size_t llvs_salvage_report_damage_count(LLVS_BORROWED const llvs_salvage_report *report);
-/** One of them, borrowed from the report; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_damage *llvs_salvage_report_damage_at(LLVS_BORROWED const llvs_salvage_report *report, size_t index);
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_salvage_report_free(LLVS_OWNED llvs_salvage_report *report);
 
@@ -913,9 +927,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *s
  *   re-entry   may call the library, the store included; no lock is held. (To save through the coordinator that is saving
  *              is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at most `capacity`; 0 ends the value. Below zero: the
- *              version is not made, and the call gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
- *              optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
+ *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at least one and at most `capacity`; LLVS_END, with `*size`
+ *              left 0, which it is before the call: there is nothing more. LLVS_OK without a byte, LLVS_END with one, and more bytes than
+ *              there is room for are LLVS_ERROR_INVALID_ARGUMENT. All else: the version is not made, and the call gives LLVS_ERROR_USER
+ *              with what `error` was set to (by llvs_error_make; optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
  */
 typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size,
     LLVS_OWNED llvs_error **error);
@@ -935,13 +950,17 @@ typedef struct llvs_value_source {
     llvs_read_fn read;
     void *payload;
 } llvs_value_source;
-#define LLVS_VALUE_SOURCE_INIT { { 0, 0 }, 0, 0, 0 }
+#define LLVS_VALUE_SOURCE_INIT { LLVS_NONE_INIT, 0, 0, 0 }
 
 /** What a new version carries beside its changes. Since 0.1. */
 typedef struct llvs_version_options {
     uint32_t struct_size;
     uint32_t reserved;
-    /** The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. */
+    /**
+     * The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. Exchanges make it the name
+     * of a file: LLVS_ERROR_INVALID_VERSION_ID for one that begins with `-`, and for the names of devices (CON, PRN, AUX, NUL, COM1 to
+     * COM9, LPT1 to LPT9, in any case); versions that others made under such ids are taken and passed on.
+     */
     llvs_bytes id;
     /** The name of its branch, UTF-8; empty: none. */
     llvs_bytes branch;
@@ -954,7 +973,7 @@ typedef struct llvs_version_options {
     /** sizeof(llvs_value_source). */
     size_t source_size;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
@@ -994,14 +1013,23 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_version(LLVS_BORROWED llvs_store *s
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_versions(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
     LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
-/** The versions without successors, newest first; an empty list for an empty store. Errors: storage errors. O(heads). Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **heads,
-    LLVS_OWNED llvs_error **error);
-/** The newest head, as a list of one; NULL for an empty store. Errors: storage errors. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_most_recent_head(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_version_list **head,
-    LLVS_OWNED llvs_error **error);
-/** The heads that carry this branch name, newest first. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_heads_on_branch(LLVS_BORROWED llvs_store *store, llvs_bytes branch,
+/** Which heads. Since 0.1. */
+typedef struct llvs_heads_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Those that carry this branch name, UTF-8; empty: all. */
+    llvs_bytes branch;
+    /** At most so many, the newest ones; 0: all. */
+    uint64_t limit;
+} llvs_heads_options;
+#define LLVS_HEADS_OPTIONS_INIT { (uint32_t)sizeof(llvs_heads_options), 0, LLVS_NONE_INIT, 0 }
+/**
+ * The versions without successors, newest first: the most recent head comes first, and with a limit of 1 alone.
+ * @param options  may be NULL
+ * @param heads    an empty list where there are none
+ * Errors: LLVS_ERROR_INVALID_UTF8, storage errors. O(heads). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_heads_options *options,
     LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
 /**
  * The versions that have this one as a predecessor, newest first. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Since
@@ -1056,7 +1084,8 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
  * ------------------------------------------------------------------------------------------------ */
 
 /**
- * The value that prevails at a version.
+ * The value that prevails at a version. What a version stored prevails there: the bytes that a change, a fork or a value names by the
+ * version that stored them are read at that version.
  * @param id              the value id
  * @param at              the version
  * @param data            receives the bytes; its data is NULL when there is no such value. Release with llvs_buffer_dispose
@@ -1097,14 +1126,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
     LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version,
     LLVS_OWNED llvs_error **error);
 /**
- * Opens the bytes that a version stored for a value id.
- * @param reader  NULL when that version did not store that id
- * @param size    receives the size of the value; 0 when there is none; may be NULL
- * Errors: as llvs_store_value_by_reference. Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id,
-    llvs_bytes stored_version, LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_OWNED llvs_error **error);
-/**
  * Copies the bytes of the value from `offset` on, all of them checked.
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
  *                failure
@@ -1138,16 +1159,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_values(LLVS_BORROWED llvs_store *st
 LLVS_API LLVS_CHECKED llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids,
     LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
     LLVS_OWNED llvs_error **error);
-/**
- * The bytes that a version stored for a value id.
- * @param data  its data is NULL when that version did not store that id
- * Errors: as llvs_store_value; LLVS_ERROR_UNKNOWN_VERSION for `stored_version`. Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_value_by_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes stored_version,
-    LLVS_OWNED llvs_buffer *data, LLVS_OWNED llvs_error **error);
-/** Many of them: an element for each reference, in order, `present` or not. Errors: as llvs_store_value_by_reference. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_values_by_reference(LLVS_BORROWED llvs_store *store,
-    LLVS_BORROWED const llvs_reference *references, size_t count, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 
 /** Which values to enumerate: those that satisfy all that is given. Since 0.1. */
 typedef struct llvs_range {
@@ -1167,7 +1178,7 @@ typedef struct llvs_range {
     /** A page ends after the value with which its data reaches this many bytes; 0: 16 MiB. */
     uint64_t byte_limit;
 } llvs_range;
-#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 0, 0 }
+#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0 }
 /**
  * One page of the values at a version, in byte order of their ids. A version never changes, so pages asked for
  * at different times fit together.
@@ -1265,25 +1276,39 @@ typedef struct llvs_fork {
 } llvs_fork;
 
 /** One merge, as an arbiter sees it; lives for the callback only. Since 0.1. */
-typedef struct llvs_merge llvs_merge;
-/** The newer version: the merge's first predecessor. Borrowed from the merge. Since 0.1. */
-LLVS_API const llvs_version_info *llvs_merge_first(LLVS_BORROWED const llvs_merge *merge);
-/** The older version. Borrowed from the merge. Since 0.1. */
-LLVS_API const llvs_version_info *llvs_merge_second(LLVS_BORROWED const llvs_merge *merge);
-/** The first argument of the merge as it was called: first or second. Borrowed from the merge. Since 0.1. */
-LLVS_API const llvs_version_info *llvs_merge_ours(LLVS_BORROWED const llvs_merge *merge);
-/** The second argument of the merge as it was called. Borrowed from the merge. Since 0.1. */
-LLVS_API const llvs_version_info *llvs_merge_theirs(LLVS_BORROWED const llvs_merge *merge);
-/** The best common ancestors, newest first; empty when there are none. Borrowed from the merge. Since 0.1. */
-LLVS_API const llvs_version_list *llvs_merge_bases(LLVS_BORROWED const llvs_merge *merge);
-/** The store, to read values of any version by; making versions in it is allowed as well. Borrowed from the merge. Since 0.1. */
-LLVS_API llvs_store *llvs_merge_store(LLVS_BORROWED const llvs_merge *merge);
-/** How many forks, conflicting or not. O(1). Since 0.1. */
-LLVS_API size_t llvs_merge_fork_count(LLVS_BORROWED const llvs_merge *merge);
-/** One fork, in byte order of the ids; NULL beyond the end. Borrowed from the merge. O(1). Since 0.1. */
-LLVS_API const llvs_fork *llvs_merge_fork_at(LLVS_BORROWED const llvs_merge *merge, size_t index);
-/** The fork of a value id; NULL when that is no fork. Borrowed from the merge. O(log n). Since 0.1. */
-LLVS_API const llvs_fork *llvs_merge_fork(LLVS_BORROWED const llvs_merge *merge, llvs_bytes id);
+typedef struct llvs_merge {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The newer version: the merge's first predecessor. */
+    const llvs_version_info *first;
+    /** The older version. */
+    const llvs_version_info *second;
+    /** The first argument of the merge as it was called: `first` or `second`. */
+    const llvs_version_info *ours;
+    /** The second argument of the merge as it was called. */
+    const llvs_version_info *theirs;
+    /** The best common ancestors, newest first; empty when there are none. */
+    const llvs_version_list *bases;
+    /** The store, to read values of any version by; making versions in it is allowed as well. Not to be freed. */
+    llvs_store *store;
+    /** The forks, conflicting or not, in byte order of their ids: llvs_merge_fork finds one. */
+    const llvs_fork *const *forks;
+    size_t fork_count;
+} llvs_merge;
+/** The fork of a value id; NULL when that is no fork. O(log n). */
+static inline const llvs_fork *llvs_merge_fork(LLVS_BORROWED const llvs_merge *merge, llvs_bytes id) {
+    size_t low = 0, high = merge ? merge->fork_count : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const llvs_bytes other = merge->forks[middle]->id;
+        const size_t shorter = id.size < other.size ? id.size : other.size;
+        const int order = shorter ? memcmp(other.data, id.data, shorter) : 0;
+        if (order == 0 && other.size == id.size) return merge->forks[middle];
+        if (order < 0 || (order == 0 && other.size < id.size)) low = middle + 1;
+        else high = middle;
+    }
+    return 0;
+}
 
 /** What an arbiter decided; lives for the callback only. Since 0.1. */
 typedef struct llvs_resolution llvs_resolution;
@@ -1320,7 +1345,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, L
  *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
  *              merging is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
- *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; below zero: the merge fails,
+ *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides what has no change yet; all else: the merge fails,
  *              stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
  */
 typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_merge *merge,
@@ -1428,27 +1453,26 @@ typedef struct llvs_exchange_options {
     /** Of what a file: exchange writes. LLVS_DURABILITY_FULL: on disk before anybody sees it. LLVS_DURABILITY_NORMAL: faster; a power
         cut may leave files without their bytes, which others report as problems and which whoever has the version writes anew. */
     llvs_durability durability;
-    /** What llvs_exchange_restoration_state gave in an earlier process; empty: none. */
-    llvs_bytes restoration_state;
+    /** A transport of the host, which the exchange keeps alive, in the place of a URL; else NULL. It serves one exchange at a time. */
+    llvs_transport *host_transport;
+    /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
+    llvs_bool must_exist;
+    uint32_t reserved;
 } llvs_exchange_options;
-#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, { 0, 0 } }
+#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0 }
 
 /**
- * Opens an exchange with the place that a URL names.
+ * Opens an exchange with the place that a URL names, or through a transport of the host.
  * @param url      "file:///absolute/path": a shared folder (made when it is not there); "memory:name": a place in this
- *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte
+ *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte. Empty with a
+ *                 `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION,
- * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_TRANSPORT.
+ * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_BUSY (a transport that serves another exchange),
+ * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
-    LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
-/**
- * Opens an exchange through a transport of the host, which it keeps alive. A transport serves one exchange at a time: LLVS_ERROR_BUSY.
- * Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open_transport(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_transport *transport,
     LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
 /** Ends the exchange and its observations; later calls give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_close(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
@@ -1464,20 +1488,22 @@ typedef struct llvs_problem {
     llvs_bytes message;
 } llvs_problem;
 /** What an exchange did; immutable, owned. Since 0.1. */
-typedef struct llvs_exchange_result llvs_exchange_result;
-/** The ids of the versions that were added here; `count` receives how many. An array borrowed from the result. Since 0.1. */
-LLVS_API const llvs_bytes *llvs_exchange_result_retrieved(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
-/** The ids of the versions that were sent; `count` receives how many. An array borrowed from the result. Since 0.1. */
-LLVS_API const llvs_bytes *llvs_exchange_result_sent(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
-/**
- * The ids of the versions that were here and damaged, and are whole again: see llvs_exchange_retrieve; `count` receives how many. An array
- * borrowed from the result. Since 0.1.
- */
-LLVS_API const llvs_bytes *llvs_exchange_result_repaired(LLVS_BORROWED const llvs_exchange_result *result, LLVS_BORROWED size_t *count);
-/** How many problems there were. Since 0.1. */
-LLVS_API size_t llvs_exchange_result_problem_count(LLVS_BORROWED const llvs_exchange_result *result);
-/** One of them, borrowed from the result; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_problem *llvs_exchange_result_problem_at(LLVS_BORROWED const llvs_exchange_result *result, size_t index);
+typedef struct llvs_exchange_result {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The ids of the versions that were added here. */
+    const llvs_bytes *retrieved;
+    size_t retrieved_count;
+    /** The ids of the versions that were sent. */
+    const llvs_bytes *sent;
+    size_t sent_count;
+    /** The ids of the versions that were here and damaged, and are whole again: see llvs_exchange_retrieve. */
+    const llvs_bytes *repaired;
+    size_t repaired_count;
+    /** What could not be exchanged. */
+    const llvs_problem *const *problems;
+    size_t problem_count;
+} llvs_exchange_result;
 /** Releases the result. Since 0.1. */
 LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result);
 
@@ -1526,7 +1552,7 @@ typedef void (*llvs_notify_fn)(LLVS_BORROWED void *payload);
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_exchange *exchange, llvs_notify_fn fn, LLVS_OWNED void *payload,
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
-/** What the exchange wants to find again in a later process (llvs_exchange_options); opaque; may be 0 bytes. Since 0.1. */
+/** What the exchange wants to find again in a later process, to be handed to that one's exchange; opaque; may be 0 bytes. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state,
     LLVS_OWNED llvs_error **error);
 /** Hands it back. Unusable state is ignored, at the cost of a full listing. Since 0.1. */
@@ -1537,8 +1563,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_set_restoration_state(LLVS_BORRO
  * Snapshots and import
  * ------------------------------------------------------------------------------------------------ */
 
-/** What a snapshot's manifest says. Since 0.1. */
-typedef struct llvs_snapshot_info {
+/** What a snapshot's manifest says; immutable, owned. Since 0.1. */
+typedef struct llvs_snapshot {
     uint32_t struct_size;
     uint32_t chunk_count;
     llvs_bytes id;
@@ -1549,42 +1575,29 @@ typedef struct llvs_snapshot_info {
     uint64_t version_count;
     /** Bytes of all chunks. */
     uint64_t total_size;
-} llvs_snapshot_info;
-/** A snapshot's manifest; immutable, owned. Since 0.1. */
-typedef struct llvs_snapshot llvs_snapshot;
-/** What it says; borrowed from the snapshot. Since 0.1. */
-LLVS_API const llvs_snapshot_info *llvs_snapshot_get(LLVS_BORROWED const llvs_snapshot *snapshot);
+} llvs_snapshot;
 /** Releases the manifest; the snapshot itself stays where it is. Since 0.1. */
 LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 
 /**
- * Writes a snapshot of the whole store into a directory, where an exchange with that folder finds it as well:
- * snapshots/chunk-000 and so on, of at most 5 MB, and last snapshots/manifest.json.
- * @param directory  made when it is not there; UTF-8, without NUL
+ * Puts a snapshot of the whole store beside the versions of the exchange, replacing an older one of ours. (An exchange with a file: URL
+ * puts it into a folder, which need not be shared with anybody: chunks of at most 5 MB, and last manifest.json.)
  * @param control    progress and cancellation; may be NULL
  * @param snapshot   its manifest; may be NULL
- * Errors: LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
- * Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_write_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
-    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
-/**
- * Restores a snapshot from a directory into a store that is empty, holds one version, or holds a part of this very snapshot. All of
- * it is verified first: one that is refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps
- * what was added whole; restoring again, or an exchange, brings the rest.
- * Errors: LLVS_ERROR_NOT_FOUND (no such directory), LLVS_ERROR_SNAPSHOT_MISSING (none in it), LLVS_ERROR_SNAPSHOT_DAMAGED,
- * LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
- * Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_restore_snapshot(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
-    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
-/**
- * Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Parameters and errors: as
- * llvs_store_write_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1.
+ * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
+ * storage errors. Cost: the size of the store. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_put_snapshot(LLVS_BORROWED llvs_exchange *exchange,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
-/** Restores the snapshot that lies there. Parameters and errors: as llvs_store_restore_snapshot, LLVS_ERROR_TRANSPORT. Since 0.1. */
+/**
+ * Restores the snapshot that lies there into a store that is empty, holds one version, or holds a part of this very snapshot. All of
+ * it is verified first: one that is refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps
+ * what was added whole; restoring again, or an exchange, brings the rest.
+ * @param control    progress and cancellation; may be NULL
+ * @param snapshot   its manifest; may be NULL
+ * Errors: LLVS_ERROR_SNAPSHOT_MISSING, LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY,
+ * LLVS_ERROR_TRANSPORT, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED llvs_exchange *exchange,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
@@ -1627,24 +1640,19 @@ typedef struct llvs_coordinator_options {
     /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
         Two processes that use one store need a name each. */
     llvs_bytes name;
-    /** A first exchange, as for llvs_exchange_open; empty: none yet. */
-    llvs_bytes exchange_url;
     /** Decides conflicts; kept alive; NULL: most recent change. */
     llvs_arbiter *arbiter;
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
-    /** Of exchanges that are attached by URL; see llvs_exchange_options. */
-    llvs_durability exchange_durability;
-    uint32_t reserved;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, { 0, 0 }, { 0, 0 }, 0, 0, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, LLVS_NONE_INIT, 0, 0, 0 }
 
 /**
- * Opens a coordinator, and its store.
+ * Opens a coordinator, and its store; llvs_coordinator_attach adds exchanges.
  * @param path     of the store, as for llvs_store_open
  * @param options  may be NULL
- * Errors: those of llvs_store_open and llvs_exchange_open, LLVS_ERROR_INVALID_METADATA.
+ * Errors: those of llvs_store_open, LLVS_ERROR_INVALID_METADATA.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
@@ -1678,9 +1686,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_missing_version(LLVS_BORROWED
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version,
     LLVS_OWNED llvs_error **error);
-/** The most recent head on a branch; size 0 when there is none. Errors: LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_branch_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes branch,
-    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
  * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
  * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
@@ -1694,36 +1699,22 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_branch_version(LLVS_BORROWED 
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
     LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
-/** As llvs_store_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
-    LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
-/** As llvs_store_values; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_values(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_BORROWED const llvs_bytes *ids,
-    size_t count, llvs_bytes at, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
-/** As llvs_store_read_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_read_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
-    LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version,
-    LLVS_OWNED llvs_error **error);
-/** As llvs_store_open_value; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes at,
-    LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version,
-    LLVS_OWNED llvs_error **error);
-/** As llvs_store_value_block; `at` LLVS_NONE: the current version. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value_block(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes ids,
-    LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
-    LLVS_OWNED llvs_error **error);
-/** As llvs_store_enumerate; `at` LLVS_NONE: the current version (name a version when asking for several pages). Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_enumerate(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes at,
-    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
-/** Attaches a further exchange; see llvs_exchange_open. Its state is kept under its URL. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes url,
-    LLVS_OWNED llvs_error **error);
 /**
- * Attaches a transport of the host; its state is kept under the name, 1 to 40 of [a-z0-9._-], the same in every process. Errors:
- * LLVS_ERROR_BUSY, LLVS_ERROR_INVALID_ARGUMENT (also for a name that is attached). Since 0.1.
+ * The value that prevails at the current version. All else is read from its store (llvs_coordinator_store), at the current version or
+ * any other.
+ * Parameters and errors: as llvs_store_value. Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach_transport(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes name,
-    LLVS_BORROWED llvs_transport *transport, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
+    LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
+ * Attaches an exchange.
+ * @param place    a URL, under which its state is kept, as for llvs_exchange_open; with a `host_transport` the name under which its state
+ *                 is kept, 1 to 40 of [a-z0-9._-], the same in every process
+ * @param options  may be NULL
+ * Errors: as llvs_exchange_open; LLVS_ERROR_INVALID_ARGUMENT also for a name that is attached. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes place,
+    LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_error **error);
 /**
  * Retrieves, then sends, with each attached exchange in turn. The current version does not move, except that a
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
@@ -1762,17 +1753,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
- * Errors: as llvs_store_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING), LLVS_ERROR_TRANSPORT. Since 0.1.
+ * Errors: as llvs_exchange_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_OWNED llvs_error **error);
-/** A branch name that nobody else has: the base, an underscore, a UUID. Errors: LLVS_ERROR_INVALID_UTF8. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_branch_make_unique(llvs_bytes base, LLVS_OWNED llvs_buffer *name, LLVS_OWNED llvs_error **error);
-/**
- * Where an application's store belongs on this platform, $XDG_DATA_HOME/name/store.llvs on Linux. Nothing is made. Errors:
- * LLVS_ERROR_INVALID_ARGUMENT (no name for a directory), LLVS_ERROR_NOT_FOUND (no home directory). Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_default_path(llvs_bytes application, LLVS_OWNED llvs_buffer *path, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
@@ -1818,16 +1802,20 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
  *   thread     any, one call at a time per storage
  *   re-entry   cannot call into the store that uses it: LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
- *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY keep their
- *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the records are kept
+ *   result     LLVS_OK; all else: the call that led here fails with LLVS_ERROR_USER and what `error` was set to
+ *              (by llvs_error_make; optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY and
+ *              _TOO_MANY_FILES keep their code, and so does LLVS_ERROR_UNKNOWN_OUTCOME: of an append of which nobody knows whether the
+ *              records are kept
  * A record is handed over with checksums in it, and what is read is checked: bytes that changed are damage, never wrong values.
  * All callbacks are needed, save where a comment says otherwise.
  */
 typedef struct llvs_storage_callbacks {
     uint32_t struct_size;
     uint32_t reserved;
-    /** Keeps `count` records, all or, also across a crash, none, and sets places[i] for each. */
+    /**
+     * Keeps `count` records, all or, also across a crash, none, and sets places[i] for each, to any number but UINT64_MAX. A place that
+     * is not set is LLVS_ERROR_UNKNOWN_OUTCOME: nobody knows what was kept.
+     */
     llvs_status (*append)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *records, size_t count,
                           LLVS_BORROWED uint64_t *places, LLVS_OWNED llvs_error **error);
     /**
@@ -1840,7 +1828,7 @@ typedef struct llvs_storage_callbacks {
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
     llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
         LLVS_OWNED llvs_error **error);
-    /** Makes what was appended safe from a power cut. May be NULL. */
+    /** Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be NULL. */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
@@ -1892,7 +1880,7 @@ LLVS_API uint64_t llvs_outgoing_size(LLVS_BORROWED const llvs_outgoing *outgoing
  *   thread     the one that called llvs_outgoing_write
  *   re-entry   may call the library, but not the exchange
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: llvs_outgoing_write fails as a callback of the transport does
+ *   result     LLVS_OK; all else: llvs_outgoing_write fails as a callback of the transport does
  */
 typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
 /**
@@ -1908,7 +1896,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoin
  *   thread     any, one call at a time per transport
  *   re-entry   may call the library, but not the exchange that uses it
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK, or below zero: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
+ *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
  *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _CANCELLED keep their code. A file that is missing is not an error
  * All callbacks are needed, save where a comment says otherwise.
  */
@@ -1925,9 +1913,9 @@ typedef struct llvs_transport_callbacks {
         LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced.
-     * `files` are `count` structs, files->struct_size apart. The reply is for llvs_reply_is_cancelled only.
+     * The reply is for llvs_reply_is_cancelled only.
      */
-    llvs_status (*send)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_exchange_files *files, size_t count,
+    llvs_status (*send)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_exchange_files *const *files, size_t count,
         LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Snapshots: all four of these, or none; without them snapshots are LLVS_ERROR_UNSUPPORTED. Names are like "manifest.json" and
@@ -1959,7 +1947,7 @@ typedef struct llvs_transport_callbacks {
 } llvs_transport_callbacks;
 #define LLVS_TRANSPORT_CALLBACKS_INIT { (uint32_t)sizeof(llvs_transport_callbacks), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /**
- * A transport for llvs_exchange_open_transport or llvs_coordinator_attach_transport.
+ * A transport for the `host_transport` of llvs_exchange_options.
  * @param name       for messages: "the transport <name>"; may be empty
  * @param callbacks  copied
  * @param payload, payload_free  see "Callbacks" above
@@ -1988,6 +1976,7 @@ LLVS_API void llvs_transport_free(LLVS_OWNED llvs_transport *transport);
  * Layouts: no hidden padding, the same everywhere
  * ------------------------------------------------------------------------------------------------ */
 
+/* For the headers of this library only. */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define LLVS_LAYOUT(type, size) static_assert(sizeof(type) == (size), "the layout of " #type)
 #elif defined(__GNUC__) && !defined(__cplusplus)
@@ -2000,31 +1989,37 @@ LLVS_LAYOUT(llvs_buffer, 16);
 LLVS_LAYOUT(llvs_version_id, 136);
 LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
-LLVS_LAYOUT(llvs_reference, 32);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 104);
 LLVS_LAYOUT(llvs_value_info, 56);
-LLVS_LAYOUT(llvs_value_block_info, 96);
+LLVS_LAYOUT(llvs_version_list, 24);
+LLVS_LAYOUT(llvs_value_list, 24);
+LLVS_LAYOUT(llvs_value_block, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
+LLVS_LAYOUT(llvs_change_list, 24);
 LLVS_LAYOUT(llvs_store_options, 80);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 80);
+LLVS_LAYOUT(llvs_verify_report, 64);
 LLVS_LAYOUT(llvs_salvaged, 40);
+LLVS_LAYOUT(llvs_salvage_report, 56);
 LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_value_source, 40);
 LLVS_LAYOUT(llvs_version_options, 80);
+LLVS_LAYOUT(llvs_heads_options, 32);
 LLVS_LAYOUT(llvs_range, 88);
 LLVS_LAYOUT(llvs_fork, 80);
+LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 24);
 LLVS_LAYOUT(llvs_problem, 40);
-LLVS_LAYOUT(llvs_snapshot_info, 80);
-LLVS_LAYOUT(llvs_coordinator_options, 80);
+LLVS_LAYOUT(llvs_exchange_result, 72);
+LLVS_LAYOUT(llvs_snapshot, 80);
+LLVS_LAYOUT(llvs_coordinator_options, 56);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 96);
-#undef LLVS_LAYOUT
 
 #ifdef __cplusplus
 }

@@ -33,7 +33,7 @@ extern "C" {
 LLVS_API LLVS_CHECKED llvs_status llvs_testing_storage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options,
     LLVS_OWNED llvs_storage **storage, LLVS_OWNED llvs_error **error);
 /**
- * The transport that llvs_exchange_open would use with this URL and these options, for llvs_exchange_open_transport. It
+ * The transport that llvs_exchange_open would use with this URL and these options, for the `host_transport` of other options. It
  * keeps no state by llvs_transport_set_state: LLVS_ERROR_UNSUPPORTED.
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_INVALID_UTF8; what is wrong with the
  * place shows when an exchange is opened on it.
@@ -178,13 +178,15 @@ typedef struct llvs_check {
 } llvs_check;
 
 /** What a suite found; immutable, owned. Since 0.1. */
-typedef struct llvs_check_report llvs_check_report;
-/** How many checks failed: 0 when all is well. Since 0.1. */
-LLVS_API size_t llvs_check_report_failures(LLVS_BORROWED const llvs_check_report *report);
-/** How many checks there were, skipped ones included. Since 0.1. */
-LLVS_API size_t llvs_check_report_count(LLVS_BORROWED const llvs_check_report *report);
-/** One of them, in the order in which they ran, borrowed from the report; NULL beyond the end. Since 0.1. */
-LLVS_API const llvs_check *llvs_check_report_at(LLVS_BORROWED const llvs_check_report *report, size_t index);
+typedef struct llvs_check_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The checks, in the order in which they ran, skipped ones included. */
+    const llvs_check *const *checks;
+    size_t check_count;
+    /** How many of them failed: 0 when all is well. */
+    size_t failures;
+} llvs_check_report;
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
 
@@ -193,7 +195,7 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  * check has a number of its own, and asks again to open the place anew, or a second time. Since 0.1.
  *   thread     the one that called llvs_check_storage
  *   re-entry   may call the library
- *   result     LLVS_OK with a storage, which the suite closes, and then releases; below zero: the check fails with that
+ *   result     LLVS_OK with a storage, which the suite closes, and then releases; all else: the check fails with that
  */
 typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage,
     LLVS_OWNED llvs_error **error);
@@ -216,7 +218,7 @@ enum llvs_disturbance_value {
  * whether it tells. Since 0.1.
  *   thread     the one that called the suite
  *   re-entry   may call the library
- *   result     LLVS_OK; LLVS_ERROR_UNSUPPORTED: the check is skipped; another below zero: it fails
+ *   result     LLVS_OK; LLVS_ERROR_UNSUPPORTED: the check is skipped; all else: it fails
  */
 typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t place, llvs_disturbance disturbance,
     LLVS_OWNED llvs_error **error);
@@ -224,7 +226,7 @@ typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t pla
  * Hears of a check that came to an end. Since 0.1.
  *   thread     the one that called the suite
  *   pointers   live for the callback only
- *   result     LLVS_OK: go on; below zero: the suite ends here with that, as LLVS_ERROR_USER or LLVS_ERROR_CANCELLED
+ *   result     LLVS_OK: go on; all else: the suite ends here with that, as LLVS_ERROR_USER or LLVS_ERROR_CANCELLED
  */
 typedef llvs_status (*llvs_check_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_check *check, LLVS_OWNED llvs_error **error);
 
@@ -255,10 +257,10 @@ typedef struct llvs_storage_subject {
     /** Run only the checks whose names contain this; empty: all. */
     llvs_bytes only;
 } llvs_storage_subject;
-#define LLVS_STORAGE_SUBJECT_INIT { (uint32_t)sizeof(llvs_storage_subject), 0, 0, 0, 0, 0, { 0, 0 } }
+#define LLVS_STORAGE_SUBJECT_INIT { (uint32_t)sizeof(llvs_storage_subject), 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 /**
  * Runs the suite that the storages of the library pass. A storage that fails checks, whatever it does, is no error of this call: see
- * llvs_check_report_failures. (One that never returns keeps it waiting, and one that writes where it must not is as any such code.)
+ * llvs_check_report.failures. (One that never returns keeps it waiting, and one that writes where it must not is as any such code.)
  * @param report  may be NULL, when `finished` hears of all
  * Errors: LLVS_ERROR_USER, LLVS_ERROR_CANCELLED (from `finished`). Cost: seconds, and some tens of MiB of records.
  * Since 0.1.
@@ -282,7 +284,7 @@ typedef struct llvs_transport_subject {
     /** Run only the checks whose names contain this; empty: all. */
     llvs_bytes only;
 } llvs_transport_subject;
-#define LLVS_TRANSPORT_SUBJECT_INIT { (uint32_t)sizeof(llvs_transport_subject), 0, 0, 0, 0, 0, { 0, 0 } }
+#define LLVS_TRANSPORT_SUBJECT_INIT { (uint32_t)sizeof(llvs_transport_subject), 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 /** Runs the suite that the transports of the library pass; as llvs_check_storage otherwise. Cost: seconds, and some 60 MB. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_check_transport(LLVS_BORROWED const llvs_transport_subject *subject,
     LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
@@ -290,12 +292,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_check_transport(LLVS_BORROWED const llvs_
 LLVS_API const char *llvs_check_transport_name(size_t index);
 
 /* Layouts: no hidden padding, the same everywhere. */
-#define LLVS_LAYOUT(type, size) typedef char type##_has_the_layout_of_the_contract[sizeof(type) == (size) ? 1 : -1]
 LLVS_LAYOUT(llvs_fault, 48);
 LLVS_LAYOUT(llvs_check, 40);
+LLVS_LAYOUT(llvs_check_report, 32);
 LLVS_LAYOUT(llvs_storage_subject, 56);
 LLVS_LAYOUT(llvs_transport_subject, 56);
-#undef LLVS_LAYOUT
 
 #ifdef __cplusplus
 }

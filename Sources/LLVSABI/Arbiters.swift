@@ -22,10 +22,9 @@ struct HostArbiter: MergeArbiter {
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         let view = try MergeView(merge, store)
         let resolution = Resolution()
-        var error: OpaquePointer?
-        let status = withExtendedLifetime((view, resolution)) { resolve(payload.pointer, view.borrowed, resolution.borrowed, &error) }
-        if status < 0 { throw callbackFailure(status, error, "The arbiter's callback") }
-        llvs_error_free(error)
+        let status = try withExtendedLifetime((view, resolution)) {
+            try callHost("The arbiter's callback", expecting: LLVS_PASS.rawValue) { resolve(payload.pointer, view.contents, resolution.borrowed, $0) }
+        }
         guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
         let decided = resolution.decided
         return resolution.changes + (try fallback.resolve(merge, in: store)).filter { decided[$0.id] == nil }
@@ -90,66 +89,28 @@ public func llvs_resolution_add(_ resolution: OpaquePointer!, _ changes: UnsafeP
 
 // MARK: What an arbiter sees
 
-/// Behind `llvs_merge`.
-final class MergeView: ListHandle<llvs_fork>, @unchecked Sendable {
-    let merge: Merge
-    let sides: VersionList
-    let bases: VersionList
-    let store: StoreHandle
+/// Behind `llvs_merge`, for as long as the callback runs.
+final class MergeView: StructHandle<llvs_merge>, @unchecked Sendable {
+    private let bases: VersionList
+    private let store: StoreHandle
+
     init(_ merge: Merge, _ store: Store) throws {
-        self.merge = merge
-        sides = try VersionList([merge.first, merge.second])
+        let arena = Arena()
         bases = try VersionList(merge.bases)
         self.store = StoreHandle(store)
-        try super.init(merge.forks) { item, arena in
+        let sides = try Items([merge.first, merge.second], in: arena, llvs_version_info.init(_:in:))
+        let forks = try Items(merge.forks, in: arena) { item, arena in
             let fork = item.fork
             func stored(_ reference: Value.Reference?) throws -> llvs_bytes { try reference.map { try arena.copy($0.version) } ?? noBytes }
             return llvs_fork(
-                struct_size: UInt32(MemoryLayout<llvs_fork>.size), kind: UInt32(fork.kind.rawValue), side: UInt32(fork.side?.rawValue ?? 0),
+                struct_size: UInt32(sizeOf: llvs_fork.self), kind: UInt32(fork.kind.rawValue), side: UInt32(fork.side?.rawValue ?? 0),
                 conflicting: fork.isConflicting ? 1 : 0, id: try arena.copy(item.id.bytes),
                 first: try stored(fork.first), second: try stored(fork.second), ancestor: try stored(fork.ancestor))
         }
+        let isFirstOurs = merge.oursSide == .first
+        try super.init(arena, llvs_merge(
+            struct_size: UInt32(sizeOf: llvs_merge.self), reserved: 0, first: sides.start[0], second: sides.start[1],
+            ours: sides.start[isFirstOurs ? 0 : 1], theirs: sides.start[isFirstOurs ? 1 : 0],
+            bases: UnsafePointer(bases.contents), store: self.store.borrowed, forks: forks.start, fork_count: forks.count))
     }
-    func find(_ id: ValueID) -> UnsafePointer<llvs_fork>? {
-        var low = 0, high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if merge.forks[middle].id < id { low = middle + 1 } else { high = middle }
-        }
-        return low < count && merge.forks[low].id == id ? at(low) : nil
-    }
-}
-
-@_cdecl("llvs_merge_first") @implementation
-public func llvs_merge_first(_ merge: OpaquePointer!) -> UnsafePointer<llvs_version_info>! { peek(merge, MergeView.self)?.sides.at(0) }
-
-@_cdecl("llvs_merge_second") @implementation
-public func llvs_merge_second(_ merge: OpaquePointer!) -> UnsafePointer<llvs_version_info>! { peek(merge, MergeView.self)?.sides.at(1) }
-
-@_cdecl("llvs_merge_ours") @implementation
-public func llvs_merge_ours(_ merge: OpaquePointer!) -> UnsafePointer<llvs_version_info>! {
-    peek(merge, MergeView.self).flatMap { $0.sides.at($0.merge.oursSide == .first ? 0 : 1) }
-}
-
-@_cdecl("llvs_merge_theirs") @implementation
-public func llvs_merge_theirs(_ merge: OpaquePointer!) -> UnsafePointer<llvs_version_info>! {
-    peek(merge, MergeView.self).flatMap { $0.sides.at($0.merge.oursSide == .first ? 1 : 0) }
-}
-
-@_cdecl("llvs_merge_bases") @implementation
-public func llvs_merge_bases(_ merge: OpaquePointer!) -> OpaquePointer! { peek(merge, MergeView.self)?.bases.borrowed }
-
-@_cdecl("llvs_merge_store") @implementation
-public func llvs_merge_store(_ merge: OpaquePointer!) -> OpaquePointer! { peek(merge, MergeView.self)?.store.borrowed }
-
-@_cdecl("llvs_merge_fork_count") @implementation
-public func llvs_merge_fork_count(_ merge: OpaquePointer!) -> Int { peek(merge, MergeView.self)?.count ?? 0 }
-
-@_cdecl("llvs_merge_fork_at") @implementation
-public func llvs_merge_fork_at(_ merge: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_fork>! { peek(merge, MergeView.self)?.at(index) }
-
-@_cdecl("llvs_merge_fork") @implementation
-public func llvs_merge_fork(_ merge: OpaquePointer!, _ id: llvs_bytes) -> UnsafePointer<llvs_fork>! {
-    guard let view = peek(merge, MergeView.self), let id = try? valueID(id, "id") else { return nil }
-    return view.find(id)
 }

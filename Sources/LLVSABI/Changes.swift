@@ -20,7 +20,7 @@ final class ChangeCursor: Handle, @unchecked Sendable {
         let page = changes[position..<min(changes.count - position, limit) + position]
         let batch = withData ? try store.batch(page, byteLimit: ChangeCursor.byteLimit) : nil
         let list = try ChangeList(page.prefix(batch?.count ?? page.count), batch)
-        position += list.count
+        position += list.contents.pointee.count
         return list
     }
 }
@@ -48,11 +48,11 @@ public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, 
 public func llvs_change_cursor_count(_ cursor: OpaquePointer!) -> Int { peek(cursor, ChangeCursor.self)?.changes.count ?? 0 }
 
 @_cdecl("llvs_change_cursor_next") @implementation
-public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: llvs_bool, _ changes: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: llvs_bool, _ changes: StructOut<llvs_change_list>!, _ error: ErrorOut!) -> llvs_status {
     changes?.pointee = nil
     return entry(error) {
         let out = try required(changes, "changes")
-        out.pointee = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))?.owned
+        out.pointee = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))?.handedOut
     }
 }
 

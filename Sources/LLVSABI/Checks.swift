@@ -6,28 +6,21 @@ import LLVSTesting
 // MARK: Conformance (llvs_testing.h)
 
 private func write(_ result: CheckResult, _ arena: Arena) throws -> llvs_check {
-    llvs_check(struct_size: UInt32(MemoryLayout<llvs_check>.size), outcome: result.outcome.rawValue, name: try arena.copy(result.name), message: try arena.copy(result.message))
+    llvs_check(struct_size: UInt32(sizeOf: llvs_check.self), outcome: result.outcome.rawValue, name: try arena.copy(result.name), message: try arena.copy(result.message))
 }
 
-final class CheckReportHandle: ListHandle<llvs_check>, @unchecked Sendable {
-    let failures: Int
+final class CheckReportHandle: StructHandle<llvs_check_report>, @unchecked Sendable {
     init(_ results: [CheckResult]) throws {
-        failures = results.count { $0.outcome == .failed }
-        try super.init(results, write)
+        let arena = Arena()
+        let checks = try Items(results, in: arena, write)
+        try super.init(arena, llvs_check_report(
+            struct_size: UInt32(sizeOf: llvs_check_report.self), reserved: 0, checks: checks.start, check_count: checks.count,
+            failures: results.count { $0.outcome == .failed }))
     }
 }
 
-@_cdecl("llvs_check_report_failures") @implementation
-public func llvs_check_report_failures(_ report: OpaquePointer!) -> Int { peek(report, CheckReportHandle.self)?.failures ?? 0 }
-
-@_cdecl("llvs_check_report_count") @implementation
-public func llvs_check_report_count(_ report: OpaquePointer!) -> Int { peek(report, CheckReportHandle.self)?.count ?? 0 }
-
-@_cdecl("llvs_check_report_at") @implementation
-public func llvs_check_report_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_check>! { peek(report, CheckReportHandle.self)?.at(index) }
-
 @_cdecl("llvs_check_report_free") @implementation
-public func llvs_check_report_free(_ report: OpaquePointer!) { free(report, CheckReportHandle.self, leadsToStore: false) }
+public func llvs_check_report_free(_ report: UnsafeMutablePointer<llvs_check_report>!) { CheckReportHandle.free(report) }
 
 /// What runs during one suite: the caller's callbacks, and what was opened for the check at hand.
 private final class Bench {
@@ -92,7 +85,7 @@ private let knownTraits = LLVS_TRAIT_VOLATILE.rawValue | LLVS_TRAIT_EXCLUSIVE.ra
 private func has(_ traits: llvs_traits, _ trait: llvs_traits_value) -> Bool { traits & trait.rawValue != 0 }
 
 @_cdecl("llvs_check_storage") @implementation
-public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
         let input = try requiredStruct(subject, "llvs_storage_subject")
@@ -113,12 +106,12 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
             }
         }, finished: bench.finished)
         if let failure = bench.failure { throw failure }
-        if let report { report.pointee = try CheckReportHandle(results).owned }
+        if let report { report.pointee = try CheckReportHandle(results).handedOut }
     }
 }
 
 @_cdecl("llvs_check_transport") @implementation
-public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
         let input = try requiredStruct(subject, "llvs_transport_subject")
@@ -139,7 +132,7 @@ public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject
             }
         }, finished: bench.finished)
         if let failure = bench.failure { throw failure }
-        if let report { report.pointee = try CheckReportHandle(results).owned }
+        if let report { report.pointee = try CheckReportHandle(results).handedOut }
     }
 }
 

@@ -29,15 +29,22 @@ func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     return handle.exchange
 }
 
-private func opened(_ store: OpaquePointer?, _ options: UnsafePointer<llvs_exchange_options>?, _ transport: (Durability) throws -> any ExchangeTransport) throws -> OpaquePointer {
-    let store = try LLVSABI.store(store)
-    try store.requireOpen()
-    let options = try optionalStruct(options, "llvs_exchange_options")
-    let durability = try options.map { try LLVSABI.durability($0.durability, "durability") } ?? .full
-    let state = try options.map { try array($0.restoration_state, "restoration_state") } ?? []
-    let exchange = Exchange(store: store, transport: try transport(durability))
-    if !state.isEmpty { exchange.restorationState = state }
-    return ExchangeHandle(exchange).owned
+/// What the options say of where an exchange leads, besides its URL.
+struct ExchangeSettings {
+    var durability = Durability.full
+    var mustExist = false
+    var hostTransport: TransportHandle?
+
+    init(_ input: UnsafePointer<llvs_exchange_options>?) throws {
+        guard let input = try optionalStruct(input, "llvs_exchange_options") else { return }
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
+        durability = try LLVSABI.durability(input.durability, "durability")
+        mustExist = try flag(input.must_exist, "must_exist")
+        hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")
+    }
+
+    /// The transport to the place of a URL.
+    func transport(_ url: String) throws -> any ExchangeTransport { try ExchangeURL.transport(url, durability, mustExist: mustExist) }
 }
 
 @_cdecl("llvs_exchange_open") @implementation
@@ -45,17 +52,14 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
     exchange?.pointee = nil
     return entry(error) {
         let out = try required(exchange, "exchange")
-        out.pointee = try opened(store, options) { try ExchangeURL.transport(text(url, "url"), $0) }
-    }
-}
-
-@_cdecl("llvs_exchange_open_transport") @implementation
-public func llvs_exchange_open_transport(_ store: OpaquePointer!, _ transport: OpaquePointer!, _ options: UnsafePointer<llvs_exchange_options>!, _ exchange: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    exchange?.pointee = nil
-    return entry(error) {
-        let out = try required(exchange, "exchange")
-        let host = try handle(transport, TransportHandle.self, "transport")
-        out.pointee = try opened(store, options) { _ in try host.claim() }
+        let store = try LLVSABI.store(store)
+        try store.requireOpen()
+        let settings = try ExchangeSettings(options), url = try text(url, "url")
+        guard settings.hostTransport == nil || url.isEmpty else {
+            throw StoreError(.invalidArgument, "Both the URL \"\(url)\" and a host_transport are given. Give one of them.")
+        }
+        let transport = try settings.hostTransport?.claim() ?? settings.transport(url)
+        out.pointee = ExchangeHandle(Exchange(store: store, transport: transport)).owned
     }
 }
 
@@ -73,84 +77,55 @@ public func llvs_exchange_free(_ exchange: OpaquePointer!) {
 
 // MARK: Results
 
-/// Behind `llvs_exchange_result`: the problems as a list, and two arrays of ids.
-final class ExchangeResultHandle: ListHandle<llvs_problem>, @unchecked Sendable {
-    private(set) var retrieved = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
-    private(set) var sent = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
-    private(set) var repaired = UnsafeBufferPointer<llvs_bytes>(start: nil, count: 0)
-
+/// Behind `llvs_exchange_result`: the problems, and three arrays of ids.
+final class ExchangeResultHandle: StructHandle<llvs_exchange_result>, @unchecked Sendable {
     init(retrieved: [VersionID] = [], sent: [VersionID] = [], repaired: [VersionID] = [], problems: [ExchangeProblem]) throws {
-        try super.init(problems) { problem, arena in
-            llvs_problem(struct_size: UInt32(MemoryLayout<llvs_problem>.size), code: problem.error.code.rawValue,
+        let arena = Arena()
+        func array(_ ids: [VersionID]) throws -> UnsafePointer<llvs_bytes> {
+            let start = try arena.array(llvs_bytes.self, ids.count)
+            for (i, id) in ids.enumerated() { (start + i).initialize(to: try arena.copy(id)) }
+            return UnsafePointer(start)
+        }
+        let items = try Items(problems, in: arena) { problem, arena in
+            llvs_problem(struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
                          name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
         }
-        self.retrieved = try ids(retrieved)
-        self.sent = try ids(sent)
-        self.repaired = try ids(repaired)
-    }
-    private func ids(_ ids: [VersionID]) throws -> UnsafeBufferPointer<llvs_bytes> {
-        let start = try arena.array(llvs_bytes.self, ids.count)
-        for (i, id) in ids.enumerated() { (start + i).initialize(to: try arena.copy(id)) }
-        return UnsafeBufferPointer(start: start, count: ids.count)
+        try super.init(arena, llvs_exchange_result(
+            struct_size: UInt32(sizeOf: llvs_exchange_result.self), reserved: 0, retrieved: array(retrieved), retrieved_count: retrieved.count,
+            sent: array(sent), sent_count: sent.count, repaired: array(repaired), repaired_count: repaired.count,
+            problems: items.start, problem_count: items.count))
     }
 }
-
-@_cdecl("llvs_exchange_result_retrieved") @implementation
-public func llvs_exchange_result_retrieved(_ result: OpaquePointer!, _ count: UnsafeMutablePointer<Int>!) -> UnsafePointer<llvs_bytes>! {
-    let ids = peek(result, ExchangeResultHandle.self)?.retrieved
-    count?.pointee = ids?.count ?? 0
-    return ids?.baseAddress
-}
-
-@_cdecl("llvs_exchange_result_sent") @implementation
-public func llvs_exchange_result_sent(_ result: OpaquePointer!, _ count: UnsafeMutablePointer<Int>!) -> UnsafePointer<llvs_bytes>! {
-    let ids = peek(result, ExchangeResultHandle.self)?.sent
-    count?.pointee = ids?.count ?? 0
-    return ids?.baseAddress
-}
-
-@_cdecl("llvs_exchange_result_repaired") @implementation
-public func llvs_exchange_result_repaired(_ result: OpaquePointer!, _ count: UnsafeMutablePointer<Int>!) -> UnsafePointer<llvs_bytes>! {
-    let ids = peek(result, ExchangeResultHandle.self)?.repaired
-    count?.pointee = ids?.count ?? 0
-    return ids?.baseAddress
-}
-
-@_cdecl("llvs_exchange_result_problem_count") @implementation
-public func llvs_exchange_result_problem_count(_ result: OpaquePointer!) -> Int { peek(result, ExchangeResultHandle.self)?.count ?? 0 }
-
-@_cdecl("llvs_exchange_result_problem_at") @implementation
-public func llvs_exchange_result_problem_at(_ result: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_problem>! { peek(result, ExchangeResultHandle.self)?.at(index) }
 
 @_cdecl("llvs_exchange_result_free") @implementation
-public func llvs_exchange_result_free(_ result: OpaquePointer!) { free(result, ExchangeResultHandle.self, leadsToStore: false) }
+public func llvs_exchange_result_free(_ result: UnsafeMutablePointer<llvs_exchange_result>!) { ExchangeResultHandle.free(result) }
 
 // MARK: Exchanging
 
 @_cdecl("llvs_exchange_retrieve") @implementation
-public func llvs_exchange_retrieve(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_retrieve(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     retrieve(exchange, control, verifyKnown: false, result, error)
 }
 
 @_cdecl("llvs_exchange_verify") @implementation
-public func llvs_exchange_verify(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_verify(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     retrieve(exchange, control, verifyKnown: true, result, error)
 }
 
-private func retrieve(_ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_control>?, verifyKnown: Bool, _ result: HandleOut?, _ error: ErrorOut?) -> llvs_status {
+private func retrieve(_ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_control>?, verifyKnown: Bool, _ result: StructOut<llvs_exchange_result>?, _ error: ErrorOut?) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control), verifyKnown: verifyKnown)
-        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).owned }
+        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).handedOut }
     }
 }
 
 @_cdecl("llvs_exchange_send") @implementation
-public func llvs_exchange_send(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_send(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let done = try LLVSABI.exchange(exchange).send(LLVSABI.control(control))
-        if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).owned }
+        if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
     }
 }
 

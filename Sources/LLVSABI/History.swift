@@ -4,20 +4,20 @@ import LLVS
 // MARK: History
 
 /// A call that gives a list of versions.
-private func versions(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]) -> llvs_status {
+private func versions(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]) -> llvs_status {
     out?.pointee = nil
     return entry(error) {
         let out = try required(out, "the list of versions")
-        out.pointee = try VersionList(find(LLVSABI.store(store))).owned
+        out.pointee = try VersionList(find(LLVSABI.store(store))).handedOut
     }
 }
 
 /// A call that gives a list of one version, or NULL.
-private func version(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> Version?) -> llvs_status {
+private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> Version?) -> llvs_status {
     out?.pointee = nil
     return entry(error) {
         let out = try required(out, "the version")
-        if let found = try find(LLVSABI.store(store)) { out.pointee = try VersionList([found]).owned }
+        if let found = try find(LLVSABI.store(store)) { out.pointee = try VersionList([found]).handedOut }
     }
 }
 
@@ -34,34 +34,36 @@ func versionIDs(_ start: UnsafePointer<llvs_bytes>?, _ count: Int, _ name: Stati
 }
 
 @_cdecl("llvs_store_version") @implementation
-public func llvs_store_version(_ store: OpaquePointer!, _ id: llvs_bytes, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_version(_ store: OpaquePointer!, _ id: llvs_bytes, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     LLVSABI.version(store, version, error) { try $0.version(versionID(id, "id")) }
 }
 
 @_cdecl("llvs_store_versions") @implementation
-public func llvs_store_versions(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_versions(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     LLVSABI.versions(store, versions, error) { store in
         try versionIDs(ids, count, "ids").map { try knownVersion($0, in: store) }
     }
 }
 
 @_cdecl("llvs_store_heads") @implementation
-public func llvs_store_heads(_ store: OpaquePointer!, _ heads: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    versions(store, heads, error) { try $0.heads() }
-}
-
-@_cdecl("llvs_store_most_recent_head") @implementation
-public func llvs_store_most_recent_head(_ store: OpaquePointer!, _ head: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    version(store, head, error) { try $0.mostRecentHead() }
-}
-
-@_cdecl("llvs_store_heads_on_branch") @implementation
-public func llvs_store_heads_on_branch(_ store: OpaquePointer!, _ branch: llvs_bytes, _ heads: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    versions(store, heads, error) { try $0.heads(onBranch: text(branch, "branch")) }
+public func llvs_store_heads(_ store: OpaquePointer!, _ options: UnsafePointer<llvs_heads_options>!, _ heads: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+    versions(store, heads, error) { store in
+        guard let input = try optionalStruct(options, "llvs_heads_options") else { return try store.heads() }
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_heads_options") }
+        if input.branch.size != 0 {
+            let found = try store.heads(onBranch: text(input.branch, "branch"))
+            return input.limit == 0 ? found : Array(found.prefix(Int(clamping: input.limit)))
+        }
+        switch input.limit {
+        case 0: return try store.heads()
+        case 1: return try store.mostRecentHead().map { [$0] } ?? []
+        default: return try Array(store.heads().prefix(Int(clamping: input.limit)))
+        }
+    }
 }
 
 @_cdecl("llvs_store_successors") @implementation
-public func llvs_store_successors(_ store: OpaquePointer!, _ id: llvs_bytes, _ successors: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_successors(_ store: OpaquePointer!, _ id: llvs_bytes, _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     versions(store, successors, error) { try $0.successors(of: versionID(id, "id")) }
 }
 
@@ -75,14 +77,14 @@ public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_byt
 }
 
 @_cdecl("llvs_store_merge_bases") @implementation
-public func llvs_store_merge_bases(_ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_merge_bases(_ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     versions(store, bases, error) { store in
         try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map { try knownVersion($0, in: store) }
     }
 }
 
 @_cdecl("llvs_store_versions_of") @implementation
-public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id")) }
 }
 
@@ -123,12 +125,12 @@ public func llvs_store_history(_ store: OpaquePointer!, _ from: UnsafePointer<ll
 }
 
 @_cdecl("llvs_history_cursor_next") @implementation
-public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ versions: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     versions?.pointee = nil
     return entry(error) {
         let out = try required(versions, "versions")
         let page = try handle(cursor, HistoryCursor.self, "cursor").next(pageLimit(limit))
-        if !page.isEmpty { out.pointee = try VersionList(page).owned }
+        if !page.isEmpty { out.pointee = try VersionList(page).handedOut }
     }
 }
 

@@ -14,14 +14,7 @@ final class HostFile: PieceReader, @unchecked Sendable {
     init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) { self.size = max(1, size); self.next = next; self.payload = payload }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        var size = 0
-        try callHost("Reading a file of the transport", keeping: HostFile.codes) {
-            next(payload.pointer, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
-        }
-        guard size >= 0, size <= buffer.count else {
-            throw StoreError(.invalidArgument, "Reading a file of the transport gave \(UInt(bitPattern: size)) bytes where there is room for \(buffer.count).")
-        }
-        return size
+        try readHost("Reading a file of the transport", keeping: HostFile.codes, next, payload.pointer, into: buffer)
     }
 
     /// All of it.

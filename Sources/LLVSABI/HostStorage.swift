@@ -103,11 +103,14 @@ private final class HostFunctions: @unchecked Sendable {
     private func append(_ records: [UnsafeRawBufferPointer]) throws -> [UInt64] {
         guard let append = callbacks.append else { throw missing("append") }
         let inputs = records.map { llvs_bytes(data: $0.baseAddress?.assumingMemoryBound(to: UInt8.self), size: $0.count) }
-        var places = [UInt64](repeating: 0, count: records.count)
+        var places = [UInt64](repeating: .max, count: records.count)
         try inputs.withUnsafeBufferPointer { inputs in
             try places.withUnsafeMutableBufferPointer { places in
                 try check("Appending \(records.count) records") { append(payload, inputs.baseAddress, records.count, places.baseAddress, $0) }
             }
+        }
+        guard !places.contains(.max) else {
+            throw StoreError(.unknownOutcome, "Appending \(records.count) records of \(host.name) answered LLVS_OK and did not set the place of each. Whether they are kept is not known.")
         }
         return places
     }

@@ -128,13 +128,12 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         }
         let reply = Reply(token: control.token)
         let arena = Arena()
-        let inputs = try arena.array(llvs_exchange_files.self, files.count)
-        for (i, file) in files.enumerated() {
-            (inputs + i).initialize(to: llvs_exchange_files(
-                struct_size: UInt32(MemoryLayout<llvs_exchange_files>.size), reserved: 0, name: try arena.copy(file.name),
-                version: try arena.copy(file.version), changes: try arena.copy(file.changes)))
+        let items = try Items(files, in: arena) { file, arena in
+            llvs_exchange_files(
+                struct_size: UInt32(sizeOf: llvs_exchange_files.self), reserved: 0, name: try arena.copy(file.name),
+                version: try arena.copy(file.version), changes: try arena.copy(file.changes))
         }
-        try withExtendedLifetime((arena, reply)) { try check("Sending to") { send(payload, inputs, files.count, reply.borrowed, $0) } }
+        try withExtendedLifetime((arena, reply)) { try check("Sending to") { send(payload, items.start, items.count, reply.borrowed, $0) } }
     }
 
     private func sendLarge(_ file: ExchangeFiles, _ control: OperationControl) throws {

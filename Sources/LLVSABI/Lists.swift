@@ -3,9 +3,11 @@ import LLVS
 
 // MARK: Versions, values and changes as lists
 
-final class VersionList: ListHandle<llvs_version_info>, @unchecked Sendable {
+final class VersionList: StructHandle<llvs_version_list>, @unchecked Sendable {
     init(_ versions: [Version]) throws {
-        try super.init(versions, llvs_version_info.init(_:in:))
+        let arena = Arena()
+        let items = try Items(versions, in: arena, llvs_version_info.init(_:in:))
+        try super.init(arena, llvs_version_list(struct_size: UInt32(sizeOf: llvs_version_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
@@ -22,7 +24,7 @@ extension llvs_version_info {
             metadata = start
         }
         self.init(
-            struct_size: UInt32(MemoryLayout<llvs_version_info>.size), predecessor_count: UInt32(predecessors.count),
+            struct_size: UInt32(sizeOf: llvs_version_info.self), predecessor_count: UInt32(predecessors.count),
             id: try arena.copy(version.id),
             predecessors: (predecessors.first ?? noBytes, predecessors.count > 1 ? predecessors[1] : noBytes),
             timestamp: version.timestamp + Version.secondsFrom1970To2001, value_data_size: version.valueDataSize,
@@ -32,19 +34,21 @@ extension llvs_version_info {
 }
 
 /// Rows of a batch, which it keeps.
-final class ValueList: ListHandle<llvs_value_info>, @unchecked Sendable {
+final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
     private let batch: ValueBatch
 
     init(_ batch: ValueBatch) throws {
         self.batch = batch
         let ids = batch.ids, data = batch.data, versions = batch.versions
         var version = -1, text = noBytes
-        try super.init(batch.rows) { row, _ in
+        let arena = Arena()
+        let items = try Items(batch.rows, in: arena) { row, _ in
             if let stored = row.version, stored != version { (version, text) = (stored, llvs_bytes(versions, batch.version(stored))) }
             return llvs_value_info(
-                struct_size: UInt32(MemoryLayout<llvs_value_info>.size), present: row.version == nil ? 0 : 1, id: llvs_bytes(ids, row.id),
+                struct_size: UInt32(sizeOf: llvs_value_info.self), present: row.version == nil ? 0 : 1, id: llvs_bytes(ids, row.id),
                 data: batch.hasData && row.version != nil ? llvs_bytes(data, row.data) : noBytes, stored_version: row.version == nil ? noBytes : text)
         }
+        try super.init(arena, llvs_value_list(struct_size: UInt32(sizeOf: llvs_value_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
@@ -57,7 +61,7 @@ extension llvs_bytes {
 }
 
 /// Changes, and the bytes that they set where those were asked for: rows of a batch, which it keeps.
-final class ChangeList: ListHandle<llvs_change_info>, @unchecked Sendable {
+final class ChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
     private let batch: ValueBatch?
 
     init(_ changes: ArraySlice<Store.ChangeSummary>, _ batch: ValueBatch?) throws {
@@ -65,7 +69,8 @@ final class ChangeList: ListHandle<llvs_change_info>, @unchecked Sendable {
         var row = 0
         // Most changes of a page were stored by a few versions.
         var last: (version: VersionID, text: llvs_bytes)?
-        try super.init(changes) { change, arena in
+        let arena = Arena()
+        let items = try Items(changes, in: arena) { change, arena in
             defer { row += 1 }
             var text = noBytes
             if let version = change.reference?.version {
@@ -77,35 +82,18 @@ final class ChangeList: ListHandle<llvs_change_info>, @unchecked Sendable {
             var data = noBytes
             if let batch, batch.rows[row].version != nil { data = llvs_bytes(batch.data, batch.rows[row].data) }
             return llvs_change_info(
-                struct_size: UInt32(MemoryLayout<llvs_change_info>.size), kind: UInt32(change.kind.rawValue),
+                struct_size: UInt32(sizeOf: llvs_change_info.self), kind: UInt32(change.kind.rawValue),
                 id: try batch.map { llvs_bytes($0.ids, $0.rows[row].id) } ?? arena.copy(change.id.bytes), data: data, stored_version: text, data_size: change.size)
         }
+        try super.init(arena, llvs_change_list(struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
-@_cdecl("llvs_version_list_count") @implementation
-public func llvs_version_list_count(_ list: OpaquePointer!) -> Int { peek(list, VersionList.self)?.count ?? 0 }
-
-@_cdecl("llvs_version_list_at") @implementation
-public func llvs_version_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_version_info>! { peek(list, VersionList.self)?.at(index) }
-
 @_cdecl("llvs_version_list_free") @implementation
-public func llvs_version_list_free(_ list: OpaquePointer!) { free(list, VersionList.self, leadsToStore: false) }
-
-@_cdecl("llvs_value_list_count") @implementation
-public func llvs_value_list_count(_ list: OpaquePointer!) -> Int { look(at: list, ValueList.self) { $0.count } ?? 0 }
-
-@_cdecl("llvs_value_list_at") @implementation
-public func llvs_value_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_value_info>! { look(at: list, ValueList.self) { $0.at(index) } ?? nil }
+public func llvs_version_list_free(_ list: UnsafeMutablePointer<llvs_version_list>!) { VersionList.free(list) }
 
 @_cdecl("llvs_value_list_free") @implementation
-public func llvs_value_list_free(_ list: OpaquePointer!) { free(list, ValueList.self, leadsToStore: false) }
-
-@_cdecl("llvs_change_list_count") @implementation
-public func llvs_change_list_count(_ list: OpaquePointer!) -> Int { peek(list, ChangeList.self)?.count ?? 0 }
-
-@_cdecl("llvs_change_list_at") @implementation
-public func llvs_change_list_at(_ list: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_change_info>! { peek(list, ChangeList.self)?.at(index) }
+public func llvs_value_list_free(_ list: UnsafeMutablePointer<llvs_value_list>!) { ValueList.free(list) }
 
 @_cdecl("llvs_change_list_free") @implementation
-public func llvs_change_list_free(_ list: OpaquePointer!) { free(list, ChangeList.self, leadsToStore: false) }
+public func llvs_change_list_free(_ list: UnsafeMutablePointer<llvs_change_list>!) { ChangeList.free(list) }

@@ -34,37 +34,37 @@ struct MergeSettings {
 
 @_cdecl("llvs_store_merge") @implementation
 public func llvs_store_merge(_ store: OpaquePointer!, _ ours: llvs_bytes, _ theirs: llvs_bytes, _ arbiter: OpaquePointer!,
-                             _ options: UnsafePointer<llvs_merge_options>!, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+                             _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     version?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let merged = try store.merge(versionID(ours, "ours"), with: versionID(theirs, "theirs"), arbiter: LLVSABI.arbiter(arbiter),
                                      metadata: settings.metadata, relation: settings.relation)
-        if let version { version.pointee = try VersionList([merged]).owned }
+        if let version { version.pointee = try VersionList([merged]).handedOut }
     }
 }
 
 @_cdecl("llvs_store_merge_heads") @implementation
 public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, _ arbiter: OpaquePointer!,
-                                   _ options: UnsafePointer<llvs_merge_options>!, _ version: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+                                   _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     version?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let merged = try store.mergeHeads(into: versionID(into, "into"), arbiter: LLVSABI.arbiter(arbiter),
                                           selection: settings.selection, metadata: settings.metadata, settings.control)
-        if let version, let merged { version.pointee = try VersionList([merged]).owned }
+        if let version, let merged { version.pointee = try VersionList([merged]).handedOut }
     }
 }
 
 @_cdecl("llvs_store_revert") @implementation
 public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ at: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
-                              _ reverted: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+                              _ reverted: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     reverted?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
         let made = try store.revert(versionID(version, "version"), at: versionID(at, "at"), metadata: MergeSettings(options).metadata)
-        if let reverted, let version = made.version { reverted.pointee = try VersionList([version]).owned }
+        if let reverted, let version = made.version { reverted.pointee = try VersionList([version]).handedOut }
     }
 }

@@ -157,14 +157,9 @@ func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
     guard let progress = input.progress else { return OperationControl(token: token) }
     let payload = HostPointer(pointer: input.payload)
     return OperationControl(progress: { state in
-        var info = llvs_progress(struct_size: UInt32(MemoryLayout<llvs_progress>.size), stage: state.stage.rawValue,
+        var info = llvs_progress(struct_size: UInt32(sizeOf: llvs_progress.self), stage: state.stage.rawValue,
                                  completed: state.completed, total: state.total)
-        var error: OpaquePointer?
-        let status = progress(payload.pointer, &info, &error)
-        if status >= 0 || (status == StoreError.Code.cancelled.rawValue && error == nil) {
-            llvs_error_free(error)
-            return status >= 0
-        }
-        throw callbackFailure(status, error, "The progress callback")
+        let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) { progress(payload.pointer, &info, $0) }
+        return status == LLVS_OK.rawValue
     }, token: token)
 }

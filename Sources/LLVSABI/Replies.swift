@@ -27,7 +27,7 @@ final class Reply: Handle, @unchecked Sendable {
     }
     private func check(_ index: Int) throws {
         guard answers.indices.contains(index) else {
-            throw StoreError(.invalidArgument, "A callback answered question \(index), but \(answers.count) were asked.")
+            throw StoreError(.invalidArgument, "A callback answered question \(UInt(bitPattern: index)), but \(answers.count) were asked.")
         }
     }
     func record(_ place: UInt64, _ size: UInt64, _ prefix: [UInt8]) throws {

@@ -4,28 +4,24 @@ import LLVS
 // MARK: Snapshots and import
 
 /// Behind `llvs_snapshot`: a manifest.
-final class SnapshotHandle: ListHandle<llvs_snapshot_info>, @unchecked Sendable {
+final class SnapshotHandle: StructHandle<llvs_snapshot>, @unchecked Sendable {
     init(_ manifest: SnapshotManifest) throws {
-        try super.init(CollectionOfOne(manifest)) { manifest, arena in
-            llvs_snapshot_info(
-                struct_size: UInt32(MemoryLayout<llvs_snapshot_info>.size), chunk_count: UInt32(clamping: manifest.chunkCount),
-                id: try arena.copy(manifest.snapshotID), format: try arena.copy(manifest.format), latest_version: try arena.copy(manifest.latestVersionID),
-                created_at: manifest.createdAt + Version.secondsFrom1970To2001, version_count: manifest.versionCount, total_size: manifest.totalSize)
-        }
+        let arena = Arena()
+        try super.init(arena, llvs_snapshot(
+            struct_size: UInt32(sizeOf: llvs_snapshot.self), chunk_count: UInt32(clamping: manifest.chunkCount),
+            id: arena.copy(manifest.snapshotID), format: arena.copy(manifest.format), latest_version: arena.copy(manifest.latestVersionID),
+            created_at: manifest.createdAt + Version.secondsFrom1970To2001, version_count: manifest.versionCount, total_size: manifest.totalSize))
     }
 }
 
-@_cdecl("llvs_snapshot_get") @implementation
-public func llvs_snapshot_get(_ snapshot: OpaquePointer!) -> UnsafePointer<llvs_snapshot_info>! { peek(snapshot, SnapshotHandle.self)?.at(0) }
-
 @_cdecl("llvs_snapshot_free") @implementation
-public func llvs_snapshot_free(_ snapshot: OpaquePointer!) { free(snapshot, SnapshotHandle.self, leadsToStore: false) }
+public func llvs_snapshot_free(_ snapshot: UnsafeMutablePointer<llvs_snapshot>!) { SnapshotHandle.free(snapshot) }
 
 /// A call that gives a manifest, or NULL.
-private func manifest(_ out: HandleOut?, _ error: ErrorOut?, _ make: () throws -> SnapshotManifest?) -> llvs_status {
+private func manifest(_ out: StructOut<llvs_snapshot>?, _ error: ErrorOut?, _ make: () throws -> SnapshotManifest?) -> llvs_status {
     out?.pointee = nil
     return entry(error) {
-        if let manifest = try make(), let out { out.pointee = try SnapshotHandle(manifest).owned }
+        if let manifest = try make(), let out { out.pointee = try SnapshotHandle(manifest).handedOut }
     }
 }
 
@@ -34,28 +30,18 @@ private func snapshots(_ pointer: OpaquePointer?) throws -> Snapshots {
     return Snapshots(store: exchange.store, transport: exchange.transport)
 }
 
-@_cdecl("llvs_store_write_snapshot") @implementation
-public func llvs_store_write_snapshot(_ store: OpaquePointer!, _ directory: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ snapshot: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    manifest(snapshot, error) { try Snapshots.write(LLVSABI.store(store), to: path(directory, "directory"), LLVSABI.control(control)) }
-}
-
-@_cdecl("llvs_store_restore_snapshot") @implementation
-public func llvs_store_restore_snapshot(_ store: OpaquePointer!, _ directory: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ snapshot: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    manifest(snapshot, error) { try Snapshots.restore(LLVSABI.store(store), from: path(directory, "directory"), LLVSABI.control(control)) }
-}
-
 @_cdecl("llvs_exchange_put_snapshot") @implementation
-public func llvs_exchange_put_snapshot(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_put_snapshot(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!) -> llvs_status {
     manifest(snapshot, error) { try snapshots(exchange).put(LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_exchange_restore_snapshot") @implementation
-public func llvs_exchange_restore_snapshot(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_restore_snapshot(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!) -> llvs_status {
     manifest(snapshot, error) { try snapshots(exchange).restore(LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_exchange_snapshot") @implementation
-public func llvs_exchange_snapshot(_ exchange: OpaquePointer!, _ snapshot: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_snapshot(_ exchange: OpaquePointer!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!) -> llvs_status {
     manifest(snapshot, error) {
         _ = try required(snapshot, "snapshot")
         return try snapshots(exchange).manifest()
@@ -63,10 +49,10 @@ public func llvs_exchange_snapshot(_ exchange: OpaquePointer!, _ snapshot: Handl
 }
 
 @_cdecl("llvs_store_import") @implementation
-public func llvs_store_import(_ store: OpaquePointer!, _ directory: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ result: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_import(_ store: OpaquePointer!, _ directory: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let found = try StoreImporter.importStore(at: path(directory, "directory"), into: LLVSABI.store(store), LLVSABI.control(control))
-        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).owned }
+        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).handedOut }
     }
 }

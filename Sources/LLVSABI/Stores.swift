@@ -124,59 +124,35 @@ public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeM
 extension llvs_damage {
     init(_ damage: StorageDamage, in arena: Arena) throws {
         self.init(
-            struct_size: UInt32(MemoryLayout<llvs_damage>.size), lost: damage.lost.rawValue, file: try arena.copy(damage.file), offset: damage.offset,
+            struct_size: UInt32(sizeOf: llvs_damage.self), lost: damage.lost.rawValue, file: try arena.copy(damage.file), offset: damage.offset,
             message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes,
             value_id: try damage.value.map { try arena.copy($0.bytes) } ?? noBytes)
     }
 }
 
-final class DamageList: ListHandle<llvs_damage>, @unchecked Sendable {
-    init(_ damages: [StorageDamage]) throws { try super.init(damages, llvs_damage.init(_:in:)) }
-}
-
-final class VerifyReportHandle: Handle, @unchecked Sendable {
-    let report: VerifyReport
-    let damages: DamageList, unfinished: DamageList
+final class VerifyReportHandle: StructHandle<llvs_verify_report>, @unchecked Sendable {
     init(_ report: VerifyReport) throws {
-        self.report = report
-        damages = try DamageList(report.damages)
-        unfinished = try DamageList(report.unfinished)
+        let arena = Arena()
+        let damages = try Items(report.damages, in: arena, llvs_damage.init(_:in:))
+        let unfinished = try Items(report.unfinished, in: arena, llvs_damage.init(_:in:))
+        try super.init(arena, llvs_verify_report(
+            struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values, pending: report.pending,
+            damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count))
     }
 }
 
 @_cdecl("llvs_store_verify") @implementation
-public func llvs_store_verify(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_verify(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: StructOut<llvs_verify_report>!, _ error: ErrorOut!) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
         let out = try required(report, "report")
         let store = try handle(store, StoreHandle.self, "store").store
-        out.pointee = try VerifyReportHandle(store.verify(LLVSABI.control(control))).owned
+        out.pointee = try VerifyReportHandle(store.verify(LLVSABI.control(control))).handedOut
     }
 }
 
-@_cdecl("llvs_verify_report_versions") @implementation
-public func llvs_verify_report_versions(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.versions ?? 0 }
-
-@_cdecl("llvs_verify_report_values") @implementation
-public func llvs_verify_report_values(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.values ?? 0 }
-
-@_cdecl("llvs_verify_report_pending") @implementation
-public func llvs_verify_report_pending(_ report: OpaquePointer!) -> UInt64 { peek(report, VerifyReportHandle.self)?.report.pending ?? 0 }
-
-@_cdecl("llvs_verify_report_damage_count") @implementation
-public func llvs_verify_report_damage_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.damages.count ?? 0 }
-
-@_cdecl("llvs_verify_report_damage_at") @implementation
-public func llvs_verify_report_damage_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.damages.at(index) }
-
-@_cdecl("llvs_verify_report_unfinished_count") @implementation
-public func llvs_verify_report_unfinished_count(_ report: OpaquePointer!) -> Int { peek(report, VerifyReportHandle.self)?.unfinished.count ?? 0 }
-
-@_cdecl("llvs_verify_report_unfinished_at") @implementation
-public func llvs_verify_report_unfinished_at(_ report: OpaquePointer!, _ index: Int) -> UnsafePointer<llvs_damage>! { peek(report, VerifyReportHandle.self)?.unfinished.at(index) }
-
 @_cdecl("llvs_verify_report_free") @implementation
-public func llvs_verify_report_free(_ report: OpaquePointer!) { free(report, VerifyReportHandle.self, leadsToStore: false) }
+public func llvs_verify_report_free(_ report: UnsafeMutablePointer<llvs_verify_report>!) { VerifyReportHandle.free(report) }
 
 // MARK: Compacting
 

@@ -72,43 +72,15 @@ public func llvs_store_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ at
 }
 
 @_cdecl("llvs_store_values") @implementation
-public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: StructOut<llvs_value_list>!, _ error: ErrorOut!) -> llvs_status {
     values?.pointee = nil
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        out.pointee = try fetchMany(ids, count, at: versionID(at, "at"), from: store).owned
-    }
-}
-
-func fetchMany(_ ids: UnsafePointer<llvs_bytes>?, _ count: Int, at version: VersionID, from store: Store) throws -> ValueList {
-    let ids = try elements(ids, count, "ids")
-    return try ValueList(store.batch(at: version) { sink in
-        for id in ids { try sink(rawBytes(id, "ids")) }
-    })
-}
-
-@_cdecl("llvs_store_value_by_reference") @implementation
-public func llvs_store_value_by_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ stored_version: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
-    data?.pointee = noBuffer
-    return entry(error) {
-        let out = try required(data, "data")
-        let store = try LLVSABI.store(store)
-        let reference = Value.Reference(id: try valueID(id, "id"), version: try versionID(stored_version, "stored_version"))
-        _ = try store.withValue(reference) { out.pointee = try ownedBuffer($0) }
-    }
-}
-
-@_cdecl("llvs_store_values_by_reference") @implementation
-public func llvs_store_values_by_reference(_ store: OpaquePointer!, _ references: UnsafePointer<llvs_reference>!, _ count: Int, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    values?.pointee = nil
-    return entry(error) {
-        let out = try required(values, "values")
-        let store = try LLVSABI.store(store)
-        let references = try elements(references, count, "references").map { input in
-            Value.Reference(id: try valueID(input.id, "llvs_reference.id"), version: try versionID(input.stored_version, "llvs_reference.stored_version"))
-        }
-        out.pointee = try ValueList(store.batch(references)).owned
+        let version = try versionID(at, "at"), ids = try elements(ids, count, "ids")
+        out.pointee = try ValueList(store.batch(at: version) { sink in
+            for id in ids { try sink(rawBytes(id, "ids")) }
+        }).handedOut
     }
 }
 
@@ -157,17 +129,15 @@ struct Page {
             at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
         return batch.count > 0 ? batch : nil
     }
-
-    func list(at version: VersionID, of store: Store) throws -> ValueList? { try batch(at: version, of: store).map { try ValueList($0) } }
 }
 
 @_cdecl("llvs_store_enumerate") @implementation
-public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: StructOut<llvs_value_list>!, _ error: ErrorOut!) -> llvs_status {
     values?.pointee = nil
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        out.pointee = try Page(range).list(at: versionID(at, "at"), of: store)?.owned
+        out.pointee = try Page(range).batch(at: versionID(at, "at"), of: store).map { try ValueList($0).handedOut }
     }
 }
 

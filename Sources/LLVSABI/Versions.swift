@@ -40,18 +40,14 @@ private func source(_ input: llvs_value_source) throws -> ValueSource {
     guard let read = input.read else { throw InputError.null("llvs_value_source.read") }
     guard input.size <= UInt64(Limits.valueSize) else { throw InputError.tooLarge("llvs_value_source.size", Int(clamping: input.size), Limits.valueSize) }
     return ValueSource(id: id, size: input.size == 0 ? nil : Int(input.size)) { buffer in
-        var size = 0
-        try callHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled]) {
-            read(input.payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
-        }
-        return size
+        try readHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled], read, input.payload, into: buffer)
     }
 }
 
 @_cdecl("llvs_store_make_version") @implementation
 public func llvs_store_make_version(
     _ store: OpaquePointer!, _ predecessor: llvs_bytes, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
-    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: HandleOut!, _ error: ErrorOut!
+    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     version?.pointee = nil
     let status = entry(error) {
@@ -62,7 +58,7 @@ public func llvs_store_make_version(
             try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id)
         }
         write(made.id, to: id)
-        if let version { version.pointee = try VersionList([made]).owned }
+        if let version { version.pointee = try VersionList([made]).handedOut }
     }
     // Who goes on from a version writes the new one where that was; it stays there when there is no new one.
     if status != 0, !isWithin(predecessor, id) { write(nil, to: id) }

@@ -80,13 +80,13 @@ static inline llvs_status area_fetch_changes(void *payload, const llvs_bytes *na
     llvs_status status = area_fails(payload, "fetch_changes", error);
     return status == LLVS_OK ? area_fetch(payload, "changes", names, count, reply, error) : status;
 }
-static inline llvs_status area_send(void *payload, const llvs_exchange_files *files, size_t count, llvs_reply *reply, llvs_error **error) {
+static inline llvs_status area_send(void *payload, const llvs_exchange_files *const *files, size_t count, llvs_reply *reply, llvs_error **error) {
     array_area *a = payload;
     llvs_status status = area_fails(a, "send", error);
     size_t i;
     a->sends++;
     for (i = 0; i < count && status == LLVS_OK; i++) {
-        const llvs_exchange_files *file = (const llvs_exchange_files *)(const void *)((const char *)files + i * files->struct_size);
+        const llvs_exchange_files *file = files[i];
         if (a->cancel_while_sending) llvs_cancel_token_cancel(a->cancel_while_sending);
         if (llvs_reply_is_cancelled(reply)) return LLVS_ERROR_CANCELLED;
         status = area_put(a, "changes", file->name, file->changes);

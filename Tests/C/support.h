@@ -88,6 +88,14 @@ static inline llvs_version_id save(llvs_store *store, const llvs_version_id *pre
     return id;
 }
 
+/* Options that lead an exchange through a transport; good until the next use. */
+static inline const llvs_exchange_options *through(llvs_transport *transport) {
+    static llvs_exchange_options options;
+    options = (llvs_exchange_options)LLVS_EXCHANGE_OPTIONS_INIT;
+    options.host_transport = transport;
+    return &options;
+}
+
 static inline int bytes_are(llvs_bytes bytes, const char *text) {
     return bytes.data != NULL && bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0;
 }

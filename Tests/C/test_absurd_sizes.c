@@ -128,10 +128,10 @@ static void read_all(llvs_store *store) {
     llvs_verify_report *report;
     if (llvs_store_history(store, NULL, 0, &history, &error) == LLVS_OK) {
         while (llvs_history_cursor_next(history, 0, &page, &error) == LLVS_OK && page) {
-            for (size_t i = 0; i < llvs_version_list_count(page); i++) {
+            for (size_t i = 0; i < page->count; i++) {
                 llvs_buffer data;
                 llvs_value_list *values;
-                llvs_bytes id = llvs_version_list_at(page, i)->id;
+                llvs_bytes id = page->items[i]->id;
                 if (llvs_store_value(store, llvs_str("x"), id, &data, NULL, &error) == LLVS_OK) llvs_buffer_dispose(&data);
                 else forget(error);
                 if (llvs_store_enumerate(store, id, NULL, &values, &error) == LLVS_OK) llvs_value_list_free(values);

@@ -46,9 +46,9 @@ RELEASE(cancel_token) RELEASE(observer) RELEASE(error)
 static llvs_status use_store(void *store) {
     llvs_change change = insert("used", "again");
     llvs_version_list *heads;
-    llvs_status status = llvs_store_heads(store, &heads, NULL);
+    llvs_status status = llvs_store_heads(store, NULL, &heads, NULL);
     if (status != LLVS_OK) return status;
-    status = llvs_store_make_version(store, llvs_version_list_at(heads, 0)->id, &change, 1, sizeof change, NULL, NULL, NULL, NULL);
+    status = llvs_store_make_version(store, heads->items[0]->id, &change, 1, sizeof change, NULL, NULL, NULL, NULL);
     llvs_version_list_free(heads);
     return status;
 }
@@ -60,9 +60,9 @@ static llvs_status use_exchange(void *exchange) {
     llvs_status status = llvs_exchange_send(exchange, NULL, NULL, NULL);
     return status == LLVS_OK ? llvs_exchange_retrieve(exchange, NULL, NULL, NULL) : status;
 }
-static llvs_status use_versions(void *list) { return llvs_version_list_at(list, 0)->id.size > 0 ? LLVS_OK : LLVS_ERROR_IO; }
-static llvs_status use_values(void *list) { return llvs_value_list_at(list, 0)->data.size > 0 ? LLVS_OK : LLVS_ERROR_IO; }
-static llvs_status use_block(void *block) { return llvs_value_block_get(block)->count > 0 ? LLVS_OK : LLVS_ERROR_IO; }
+static llvs_status use_versions(void *list) { return ((llvs_version_list *)list)->items[0]->id.size > 0 ? LLVS_OK : LLVS_ERROR_IO; }
+static llvs_status use_values(void *list) { return ((llvs_value_list *)list)->items[0]->data.size > 0 ? LLVS_OK : LLVS_ERROR_IO; }
+static llvs_status use_block(void *block) { return ((llvs_value_block *)block)->count > 0 ? LLVS_OK : LLVS_ERROR_IO; }
 static llvs_status use_changes(void *cursor) {
     llvs_change_list *page;
     llvs_status status = llvs_change_cursor_next(cursor, 0, 1, &page, NULL);
@@ -129,8 +129,8 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     add(b, builtin, release_arbiter, NULL);
     coordinating.store = &options;
     coordinating.arbiter = arbiter;
-    coordinating.exchange_url = llvs_str(url);
     OK(llvs_coordinator_open(path ? llvs_str(path) : LLVS_NONE, &coordinating, &coordinator, &error));
+    OK(llvs_coordinator_attach(coordinator, llvs_str(url), NULL, &error));
     add(b, coordinator, release_coordinator, use_coordinator);
     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, &error));
     OK(llvs_coordinator_store(coordinator, &store, &error));
@@ -144,7 +144,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     }
     OK(llvs_transport_create(llvs_str("array"), &transporting, area, NULL, &transport, &error));
     add(b, transport, release_transport, NULL);
-    OK(llvs_exchange_open_transport(store, transport, NULL, &exchange, &error));
+    OK(llvs_exchange_open(store, LLVS_NONE, through(transport), &exchange, &error));
     add(b, exchange, release_exchange, use_exchange);
     OK(llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
     add(b, exchange, release_exchange, use_exchange);
@@ -160,7 +160,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     add(b, observer, release_observer, NULL);
     OK(llvs_log_observe(LLVS_LOG_DEBUG, hear, payload_of(b), free_payload, &observer, &error));
     add(b, observer, release_observer, NULL);
-    OK(llvs_store_heads(store, &versions, &error));
+    OK(llvs_store_heads(store, NULL, &versions, &error));
     add(b, versions, release_version_list, use_versions);
     OK(llvs_store_enumerate(store, llvs_id(&id), NULL, &values, &error));
     add(b, values, release_value_list, use_values);
@@ -217,8 +217,8 @@ static void freed_in_shuffled_orders(void **state) {
             llvs_verify_report *report;
             OK(llvs_store_open(llvs_str(path), NULL, &store, &error));
             OK(llvs_store_verify(store, NULL, &report, &error));
-            assert_null(llvs_verify_report_damage_at(report, 0));
-            assert_true(llvs_verify_report_versions(report) >= 1);
+            assert_null(report->damages[0]);
+            assert_true(report->versions >= 1);
             llvs_verify_report_free(report);
             llvs_store_free(store);
             free(path);
@@ -360,7 +360,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
             llvs_version_list_free(version);
         }
         OK(llvs_store_verify(store, NULL, &report, &error));
-        assert_null(llvs_verify_report_damage_at(report, 0));
+        assert_null(report->damages[0]);
         llvs_verify_report_free(report);
         save(store, NULL, insert("afterwards", "1"));
         llvs_store_free(store);

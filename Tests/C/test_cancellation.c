@@ -1,5 +1,6 @@
 /* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it works. */
 #include "support.h"
+#include "folder_snapshots.h"
 
 enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
 enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
@@ -73,9 +74,9 @@ static scene set(enum kind kind, const char *original) {
     if (kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT || kind == BOOTSTRAP) OK(llvs_exchange_put_snapshot(s.sender, NULL, NULL, &error));
     if (kind == EXCHANGE || kind == BOOTSTRAP || kind == MERGE_COORDINATED) {
         llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
-        options.exchange_url = llvs_str(s.url);
         if (kind == MERGE_COORDINATED) copy_directory(original, s.target);
         OK(llvs_coordinator_open(llvs_str(s.target), &options, &s.coordinator, &error));
+        OK(llvs_coordinator_attach(s.coordinator, llvs_str(s.url), NULL, &error));
         if (kind == MERGE_COORDINATED) OK(llvs_coordinator_set_current_version(s.coordinator, llvs_id(&made[1]), &error));
     } else if (kind == RETRIEVE || kind == IMPORT || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
         s.other = open_at(s.target);
@@ -105,12 +106,12 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     switch (s->kind) {
     case VERIFY:
         status = llvs_store_verify(s->store, control, &verified, error);
-        if (status == LLVS_OK) assert_int_equal(llvs_verify_report_versions(verified), VERSIONS);
+        if (status == LLVS_OK) assert_int_equal(verified->versions, VERSIONS);
         llvs_verify_report_free(verified);
         return status;
     case SALVAGE:
         status = llvs_store_salvage(llvs_str(s->full), NULL, llvs_str(s->target), NULL, control, &salvaged, error);
-        if (status == LLVS_OK) assert_int_equal(llvs_salvage_report_versions(salvaged), VERSIONS);
+        if (status == LLVS_OK) assert_int_equal(salvaged->versions, VERSIONS);
         llvs_salvage_report_free(salvaged);
         return status;
     case COMPACT: return llvs_store_compact(s->store, control, NULL, error);
@@ -118,8 +119,8 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
     case LOOK_AGAIN: return llvs_exchange_verify(s->sender, control, NULL, error);
     case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), control, NULL, error);
-    case WRITE_SNAPSHOT: return llvs_store_write_snapshot(s->store, llvs_str(s->folder), control, NULL, error);
-    case RESTORE_SNAPSHOT: return llvs_store_restore_snapshot(s->other, llvs_str(s->folder), control, NULL, error);
+    case WRITE_SNAPSHOT: return write_snapshot_into(s->store, s->folder, control, error);
+    case RESTORE_SNAPSHOT: return restore_snapshot_from(s->other, s->folder, control, error);
     case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
     case FETCH_SNAPSHOT: return llvs_exchange_restore_snapshot(s->receiver, control, NULL, error);
     case EXCHANGE: return llvs_coordinator_exchange(s->coordinator, control, NULL, error);
@@ -141,9 +142,9 @@ static int check_store(const char *path) {
         if (version) {
             size_t expected = i == 0 ? 1 : 2;
             OK(llvs_store_enumerate(store, llvs_id(&made[i]), NULL, &values, &error));
-            assert_int_equal(llvs_value_list_count(values), expected);
+            assert_int_equal(values->count, expected);
             for (size_t v = 0; v < expected; v++) {
-                llvs_bytes data = llvs_value_list_at(values, v)->data;
+                llvs_bytes data = values->items[v]->data;
                 if (i == 3 && v == 1) {
                     assert_int_equal(data.size, LARGE);
                     for (size_t at = 0; at < LARGE; at++) if ((char)data.data[at] != (char)(at * at >> 7)) fail_msg("byte %zu is wrong", at);
@@ -157,7 +158,7 @@ static int check_store(const char *path) {
         llvs_version_list_free(version);
     }
     OK(llvs_store_verify(store, NULL, &report, &error));
-    assert_null(llvs_verify_report_damage_at(report, 0));
+    assert_null(report->damages[0]);
     llvs_verify_report_free(report);
     llvs_store_free(store);
     return count;
@@ -174,16 +175,16 @@ static int check_imported(const char *path) {
     OK(llvs_store_history(store, NULL, 0, &history, &error));
     OK(llvs_history_cursor_next(history, 0, &versions, &error));
     llvs_history_cursor_free(history);
-    count = (int)llvs_version_list_count(versions);
+    count = versions ? (int)versions->count : 0;
     assert_int_equal(version_count(store), count);
     for (int i = 0; i < count; i++) {
-        llvs_bytes id = llvs_version_list_at(versions, (size_t)i)->id;
+        llvs_bytes id = versions->items[(size_t)i]->id;
         llvs_value_list *values, *expected;
         OK(llvs_store_enumerate(store, id, NULL, &values, &error));
         OK(llvs_store_enumerate(whole, id, NULL, &expected, &error));
-        assert_int_equal(llvs_value_list_count(values), llvs_value_list_count(expected));
-        for (size_t v = 0; v < llvs_value_list_count(values); v++) {
-            const llvs_value_info *a = llvs_value_list_at(values, v), *b = llvs_value_list_at(expected, v);
+        assert_int_equal(values ? values->count : 0, expected ? expected->count : 0);
+        for (size_t v = 0; values && v < values->count; v++) {
+            const llvs_value_info *a = values->items[v], *b = expected->items[v];
             assert_int_equal(a->id.size, b->id.size);
             assert_memory_equal(a->id.data, b->id.data, b->id.size);
             assert_int_equal(a->data.size, b->data.size);
@@ -194,8 +195,8 @@ static int check_imported(const char *path) {
     }
     llvs_version_list_free(versions);
     OK(llvs_store_verify(store, NULL, &report, &error));
-    assert_null(llvs_verify_report_damage_at(report, 0));
-    assert_int_equal(llvs_verify_report_versions(report), count);
+    assert_null(report->damages[0]);
+    assert_int_equal(report->versions, count);
     llvs_verify_report_free(report);
     llvs_store_free(store);
     llvs_store_free(whole);

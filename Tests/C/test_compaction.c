@@ -133,7 +133,7 @@ static void on_request_beside_another_process(void **state) {
     for (i = 0; i < VALUES; i++) value_is(store, &head, name_of(i), name_of(i));
     assert_int_equal(version_count(store), VALUES + rounds);
     OK(llvs_store_verify(store, NULL, &verified, &error));
-    assert_int_equal(llvs_verify_report_damage_count(verified), 0);
+    assert_int_equal(verified->damage_count, 0);
     llvs_verify_report_free(verified);
     llvs_store_free(store);
     free(path);
@@ -362,7 +362,7 @@ static void segments_that_vanish_meanwhile_are_passed_over(void **state) {
             store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
             for (i = 0; i < SEGMENTS; i++) value_is(store, &head, name_of(i), name_of(i));
             OK(llvs_store_verify(store, NULL, &report, &error));
-            assert_null(llvs_verify_report_damage_at(report, 0));
+            assert_null(report->damages[0]);
             llvs_verify_report_free(report);
             llvs_store_free(store);
             free(from);
@@ -441,9 +441,9 @@ static void verification_beside_a_compaction(void **state) {
     OK(llvs_store_verify(store, &control, &report, &error));
     assert_int_equal(f.folded, 12);
     assert_int_equal(f.deleted, 12);
-    assert_int_equal(llvs_verify_report_damage_count(report), 0);
-    assert_int_equal(llvs_verify_report_versions(report), 12);
-    assert_int_equal(llvs_verify_report_values(report), 12);
+    assert_int_equal(report->damage_count, 0);
+    assert_int_equal(report->versions, 12);
+    assert_int_equal(report->values, 12);
     llvs_verify_report_free(report);
     llvs_store_free(store);
     free(path);

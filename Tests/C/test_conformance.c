@@ -12,28 +12,28 @@
 
 static void print_failures(const llvs_check_report *report) {
     size_t i;
-    for (i = 0; i < llvs_check_report_count(report); i++) {
-        const llvs_check *check = llvs_check_report_at(report, i);
+    for (i = 0; i < report->check_count; i++) {
+        const llvs_check *check = report->checks[i];
         if (check->outcome == LLVS_CHECK_FAILED) printf("  %s: %s\n", (const char *)check->name.data, (const char *)check->message.data);
     }
 }
 
 /* All passed, or were skipped where `skipped` says so (-1: any number). */
 static void all_is_well(llvs_check_report *report, int skipped) {
-    size_t i, count = llvs_check_report_count(report);
+    size_t i, count = report->check_count;
     int skips = 0;
     print_failures(report);
-    assert_int_equal(llvs_check_report_failures(report), 0);
+    assert_int_equal(report->failures, 0);
     assert_true(count > 20);
     for (i = 0; i < count; i++) {
-        const llvs_check *check = llvs_check_report_at(report, i);
+        const llvs_check *check = report->checks[i];
         assert_int_equal(check->struct_size, sizeof *check);
         assert_true(check->name.size > 5);
         if (check->outcome == LLVS_CHECK_SKIPPED) skips++;
         else assert_int_equal(check->outcome, LLVS_CHECK_PASSED);
         assert_int_equal(check->message.size > 0, check->outcome != LLVS_CHECK_PASSED);
     }
-    assert_null(llvs_check_report_at(report, count));
+    assert_null(report->checks[count]);
     if (skipped >= 0) assert_int_equal(skips, skipped);
     llvs_check_report_free(report);
 }
@@ -41,8 +41,8 @@ static void all_is_well(llvs_check_report *report, int skipped) {
 /* The check of that name failed, with something to say. */
 static void is_caught(llvs_check_report *report, const char *defect, const char *name) {
     size_t i;
-    for (i = 0; i < llvs_check_report_count(report); i++) {
-        const llvs_check *check = llvs_check_report_at(report, i);
+    for (i = 0; i < report->check_count; i++) {
+        const llvs_check *check = report->checks[i];
         if (!bytes_are(check->name, name)) continue;
         if (check->outcome != LLVS_CHECK_FAILED) break;
         assert_true(check->message.size > 10);
@@ -234,7 +234,7 @@ static void broken_storages_are_caught(void **state) {
         llvs_check_report *report;
         defect = table[i][0];
         report = check_places("");
-        assert_true(llvs_check_report_failures(report) > 0);
+        assert_true(report->failures > 0);
         llvs_check_report_free(report);
     }
     defect = "";
@@ -362,7 +362,7 @@ static llvs_status spot_put(spot *s, const char *folder, llvs_bytes name, llvs_b
     if (is_defect("ends files at a NUL") && data.size && memchr(data.data, 0, data.size)) size = (size_t)((const uint8_t *)memchr(data.data, 0, data.size) - data.data);
     return WITH(s, area_put(&s->area, folder, name, llvs_bytes_make(data.data, size)));
 }
-static llvs_status spot_send(void *payload, const llvs_exchange_files *files, size_t count, llvs_reply *reply, llvs_error **error) {
+static llvs_status spot_send(void *payload, const llvs_exchange_files *const *files, size_t count, llvs_reply *reply, llvs_error **error) {
     spot *s = payload;
     llvs_status status = LLVS_OK;
     size_t i;
@@ -370,7 +370,7 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *files, si
     (void)reply;
     if (s->failing) return LLVS_ERROR_TRANSPORT;
     for (i = 0; i < count && status == LLVS_OK; i++) {
-        const llvs_exchange_files *file = (const llvs_exchange_files *)(const void *)((const char *)files + i * files->struct_size);
+        const llvs_exchange_files *file = files[i];
         if (is_defect("publishes the version first")) {
             struct timespec moment = { 0, 20000000 };
             status = spot_put(s, "versions", file->name, file->version);
@@ -531,13 +531,13 @@ static void checks_are_told_and_named(void **state) {
 
     subject.make = make_nothing;
     OK(llvs_check_storage(&subject, &report, &error));
-    assert_true(llvs_check_report_failures(report) > 15);
+    assert_true(report->failures > 15);
     llvs_check_report_free(report);
     subject.make = refuse_to_make;
     subject.only = llvs_str("a new storage is empty");
     OK(llvs_check_storage(&subject, &report, &error));
-    assert_int_equal(llvs_check_report_count(report), 1);
-    assert_non_null(strstr((const char *)llvs_check_report_at(report, 0)->message.data, "no room for a storage"));
+    assert_int_equal(report->check_count, 1);
+    assert_non_null(strstr((const char *)report->checks[0]->message.data, "no room for a storage"));
     llvs_check_report_free(report);
 
     subject.make = NULL;

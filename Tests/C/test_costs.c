@@ -195,7 +195,7 @@ static void fetch_here_and_there(llvs_store *store, const dataset *data, const l
     size_t i;
     for (i = first; i < first + count; i++) {
         uint64_t state = i;
-        const llvs_version_info *at = llvs_version_list_at(versions, (size_t)draw(&state) % llvs_version_list_count(versions));
+        const llvs_version_info *at = versions->items[(size_t)draw(&state) % versions->count];
         llvs_version_id id = { 0, "" };
         memcpy(id.text, at->id.data, id.size = (uint32_t)at->id.size);
         fetch(store, data, id, i, 1);
@@ -213,9 +213,9 @@ static size_t enumerate(llvs_store *store, llvs_version_id at, const char *prefi
         llvs_value_list_free(page);
         page = next;
         if (!page) return count;
-        count += llvs_value_list_count(page);
+        count += page->count;
         if (limit && count >= limit) break;
-        range.after = llvs_value_list_at(page, llvs_value_list_count(page) - 1)->id;
+        range.after = page->items[page->count - 1]->id;
     }
     llvs_value_list_free(page);
     return count;
@@ -229,7 +229,7 @@ static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_
     for (;;) {
         OK(llvs_change_cursor_next(cursor, 0, with_data, &page, &error));
         if (!page) break;
-        count += llvs_change_list_count(page);
+        count += page->count;
         llvs_change_list_free(page);
     }
     llvs_change_cursor_free(cursor);
@@ -241,9 +241,9 @@ static llvs_version_id merge(llvs_store *store, llvs_version_id a, llvs_version_
     llvs_version_id id;
     memset(&id, 0, sizeof id);
     OK(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, NULL, &merged, &error));
-    assert_int_equal(llvs_version_list_count(merged), 1);
-    id.size = (uint32_t)llvs_version_list_at(merged, 0)->id.size;
-    memcpy(id.text, llvs_version_list_at(merged, 0)->id.data, id.size);
+    assert_int_equal(merged->count, 1);
+    id.size = (uint32_t)merged->items[0]->id.size;
+    memcpy(id.text, merged->items[0]->id.data, id.size);
     llvs_version_list_free(merged);
     return id;
 }
@@ -457,7 +457,7 @@ static void measure_much_at_once(llvs_storage_kind kind, const char *group) {
     OK(llvs_store_open(llvs_str(path), &options, &store, &error));
     begin();
     for (i = 0; i < REFERENCES; i++) {
-        OK(llvs_store_value_by_reference(store, llvs_str(data.ids[(size_t)draw(&state) % CHANGED]), llvs_id(&branches[0]), &buffer, &error));
+        OK(llvs_store_value(store, llvs_str(data.ids[(size_t)draw(&state) % CHANGED]), llvs_id(&branches[0]), &buffer, NULL, &error));
         assert_int_equal(buffer.size, VALUE_SIZE);
         llvs_buffer_dispose(&buffer);
     }

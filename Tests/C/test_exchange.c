@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "array_transport.h"
+#include "folder_snapshots.h"
 
 /* One place that two exchanges reach, of one of three kinds. */
 enum kind { FOLDER, MEMORY, HOST };
@@ -35,7 +36,7 @@ static llvs_exchange *exchange_with(llvs_store *store, place *p) {
         llvs_transport_callbacks callbacks = array_transport_callbacks();
         llvs_transport *transport;
         OK(llvs_transport_create(llvs_str("array"), &callbacks, p->area, NULL, &transport, &error));
-        OK(llvs_exchange_open_transport(store, transport, NULL, &exchange, &error));
+        OK(llvs_exchange_open(store, LLVS_NONE, through(transport), &exchange, &error));
         llvs_transport_free(transport);
     } else {
         OK(llvs_exchange_open(store, llvs_str(p->url), NULL, &exchange, &error));
@@ -46,9 +47,9 @@ static size_t sent(llvs_exchange *exchange) {
     llvs_exchange_result *result;
     size_t count, none;
     OK(llvs_exchange_send(exchange, NULL, &result, &error));
-    assert_int_equal(llvs_exchange_result_problem_count(result), 0);
-    llvs_exchange_result_sent(result, &count);
-    llvs_exchange_result_retrieved(result, &none);
+    assert_int_equal(result->problem_count, 0);
+    count = result->sent_count;
+    none = result->retrieved_count;
     assert_int_equal(none, 0);
     llvs_exchange_result_free(result);
     return count;
@@ -57,8 +58,8 @@ static size_t retrieved(llvs_exchange *exchange) {
     llvs_exchange_result *result;
     size_t count;
     OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
-    assert_int_equal(llvs_exchange_result_problem_count(result), 0);
-    llvs_exchange_result_retrieved(result, &count);
+    assert_int_equal(result->problem_count, 0);
+    count = result->retrieved_count;
     llvs_exchange_result_free(result);
     return count;
 }
@@ -81,7 +82,7 @@ static void versions_travel_both_ways(void **state) {
         value_is(two, &b, "x", "\xE2\x82\xAC and more");
         OK(llvs_store_version(one, llvs_id(&b), &list, &error));
         OK(llvs_store_version(two, llvs_id(&b), &other, &error));
-        assert_true(llvs_version_list_at(list, 0)->timestamp == llvs_version_list_at(other, 0)->timestamp);
+        assert_true(list->items[0]->timestamp == other->items[0]->timestamp);
         llvs_version_list_free(list);
         llvs_version_list_free(other);
         c = save(two, &b, removal("x"));
@@ -125,9 +126,8 @@ static void what_travels_is_synced_unless_asked_not_to_be(void **state) {
         llvs_store_free(store);
         in_memory.storage = LLVS_STORAGE_MEMORY;
         coordinating.store = &in_memory;
-        coordinating.exchange_durability = durability;
         OK(llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
-        OK(llvs_coordinator_attach(coordinator, llvs_str(p.url), &error));
+        OK(llvs_coordinator_attach(coordinator, llvs_str(p.url), &options, &error));
         OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
         syncs = 0;
         OK(llvs_coordinator_exchange(coordinator, NULL, NULL, &error));
@@ -164,7 +164,7 @@ static llvs_status read_file(void *payload, uint8_t *buffer, size_t capacity, si
     file->at += count;
     file->place->pieces++;
     *size = count;
-    return LLVS_OK;
+    return count ? LLVS_OK : LLVS_END;
 }
 static llvs_status fetch_in_pieces(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
     piecewise *place = payload;
@@ -239,7 +239,7 @@ static void large_files_travel_in_pieces(void **state) {
     callbacks.fetch_changes = fetch_in_pieces;
     callbacks.send_large = send_in_pieces;
     OK(llvs_transport_create(LLVS_NONE, &callbacks, place, NULL, &transport, &error));
-    OK(llvs_exchange_open_transport(one, transport, NULL, &mine, &error));
+    OK(llvs_exchange_open(one, LLVS_NONE, through(transport), &mine, &error));
     a = save(one, NULL, insert("small", "1"));
     b = save(one, &a, change);
     /* What taking a piece fails with comes out, and the version is sent the next time. */
@@ -257,12 +257,12 @@ static void large_files_travel_in_pieces(void **state) {
     callbacks.send_large = NULL;
     callbacks.struct_size = 80; /* of a program that was made before there was more */
     OK(llvs_transport_create(LLVS_NONE, &callbacks, place, NULL, &other, &error));
-    OK(llvs_exchange_open_transport(two, other, NULL, &theirs, &error));
+    OK(llvs_exchange_open(two, LLVS_NONE, through(other), &theirs, &error));
     place->broken_behind = 2000000;
     OK(llvs_exchange_retrieve(theirs, NULL, &result, &error));
-    assert_int_equal(llvs_exchange_result_problem_count(result), 1);
-    assert_int_equal(llvs_exchange_result_problem_at(result, 0)->code, LLVS_ERROR_IO);
-    assert_true(same_id(llvs_exchange_result_problem_at(result, 0)->name, &b));
+    assert_int_equal(result->problem_count, 1);
+    assert_int_equal(result->problems[0]->code, LLVS_ERROR_IO);
+    assert_true(same_id(result->problems[0]->name, &b));
     llvs_exchange_result_free(result);
     place->broken_behind = 0;
     place->pieces = 0;
@@ -345,8 +345,8 @@ static void cancelling_at_each_progress_call(void **state) {
                 else FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_retrieve(theirs, &control, &result, &error));
                 assert_null(result);
                 OK(llvs_store_verify(two, NULL, &report, &error)); /* nothing partial */
-                assert_int_equal(llvs_verify_report_pending(report), 0);
-                assert_int_equal(llvs_verify_report_damage_count(report), 0);
+                assert_int_equal(report->pending, 0);
+                assert_int_equal(report->damage_count, 0);
                 llvs_verify_report_free(report);
                 sent(mine); /* and again, to the end */
                 retrieved(theirs);
@@ -443,8 +443,10 @@ static void a_transport_serves_one_exchange_and_keeps_state(void **state) {
     (void)state;
     assert_non_null(area);
     OK(llvs_transport_create(llvs_str("array"), &callbacks, area, NULL, &transport, &error));
-    options.restoration_state = llvs_str("where I was");
-    OK(llvs_exchange_open_transport(store, transport, &options, &exchange, &error));
+    options.host_transport = transport;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str("memory:both"), &options, &exchange, &error));
+    OK(llvs_exchange_open(store, LLVS_NONE, &options, &exchange, &error));
+    OK(llvs_exchange_set_restoration_state(exchange, llvs_str("where I was"), &error));
     OK(llvs_transport_state(transport, &data, &error));
     assert_string_equal((char *)data.data, "where I was");
     llvs_buffer_dispose(&data);
@@ -452,9 +454,9 @@ static void a_transport_serves_one_exchange_and_keeps_state(void **state) {
     OK(llvs_exchange_restoration_state(exchange, &data, &error));
     assert_string_equal((char *)data.data, "further");
     llvs_buffer_dispose(&data);
-    FAILS_NAMING(LLVS_ERROR_BUSY, "array", llvs_exchange_open_transport(store, transport, NULL, &second, &error));
+    FAILS_NAMING(LLVS_ERROR_BUSY, "array", llvs_exchange_open(store, LLVS_NONE, through(transport), &second, &error));
     OK(llvs_exchange_close(exchange, &error));
-    OK(llvs_exchange_open_transport(store, transport, NULL, &second, &error));
+    OK(llvs_exchange_open(store, LLVS_NONE, through(transport), &second, &error));
     OK(llvs_transport_notify(transport, &error)); /* nobody listens */
     llvs_exchange_free(second);
     llvs_exchange_free(exchange);
@@ -470,8 +472,8 @@ static void a_transport_serves_one_exchange_and_keeps_state(void **state) {
 
 static const llvs_problem *problem_named(const llvs_exchange_result *result, const char *name) {
     size_t i;
-    for (i = 0; i < llvs_exchange_result_problem_count(result); i++) {
-        const llvs_problem *problem = llvs_exchange_result_problem_at(result, i);
+    for (i = 0; i < result->problem_count; i++) {
+        const llvs_problem *problem = result->problems[i];
         if (bytes_are(problem->name, name)) return problem;
     }
     return NULL;
@@ -522,7 +524,7 @@ static void bad_files_cost_their_own_version_only(void **state) {
     write_file(path, "");
     for (round = 0; round < 2; round++) {
         OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
-        llvs_exchange_result_retrieved(result, &count);
+        count = result->retrieved_count;
         assert_int_equal(count, round == 0 ? 2 : 0);
         for (i = 0; i < sizeof files / sizeof *files; i++) {
             const llvs_problem *problem = problem_named(result, files[i].name);
@@ -580,11 +582,11 @@ static size_t verified(llvs_exchange *exchange, const llvs_version_id *bad, llvs
     llvs_exchange_result *result;
     size_t count;
     OK(llvs_exchange_verify(exchange, NULL, &result, &error));
-    llvs_exchange_result_retrieved(result, &count);
+    count = result->retrieved_count;
     *code = LLVS_OK;
-    if (llvs_exchange_result_problem_count(result) > 0) {
-        const llvs_problem *problem = llvs_exchange_result_problem_at(result, 0);
-        assert_int_equal(llvs_exchange_result_problem_count(result), 1);
+    if (result->problem_count > 0) {
+        const llvs_problem *problem = result->problems[0];
+        assert_int_equal(result->problem_count, 1);
         assert_true(same_id(problem->name, bad));
         *code = problem->code;
     }
@@ -646,7 +648,7 @@ static void a_transport_of_the_host_tells_of_files_that_are_there_in_part(void *
         if (how == 1) callbacks.struct_size = offsetof(llvs_transport_callbacks, unusable);
         if (how == 2) callbacks.unusable = unusable_and_more;
         OK(llvs_transport_create(llvs_str("array"), &callbacks, p.area, NULL, &transport, &error));
-        OK(llvs_exchange_open_transport(store, transport, NULL, &exchange, &error));
+        OK(llvs_exchange_open(store, LLVS_NONE, through(transport), &exchange, &error));
         assert_int_equal(sent(exchange), 2);
         at = area_find(p.area, "changes", (const uint8_t *)b.text, b.size);
         assert_true(at < p.area->count && p.area->files[at].size > 0);
@@ -726,12 +728,12 @@ static void snapshots_bootstrap_a_store(void **state) {
         llvs_exchange *mine = exchange_with(one, &p), *theirs = exchange_with(two, &p);
         llvs_version_id a = save(one, NULL, insert("x", "1")), b = save(one, &a, update("x", "2"));
         llvs_snapshot *snapshot;
-        const llvs_snapshot_info *info;
+        const llvs_snapshot *info;
         OK(llvs_exchange_snapshot(theirs, &snapshot, &error));
         assert_null(snapshot);
         FAILS(LLVS_ERROR_SNAPSHOT_MISSING, llvs_exchange_restore_snapshot(theirs, NULL, NULL, &error));
         OK(llvs_exchange_put_snapshot(mine, NULL, &snapshot, &error));
-        info = llvs_snapshot_get(snapshot);
+        info = snapshot;
         assert_int_equal(info->struct_size, sizeof *info);
         assert_int_equal(info->version_count, 2);
         assert_true(info->chunk_count >= 1 && info->total_size > 0 && info->created_at > 1.7e9);
@@ -756,9 +758,9 @@ static void damaged_snapshots_leave_the_store_empty(void **state) {
     int was;
     (void)state;
     save(one, NULL, insert("x", "1"));
-    FAILS(LLVS_ERROR_NOT_FOUND, llvs_store_restore_snapshot(two, llvs_str(nothing), NULL, NULL, &error));
-    FAILS(LLVS_ERROR_SNAPSHOT_MISSING, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
-    OK(llvs_store_write_snapshot(one, llvs_str(directory), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_FOUND, restore_snapshot_from(two, nothing, NULL, &error));
+    FAILS(LLVS_ERROR_SNAPSHOT_MISSING, restore_snapshot_from(two, directory, NULL, &error));
+    OK(write_snapshot_into(one, directory, NULL, &error));
     file = fopen(chunk, "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, -3, SEEK_END), 0);
@@ -766,15 +768,15 @@ static void damaged_snapshots_leave_the_store_empty(void **state) {
     assert_int_equal(fseek(file, -3, SEEK_END), 0);
     fputc(was ^ 0x55, file);
     fclose(file);
-    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, restore_snapshot_from(two, directory, NULL, &error));
     assert_int_equal(version_count(two), 0);
     assert_int_equal(remove(chunk), 0);
-    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, restore_snapshot_from(two, directory, NULL, &error));
     write_file(manifest, "{");
-    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    FAILS(LLVS_ERROR_SNAPSHOT_DAMAGED, restore_snapshot_from(two, directory, NULL, &error));
     assert_int_equal(version_count(two), 0);
-    OK(llvs_store_write_snapshot(one, llvs_str(directory), NULL, NULL, &error));
-    OK(llvs_store_restore_snapshot(two, llvs_str(directory), NULL, NULL, &error));
+    OK(write_snapshot_into(one, directory, NULL, &error));
+    OK(restore_snapshot_from(two, directory, NULL, &error));
     assert_int_equal(version_count(two), 1);
     llvs_store_free(one);
     llvs_store_free(two);

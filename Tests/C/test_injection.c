@@ -121,9 +121,10 @@ static void exchange(promises *p, llvs_store *store, llvs_transport *transport) 
     llvs_exchange_result *result = NULL;
     size_t i, count;
     const llvs_bytes *ids;
-    if (!acknowledged(p, llvs_exchange_open_transport(store, transport, NULL, &ex, &error), &error, "opening an exchange")) return;
+    if (!acknowledged(p, llvs_exchange_open(store, LLVS_NONE, through(transport), &ex, &error), &error, "opening an exchange")) return;
     if (acknowledged(p, llvs_exchange_retrieve(ex, NULL, &result, &error), &error, "retrieving")) {
-        ids = llvs_exchange_result_retrieved(result, &count);
+        ids = result->retrieved;
+        count = result->retrieved_count;
         for (i = 0; i < count; i++) {
             llvs_version_id id;
             memset(&id, 0, sizeof id);
@@ -154,12 +155,12 @@ static void work(promises *p, llvs_store *store, llvs_transport *transport) {
     {
         llvs_version_list *heads = NULL, *made = NULL;
         error = NULL;
-        if (acknowledged(p, llvs_store_heads(store, &heads, &error), &error, "asking for the heads") && llvs_version_list_count(heads) > 1) {
-            const llvs_version_info *one = llvs_version_list_at(heads, 0);
-            const llvs_version_info *two = llvs_version_list_at(heads, 1);
+        if (acknowledged(p, llvs_store_heads(store, NULL, &heads, &error), &error, "asking for the heads") && heads->count > 1) {
+            const llvs_version_info *one = heads->items[0];
+            const llvs_version_info *two = heads->items[1];
             error = NULL;
             if (acknowledged(p, llvs_store_merge(store, one->id, two->id, arbiter, NULL, &made, &error), &error, "merging")) {
-                llvs_bytes id = llvs_version_list_at(made, 0)->id;
+                llvs_bytes id = made->items[0]->id;
                 llvs_buffer data;
                 merged.size = (uint32_t)id.size;
                 memcpy(merged.text, id.data, id.size);
@@ -256,7 +257,7 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
     {
         llvs_verify_report *report = NULL;
         OK(llvs_store_verify(store, NULL, &report, &error));
-        if (llvs_verify_report_damage_count(report)) fail_msg("%s: there is damage: %s", now, (const char *)llvs_verify_report_damage_at(report, 0)->message.data);
+        if (report->damage_count) fail_msg("%s: there is damage: %s", now, (const char *)report->damages[0]->message.data);
         llvs_verify_report_free(report);
     }
     assert_true(commit(&p, store, "first", "", "a", "1") && commit(&p, store, "left", "first", "a", "2"));

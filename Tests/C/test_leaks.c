@@ -88,7 +88,7 @@ static void making_and_reading(llvs_storage_kind kind) {
     llvs_value_list_free(values);
     OK(llvs_store_enumerate_block(store, llvs_id(&ours), NULL, &block, &error));
     llvs_value_block_free(block);
-    OK(llvs_store_heads(store, &versions, &error));
+    OK(llvs_store_heads(store, NULL, &versions, &error));
     llvs_version_list_free(versions);
     OK(llvs_store_history(store, NULL, 0, &history, &error));
     OK(llvs_history_cursor_next(history, 2, &versions, &error));
@@ -137,7 +137,7 @@ static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resoluti
         *error = llvs_error_make(7, llvs_str("not today"));
         return LLVS_ERROR_USER;
     }
-    assert_int_equal(llvs_merge_fork_count(merge) > 0, 1);
+    assert_int_equal(merge->fork_count > 0, 1);
     return llvs_resolution_add(resolution, &change, 1, sizeof change, error);
 }
 static void merging_by_the_host(void) {
@@ -189,8 +189,8 @@ static void coordinating(void) {
     llvs_cancel_token *token;
     store.storage = LLVS_STORAGE_MEMORY;
     options.store = &store;
-    options.exchange_url = llvs_str("memory:leaks");
     OK(llvs_coordinator_open(LLVS_NONE, &options, &coordinator, &error));
+    OK(llvs_coordinator_attach(coordinator, llvs_str("memory:leaks"), NULL, &error));
     OK(llvs_log_observe(LLVS_LOG_ERROR, hear, NULL, NULL, &observer, &error));
     OK(llvs_cancel_token_create(&token, &error));
     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));

@@ -26,7 +26,7 @@ static llvs_version_id merged(fixture *f, llvs_arbiter *arbiter) {
     llvs_version_id id;
     const llvs_version_info *version;
     OK(llvs_store_merge(f->store, llvs_id(&f->left), llvs_id(&f->right), arbiter, NULL, &list, &error));
-    version = llvs_version_list_at(list, 0);
+    version = list->items[0];
     assert_int_equal(version->predecessor_count, 2);
     assert_true(same_id(version->predecessors[0], &f->right));
     assert_true(same_id(version->predecessors[1], &f->left));
@@ -66,14 +66,14 @@ static void built_in_arbiters(void **state) {
 static llvs_status join_values(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     fixture *f = payload;
     size_t i, conflicts = 0;
-    assert_true(same_id(llvs_merge_first(merge)->id, &f->right));
-    assert_true(same_id(llvs_merge_second(merge)->id, &f->left));
-    assert_true(same_id(llvs_merge_ours(merge)->id, &f->left));
-    assert_true(same_id(llvs_merge_theirs(merge)->id, &f->right));
-    assert_int_equal(llvs_version_list_count(llvs_merge_bases(merge)), 1);
-    assert_true(same_id(llvs_version_list_at(llvs_merge_bases(merge), 0)->id, &f->base));
-    assert_int_equal(llvs_merge_fork_count(merge), 5);
-    assert_null(llvs_merge_fork_at(merge, 5));
+    assert_true(same_id(merge->first->id, &f->right));
+    assert_true(same_id(merge->second->id, &f->left));
+    assert_true(same_id(merge->ours->id, &f->left));
+    assert_true(same_id(merge->theirs->id, &f->right));
+    assert_int_equal((merge->bases)->count, 1);
+    assert_true(same_id((merge->bases)->items[0]->id, &f->base));
+    assert_int_equal(merge->fork_count, 5);
+    assert_null(merge->forks[5]);
     assert_null(llvs_merge_fork(merge, llvs_str("kept")));
     assert_int_equal(llvs_merge_fork(merge, llvs_str("both"))->kind, LLVS_FORK_TWICE_UPDATED);
     assert_int_equal(llvs_merge_fork(merge, llvs_str("new"))->kind, LLVS_FORK_TWICE_INSERTED);
@@ -81,8 +81,8 @@ static llvs_status join_values(void *payload, const llvs_merge *merge, llvs_reso
     assert_int_equal(llvs_merge_fork(merge, llvs_str("left"))->side, LLVS_SIDE_SECOND);
     assert_int_equal(llvs_merge_fork(merge, llvs_str("gone"))->kind, LLVS_FORK_REMOVED_AND_UPDATED);
     assert_int_equal(llvs_merge_fork(merge, llvs_str("gone"))->side, LLVS_SIDE_SECOND);
-    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
-        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+    for (i = 0; i < merge->fork_count; i++) {
+        const llvs_fork *fork = merge->forks[i];
         llvs_change change = LLVS_CHANGE_INIT;
         char text[64] = "";
         int side;
@@ -94,7 +94,7 @@ static llvs_status join_values(void *payload, const llvs_merge *merge, llvs_reso
             llvs_bytes stored = side ? fork->second : fork->first;
             llvs_buffer data;
             if (!stored.size) continue;
-            status = llvs_store_value_by_reference(llvs_merge_store(merge), fork->id, stored, &data, error);
+            status = llvs_store_value(merge->store, fork->id, stored, &data, NULL, error);
             if (status != LLVS_OK) return status;
             strcat(text, (char *)data.data);
             llvs_buffer_dispose(&data);
@@ -242,7 +242,7 @@ static void fast_forward_stores_nothing(void **state) {
     llvs_version_list *list;
     (void)state;
     OK(llvs_store_merge(f.store, llvs_id(&f.base), llvs_id(&f.right), NULL, NULL, &list, &error));
-    assert_true(same_id(llvs_version_list_at(list, 0)->id, &f.right));
+    assert_true(same_id(list->items[0]->id, &f.right));
     llvs_version_list_free(list);
     assert_int_equal(version_count(f.store), 3);
     llvs_store_free(f.store);
@@ -257,7 +257,7 @@ static void unrelated_versions(void **state) {
     options.relation = LLVS_RELATION_RELATED;
     FAILS(LLVS_ERROR_NO_COMMON_ANCESTOR, llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, &options, &list, &error));
     OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), &list, &error));
-    assert_int_equal(llvs_version_list_count(list), 0);
+    assert_int_equal(list->count, 0);
     llvs_version_list_free(list);
     options.relation = LLVS_RELATION_UNRELATED;
     OK(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, &options, &list, &error));
@@ -270,6 +270,7 @@ static void heads_by_branch(void **state) {
     llvs_version_id root = save(store, NULL, insert("x", "0"));
     llvs_version_options draft = LLVS_VERSION_OPTIONS_INIT;
     llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+    llvs_heads_options newest = LLVS_HEADS_OPTIONS_INIT;
     llvs_version_id main_head = save(store, &root, insert("main", "1")), other = save(store, &root, insert("other", "1")), draft_head, merged_id;
     llvs_change change = insert("draft", "1");
     llvs_version_list *list;
@@ -277,18 +278,19 @@ static void heads_by_branch(void **state) {
     (void)state;
     draft.branch = name;
     OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, &draft, &draft_head, NULL, &error));
-    OK(llvs_store_heads(store, &list, &error));
-    assert_int_equal(llvs_version_list_count(list), 3);
+    OK(llvs_store_heads(store, NULL, &list, &error));
+    assert_int_equal(list->count, 3);
     llvs_version_list_free(list);
-    OK(llvs_store_heads_on_branch(store, name, &list, &error));
-    assert_int_equal(llvs_version_list_count(list), 1);
-    assert_true(same_id(llvs_version_list_at(list, 0)->id, &draft_head));
+    newest.branch = name;
+    OK(llvs_store_heads(store, &newest, &list, &error));
+    assert_int_equal(list->count, 1);
+    assert_true(same_id(list->items[0]->id, &draft_head));
     llvs_version_list_free(list);
     OK(llvs_store_merge_heads(store, llvs_id(&main_head), NULL, NULL, &list, &error)); /* unbranched only */
-    assert_int_equal(llvs_version_list_count(list), 1);
+    assert_int_equal(list->count, 1);
     memset(&merged_id, 0, sizeof merged_id);
-    merged_id.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
-    memcpy(merged_id.text, llvs_version_list_at(list, 0)->id.data, merged_id.size);
+    merged_id.size = (uint32_t)list->items[0]->id.size;
+    memcpy(merged_id.text, list->items[0]->id.data, merged_id.size);
     llvs_version_list_free(list);
     value_is(store, &merged_id, "other", "1");
     value_is(store, &merged_id, "draft", NULL);
@@ -307,7 +309,7 @@ static void heads_by_branch(void **state) {
         options.control = NULL;
     }
     OK(llvs_store_merge_heads(store, llvs_id(&merged_id), NULL, &options, &list, &error));
-    assert_int_equal(llvs_version_list_count(list), 1);
+    assert_int_equal(list->count, 1);
     llvs_version_list_free(list);
     (void)other;
     llvs_store_free(store);
@@ -339,8 +341,8 @@ static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_r
         assert_int_equal(added, 4);
     }
     snprintf(text, sizeof text, "%d%s", f->steps, f->steps > 1 ? f->name : "");
-    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
-        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+    for (i = 0; i < merge->fork_count; i++) {
+        const llvs_fork *fork = merge->forks[i];
         llvs_change change = update("", text);
         llvs_status status;
         if (!fork->conflicting) continue;
@@ -378,15 +380,15 @@ static void folding_the_same_heads_at_once(void **state) {
     options.selection = LLVS_HEADS_ALL;
     OK(llvs_store_merge_heads(a, llvs_id(&mine.head), arbiter, &options, &list, &error));
     memset(&made, 0, sizeof made);
-    made.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
-    memcpy(made.text, llvs_version_list_at(list, 0)->id.data, made.size);
+    made.size = (uint32_t)list->items[0]->id.size;
+    memcpy(made.text, list->items[0]->id.data, made.size);
     llvs_version_list_free(list);
     assert_int_equal(version_count(a), 106 + 4 + 3);
     value_is(a, &made, "x", "4mine");
     value_is(a, &root, "x", "first");
     value_is(a, &tip, "x", "first");
     OK(llvs_store_versions_of(a, llvs_str("x"), &list, &error));
-    assert_int_equal(llvs_version_list_count(list), 6 + 4 + 3);
+    assert_int_equal(list->count, 6 + 4 + 3);
     llvs_version_list_free(list);
     llvs_arbiter_free(arbiter);
     llvs_arbiter_free(mine.others);
@@ -403,8 +405,8 @@ static void reverting_keeps_what_came_since(void **state) {
     (void)state;
     OK(llvs_store_revert(store, llvs_id(&b), llvs_id(&c), NULL, &list, &error));
     memset(&d, 0, sizeof d);
-    d.size = (uint32_t)llvs_version_list_at(list, 0)->id.size;
-    memcpy(d.text, llvs_version_list_at(list, 0)->id.data, d.size);
+    d.size = (uint32_t)list->items[0]->id.size;
+    memcpy(d.text, list->items[0]->id.data, d.size);
     llvs_version_list_free(list);
     value_is(store, &d, "x", "1");
     value_is(store, &d, "y", "3");

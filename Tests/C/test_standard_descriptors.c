@@ -4,6 +4,7 @@
  * with some of the three closed.
  */
 #include "support.h"
+#include "folder_snapshots.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,10 +140,10 @@ static void everything(const char *directory, llvs_storage_kind kind) {
     print_and_look("end of the exchange");
     close_it(other);
 
-    MUST(llvs_store_write_snapshot(store, llvs_str(snapshot), NULL, NULL, &error));
+    MUST(write_snapshot_into(store, snapshot, NULL, &error));
     print_and_look("snapshot");
     other = open_at(restored_path, kind);
-    MUST(llvs_store_restore_snapshot(other, llvs_str(snapshot), NULL, NULL, &error));
+    MUST(restore_snapshot_from(other, snapshot, NULL, &error));
     print_and_look("restore");
     close_it(other);
 
@@ -153,7 +154,7 @@ static void everything(const char *directory, llvs_storage_kind kind) {
         print_and_look("compact");
         MUST(llvs_store_verify(store, NULL, &verified, &error));
         print_and_look("verify");
-        if (llvs_verify_report_damage_count(verified) > 0) fail_in_child("verify", "damaged");
+        if (verified->damage_count > 0) fail_in_child("verify", "damaged");
         llvs_verify_report_free(verified);
     }
     close_it(store);
@@ -204,7 +205,7 @@ static void is_whole(const char *directory, const char *name, llvs_storage_kind 
     OK(llvs_store_open(llvs_str(path), &options, &store, &error));
     assert_int_equal(version_count(store), 17);
     OK(llvs_store_verify(store, NULL, &report_, &error));
-    assert_int_equal(llvs_verify_report_damage_count(report_), 0);
+    assert_int_equal(report_->damage_count, 0);
     llvs_verify_report_free(report_);
     OK(llvs_store_close(store, &error));
     llvs_store_free(store);

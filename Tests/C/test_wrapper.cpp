@@ -1,29 +1,11 @@
 // llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
-#include "llvs.hpp"
+#include "expect.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 #include <string>
-
-#define EXPECT(condition)                                                          \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                          \
-        }                                                                          \
-    } while (0)
-
-template <typename Body>
-static llvs_status code_of(Body body) {
-    try { body(); } catch (const llvs::Error &error) {
-        EXPECT(std::string(error.what()).size() > 0);
-        return error.code();
-    }
-    return LLVS_OK;
-}
 
 static void stores() {
     llvs::Store store = llvs::Store::memory();
@@ -51,7 +33,10 @@ static void stores() {
     EXPECT(store.changes(b).size() == 2);
     EXPECT(store.value("x", store.revert(b, b).id)->data == bytes);
     EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
-    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN"); }
+    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
+    llvs_store_options reading = llvs::Store::options();
+    reading.must_exist = 1;
+    try { llvs::Store("not/there", reading); EXPECT(false); } catch (const llvs::Error &error) { EXPECT(error.code() == LLVS_ERROR_NOT_FOUND && error.system_code() == ENOENT); }
     llvs::Store moved = std::move(store);
     EXPECT(moved.heads().size() == 1);
     EXPECT(code_of([&] { store.heads(); }) == LLVS_ERROR_INVALID_ARGUMENT);
@@ -80,8 +65,6 @@ static void compaction() {
     store.close();
     EXPECT(code_of([&] { store.compact(); }) == LLVS_ERROR_CLOSED);
 }
-
-struct Thrown { int number; };
 
 static void salvaging() {
     llvs::VersionID id;
@@ -145,13 +128,13 @@ static void parts() {
     llvs_coordinator_options settings = llvs::Coordinator::options();
     settings.store = &memory;
     llvs::Coordinator coordinator("", settings);
-    EXPECT(!coordinator.open_value("given"));
+    EXPECT(!coordinator.value("given"));
     given = 0;
     llvs::VersionOptions more;
     more.sources = {{"given", give}};
     llvs::VersionID saved = coordinator.save({llvs::Change::insert("small", "1")}, more);
     EXPECT(saved == coordinator.current_version());
-    EXPECT(coordinator.open_value("given")->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
+    EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
 }
 
 static void merges() {
@@ -204,8 +187,9 @@ static void coordinators() {
     memory.storage = LLVS_STORAGE_MEMORY;
     llvs_coordinator_options options = llvs::Coordinator::options();
     options.store = &memory;
-    options.exchange_url = llvs_str("memory:wrapper-coordinators");
     llvs::Coordinator one("", options), two("", options);
+    one.attach("memory:wrapper-coordinators");
+    two.attach("memory:wrapper-coordinators");
     one.save({llvs::Change::insert("x", "1")});
     one.exchange();
     two.exchange();

@@ -71,7 +71,7 @@ static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
         llvs_buffer data;
         llvs_error *error;
         if (entry->state[key] != number) continue;
-        if (!succeeded("reading what a version stored", llvs_store_value_by_reference(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &error), &error)) return;
+        if (!succeeded("reading what a version stored", llvs_store_value(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, NULL, &error), &error)) return;
         if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key)) ledger_fail("%s reads wrongly in %s", key_name(key), entry->id);
         llvs_buffer_dispose(&data);
     }
@@ -132,16 +132,16 @@ static void check_heads(llvs_store *store, struct names *all, struct names *pred
     llvs_version_list *heads;
     llvs_error *error;
     size_t expected = 0;
-    if (!succeeded("asking for the heads", llvs_store_heads(store, &heads, &error), &error)) return;
+    if (!succeeded("asking for the heads", llvs_store_heads(store, NULL, &heads, &error), &error)) return;
     if (predecessors->count) qsort(predecessors->ids, predecessors->count, ID_ROOM, by_name);
     for (size_t i = 0; i < all->count; i++) expected += !predecessors->count || !bsearch(all->ids[i], predecessors->ids, predecessors->count, ID_ROOM, by_name);
-    for (size_t i = 0; i < llvs_version_list_count(heads); i++) {
-        llvs_bytes id = llvs_version_list_at(heads, i)->id;
+    for (size_t i = 0; i < heads->count; i++) {
+        llvs_bytes id = heads->items[i]->id;
         char name[ID_ROOM] = "";
         if (id.size < ID_ROOM) memcpy(name, id.data, id.size);
         if (predecessors->count && bsearch(name, predecessors->ids, predecessors->count, ID_ROOM, by_name)) ledger_fail("%s is called a head, and has a successor", name);
     }
-    if (llvs_version_list_count(heads) != expected) ledger_fail("there are %zu heads, and should be %zu", llvs_version_list_count(heads), expected);
+    if (heads->count != expected) ledger_fail("there are %zu heads, and should be %zu", heads->count, expected);
     llvs_version_list_free(heads);
 }
 
@@ -150,13 +150,13 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     llvs_error *error;
     const llvs_damage *damage;
     if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
-    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)); i++) {
+    for (size_t i = 0; (damage = report->damages[i]); i++) {
         /* The record was copied, and the file with its large value was not there yet: the version waits, and a verification says for what. */
-        if (strictness == JUDGE_WHAT_IS_THERE && llvs_verify_report_pending(report) > 0 && strstr((const char *)damage->message.data, "/blobs/")) continue;
+        if (strictness == JUDGE_WHAT_IS_THERE && report->pending > 0 && strstr((const char *)damage->message.data, "/blobs/")) continue;
         break;
     }
     if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
-    if (strictness != JUDGE_WHAT_IS_THERE && llvs_verify_report_pending(report) > 0) ledger_fail("%llu versions wait for others", (unsigned long long)llvs_verify_report_pending(report));
+    if (strictness != JUDGE_WHAT_IS_THERE && report->pending > 0) ledger_fail("%llu versions wait for others", (unsigned long long)report->pending);
     llvs_verify_report_free(report);
 }
 
@@ -169,10 +169,10 @@ static void go_on(const struct place *place) {
     if (place->compaction != KEEPS_SEGMENTS) {
         for (int i = 0; i < 4; i++) succeeded("compacting in the end", llvs_store_compact(worker.store, NULL, NULL, &error), &error);
     }
-    if (succeeded("asking for a head", llvs_store_most_recent_head(worker.store, &head, &error), &error)) {
+    if (succeeded("asking for a head", llvs_store_heads(worker.store, NULL, &head, &error), &error)) {
         llvs_change change = LLVS_CHANGE_INIT;
         llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
-        uint32_t size, base = head ? entry_of_id(llvs_version_list_at(head, 0)->id) : 0;
+        uint32_t size, base = head->count > 0 ? entry_of_id(head->items[0]->id) : 0;
         if (base) {
             struct ledger_entry *entry = ledger_ask(base, WORLD_ENDS + place->world);
             uint8_t *bytes = stored_bytes(number_of(entry), PRIVATE_KEYS, &size);
@@ -182,7 +182,7 @@ static void go_on(const struct place *place) {
             change.kind = LLVS_CHANGE_INSERT;
             change.id = llvs_str(key_name(PRIVATE_KEYS));
             change.data = llvs_bytes_make(bytes, size);
-            if (succeeded("making a version in the end", llvs_store_make_version(worker.store, llvs_version_list_at(head, 0)->id, &change, 1, sizeof change, &options, NULL, NULL, &error), &error)) ledger_acknowledge(entry);
+            if (succeeded("making a version in the end", llvs_store_make_version(worker.store, head->items[0]->id, &change, 1, sizeof change, &options, NULL, NULL, &error), &error)) ledger_acknowledge(entry);
             free(bytes);
         }
         llvs_version_list_free(head);
@@ -202,8 +202,8 @@ void judge(const struct place *place, enum strictness strictness, uint32_t must)
     if (!is_found) broken("out of memory");
     if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) goto done;
     while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
-        for (size_t i = 0; i < llvs_version_list_count(page) && !ledger_has_failed(); i++) {
-            const llvs_version_info *version = llvs_version_list_at(page, i);
+        for (size_t i = 0; i < page->count && !ledger_has_failed(); i++) {
+            const llvs_version_info *version = page->items[i];
             add_name(&all, version->id);
             for (uint32_t p = 0; p < version->predecessor_count; p++) add_name(&predecessors, version->predecessors[p]);
             check_version(store, version, &merges, is_found, strictness);

@@ -23,6 +23,7 @@
 
 #include "../Faults/files.h"
 #include "run.h"
+#include "../C/folder_snapshots.h"
 
 enum { PAGE = 4096, BRANCHES = 12 };
 struct site {
@@ -81,7 +82,7 @@ static llvs_status merge(struct site *site, llvs_error **error) {
             entry->phase = PHASE_FREE;
             return status;
         }
-        llvs_bytes id = llvs_version_list_at(version, 0)->id;
+        llvs_bytes id = version->items[0]->id;
         if (read_prevailing(site->store, id, prevailing)) {
             if ((wrong = merged_state(ours, theirs, prevailing, entry->state))) ledger_fail("%s", wrong);
             memcpy(entry->id, id.data, id.size);
@@ -105,7 +106,7 @@ static llvs_status exchange(struct site *site, const char *folder, exchange_fn c
     status = llvs_exchange_open(site->store, llvs_str(url), NULL, &made, error);
     if (status != LLVS_OK) return status;
     status = call(made, NULL, &result, error);
-    if (status == LLVS_OK && llvs_exchange_result_problem_count(result) > 0) ledger_fail("exchanging met a problem: %s", (const char *)llvs_exchange_result_problem_at(result, 0)->message.data);
+    if (status == LLVS_OK && result->problem_count > 0) ledger_fail("exchanging met a problem: %s", (const char *)result->problems[0]->message.data);
     llvs_exchange_result_free(result);
     llvs_exchange_free(made);
     return status;
@@ -124,7 +125,7 @@ static llvs_status send(struct site *site, llvs_error **error) {
 static llvs_status compact(struct site *site, llvs_error **error) { return llvs_store_compact(site->store, NULL, NULL, error); }
 static llvs_status write_snapshot(struct site *site, llvs_error **error) {
     char *folder = path_of(site->medium, "snapshot");
-    llvs_status status = llvs_store_write_snapshot(site->store, llvs_str(folder), NULL, NULL, error);
+    llvs_status status = write_snapshot_into(site->store, folder, NULL, error);
     free(folder);
     return status;
 }
@@ -149,7 +150,7 @@ static llvs_status restore(struct site *site, llvs_error **error) {
     if (status != LLVS_OK) return status;
     /* What was added whole is kept; an exchange brings the rest. */
     if (statistics.versions > 1) return exchange(site, site->outside, llvs_exchange_retrieve, error);
-    return llvs_store_restore_snapshot(site->store, llvs_str(site->outside), NULL, NULL, error);
+    return restore_snapshot_from(site->store, site->outside, NULL, error);
 }
 /* What is there can be read, also when there is no room for anything. */
 static llvs_status reopen(struct site *site, llvs_error **error) {
@@ -215,7 +216,7 @@ static void prepare(struct site *site, const char *folder, uint64_t seed) {
     llvs_store *kept = site->store;
     site->store = other.store;
     succeeded("sending to the folder outside", exchange(site, site->outside, llvs_exchange_send, &error), &error);
-    succeeded("writing a snapshot outside", llvs_store_write_snapshot(other.store, llvs_str(site->outside), NULL, NULL, &error), &error);
+    succeeded("writing a snapshot outside", write_snapshot_into(other.store, site->outside, NULL, &error), &error);
     llvs_store_free(other.store);
     site->store = kept;
     for (int i = 0; i < 5; i++) {

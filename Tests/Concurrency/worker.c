@@ -102,8 +102,8 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
     memset(prevailing, 0, sizeof prevailing[0] * KEYS);
     range.without_data = 1;
     if (!succeeded("enumerating references", llvs_store_enumerate(store, version, &range, &values, &error), &error)) return 0;
-    for (size_t i = 0; i < llvs_value_list_count(values); i++) {
-        const llvs_value_info *value = llvs_value_list_at(values, i);
+    for (size_t i = 0; values && i < values->count; i++) {
+        const llvs_value_info *value = values->items[i];
         int key = key_of_id(value->id);
         if (key == KEYS) ledger_fail("at %.*s there is a value %.*s that nobody stored", (int)version.size, (const char *)version.data, (int)value->id.size, (const char *)value->id.data);
         else if ((prevailing[key] = entry_of_id(value->stored_version)) == 0) ledger_fail("at %.*s the value %s is one of %.*s, which nobody made", (int)version.size, (const char *)version.data, key_name(key), (int)value->stored_version.size, (const char *)value->stored_version.data);
@@ -128,7 +128,7 @@ static void merge(struct worker *worker, uint32_t other) {
     entry->id[0] = 0;
     __atomic_store_n(&entry->phase, PHASE_ASKED, __ATOMIC_SEQ_CST);
     if (!succeeded("merging", llvs_store_merge(worker->store, llvs_str(ours->id), llvs_str(theirs->id), NULL, NULL, &version, &error), &error)) return;
-    info = llvs_version_list_at(version, 0);
+    info = version->items[0];
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
     } else if (read_prevailing(worker->store, info->id, prevailing)) {
@@ -156,8 +156,8 @@ static void merge(struct worker *worker, uint32_t other) {
 static void merge_head(struct worker *worker) {
     llvs_version_list *head;
     llvs_error *error;
-    if (!succeeded("asking for the most recent head", llvs_store_most_recent_head(worker->store, &head, &error), &error)) return;
-    if (head) merge(worker, entry_of_id(llvs_version_list_at(head, 0)->id));
+    if (!succeeded("asking for the most recent head", llvs_store_heads(worker->store, NULL, &head, &error), &error)) return;
+    if (head->count > 0) merge(worker, entry_of_id(head->items[0]->id));
     llvs_version_list_free(head);
 }
 
@@ -212,7 +212,7 @@ static void read_some(struct worker *worker, const struct ledger_entry *entry) {
     }
     if (!succeeded("reading values", llvs_store_values(worker->store, ids, MOST, llvs_str(entry->id), &values, &error), &error)) return;
     for (int i = 0; i < MOST; i++) {
-        const llvs_value_info *value = llvs_value_list_at(values, (size_t)i);
+        const llvs_value_info *value = values->items[(size_t)i];
         check_value("a read of several", entry, keys[i], value->stored_version, value->data, value->present == 1);
     }
     llvs_value_list_free(values);
@@ -223,7 +223,7 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
     llvs_error *error;
     int is_seen[KEYS] = {0};
     if (!succeeded("enumerating", llvs_store_enumerate_block(store, llvs_str(entry->id), NULL, &block, &error), &error)) return 0;
-    const llvs_value_block_info *info = llvs_value_block_get(block);
+    const llvs_value_block *info = block;
     const uint8_t *id = info ? info->ids.data : NULL, *data = info ? info->data.data : NULL, *version = info ? info->versions.data : NULL;
     const char **versions = NULL;
     if (info) {
@@ -256,7 +256,7 @@ static void read_version(struct worker *worker, const struct ledger_entry *entry
     llvs_version_list *version;
     llvs_error *error;
     if (!succeeded("asking for a version", llvs_store_version(worker->store, llvs_str(entry->id), &version, &error), &error)) return;
-    const llvs_version_info *info = llvs_version_list_at(version, 0);
+    const llvs_version_info *info = version ? version->items[0] : NULL;
     uint32_t count = (entry->predecessors[0] != 0) + (entry->predecessors[1] != 0);
     if (!info) ledger_fail("%s was acknowledged, and another handle does not know it", entry->id);
     else if (info->predecessor_count != count) ledger_fail("%s has %u predecessors", entry->id, info->predecessor_count);
@@ -272,8 +272,8 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
     for (int key = 0; key < KEYS; key++) state[key] = stored_in(from, key);
     if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), &cursor, &error), &error)) return;
     while (succeeded("reading differences", llvs_change_cursor_next(cursor, 0, 0, &page, &error), &error) && page) {
-        for (size_t i = 0; i < llvs_change_list_count(page); i++) {
-            const llvs_change_info *change = llvs_change_list_at(page, i);
+        for (size_t i = 0; i < page->count; i++) {
+            const llvs_change_info *change = page->items[i];
             int key = key_of_id(change->id);
             if (key == KEYS) ledger_fail("%s and %s differ in a value that nobody stored", from->id, to->id);
             else state[key] = change->kind == LLVS_CHANGE_REMOVE ? 0 : entry_of_id(change->stored_version);
@@ -326,8 +326,8 @@ static void reload(struct worker *worker, int walks) {
     if (walks) {
         if (!succeeded("walking the history", llvs_store_history(worker->store, NULL, 0, &cursor, &error), &error)) goto done;
         while (succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
-            for (size_t i = 0; i < llvs_version_list_count(page); i++) {
-                uint32_t number = entry_of_id(llvs_version_list_at(page, i)->id);
+            for (size_t i = 0; i < page->count; i++) {
+                uint32_t number = entry_of_id(page->items[i]->id);
                 if (number < count) must[number] = 0;
             }
             llvs_version_list_free(page);
@@ -351,7 +351,7 @@ static void verify(struct worker *worker) {
     llvs_error *error;
     if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), &error)) return;
     const llvs_damage *damage;
-    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)); i++) {
+    for (size_t i = 0; (damage = report->damages[i]); i++) {
         /* A copy of a store that was being written may lack a large value until the two are united: docs/durability.md. */
         if (worker->place->world && is_missing_blob(damage)) continue;
         ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);

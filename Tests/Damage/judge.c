@@ -4,6 +4,7 @@
 #include "judge.h"
 
 #include "book.h"
+#include "../C/folder_snapshots.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
             llvs_error_free(error);
             continue;
         }
-        const llvs_version_info *version = llvs_version_list_at(list, 0);
+        const llvs_version_info *version = list ? list->items[0] : NULL;
         int same = version->predecessor_count == fact->predecessor_count && version->timestamp == fact->timestamp && metadata_digest(version) == fact->metadata;
         for (uint32_t p = 0; same && p < fact->predecessor_count; p++) same = strcmp((const char *)version->predecessors[p].data, fact->predecessors[p]) == 0;
         llvs_version_list_free(list);
@@ -90,7 +91,7 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
     llvs_version_list *heads;
     llvs_error *error;
     size_t expected = 0, listed;
-    if (llvs_store_heads(store, &heads, &error) != LLVS_OK) {
+    if (llvs_store_heads(store, NULL, &heads, &error) != LLVS_OK) {
         int told = says_damaged(llvs_error_code(error));
         if (!told) fails("heads: %s", llvs_error_message(error));
         llvs_error_free(error);
@@ -107,9 +108,9 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         }
     }
     for (size_t i = 0; i < truth->count; i++) expected += there[i] != MISSING && !built[i];
-    listed = llvs_version_list_count(heads);
-    for (size_t h = 0; h < llvs_version_list_count(heads); h++) {
-        llvs_bytes id = llvs_version_list_at(heads, h)->id;
+    listed = heads->count;
+    for (size_t h = 0; h < heads->count; h++) {
+        llvs_bytes id = heads->items[h]->id;
         const struct fact *fact = truth_of(truth, id);
         if (added && !fact) {
             listed--;
@@ -156,10 +157,10 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
         fails("opening what was salvaged: %s", llvs_error_message(error));
         goto done;
     }
-    made = llvs_salvage_report_made_count(report);
+    made = report->made_count;
     read_all(truth, store, there, &count);
-    for (size_t i = 0; i < llvs_salvage_report_damage_count(report); i++) {
-        const llvs_damage *damage = llvs_salvage_report_damage_at(report, i);
+    for (size_t i = 0; i < report->damage_count; i++) {
+        const llvs_damage *damage = report->damages[i];
         unnamed += damage->lost == LLVS_LOSS_UNFINISHED || (damage->lost == LLVS_LOSS_VERSION && damage->version.size == 0);
         if (damage->file.size == 0 || damage->message.size == 0) fails("a damage names no file");
     }
@@ -179,8 +180,8 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             ancestors = ancestors && there[predecessor - truth->facts] == WHOLE;
         }
         if (!ancestors) continue;
-        for (size_t d = 0; d < llvs_salvage_report_damage_count(report); d++) {
-            const llvs_damage *damage = llvs_salvage_report_damage_at(report, d);
+        for (size_t d = 0; d < report->damage_count; d++) {
+            const llvs_damage *damage = report->damages[d];
             named = named || (damage->version.size == strlen(truth->facts[i].id) && memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
         if (!named && unnamed == 0 && !earlier) fails("%s is not in what was salvaged, and nothing tells of it", truth->facts[i].id);
@@ -188,7 +189,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     }
     check_heads(truth, store, there, "those made");
     for (size_t i = 0; i < made && !text[0]; i++) {
-        const llvs_salvaged *one = llvs_salvage_report_made_at(report, i);
+        const llvs_salvaged *one = report->made[i];
         const struct fact *original = truth_of(truth, one->original);
         uint64_t state;
         outcome(MADE, 1);
@@ -200,9 +201,9 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     if (!text[0] && llvs_store_verify(store, NULL, &verified, &error) != LLVS_OK) {
         fails("verifying what was salvaged: %s", llvs_error_message(error));
     } else if (!text[0]) {
-        if (llvs_verify_report_damage_count(verified) > 0) fails("what was salvaged is damaged: %s", (const char *)llvs_verify_report_damage_at(verified, 0)->message.data);
-        if (llvs_verify_report_pending(verified) != llvs_salvage_report_waiting(report)) fails("%llu versions wait in what was salvaged", (unsigned long long)llvs_verify_report_pending(verified));
-        if (llvs_verify_report_versions(verified) != llvs_salvage_report_versions(report) + llvs_salvage_report_waiting(report) + made && made < 1) fails("the report miscounts");
+        if (verified->damage_count > 0) fails("what was salvaged is damaged: %s", (const char *)verified->damages[0]->message.data);
+        if (verified->pending != report->waiting) fails("%llu versions wait in what was salvaged", (unsigned long long)verified->pending);
+        if (verified->versions != report->versions + report->waiting + made && made < 1) fails("the report miscounts");
         llvs_verify_report_free(verified);
     }
     llvs_store_free(store);
@@ -237,8 +238,8 @@ static int check_work(const struct subject *subject, const char *path, const cha
     change.id = llvs_str("added");
     change.data = llvs_str("later");
     options.id = llvs_str("ADDED");
-    if (llvs_store_most_recent_head(store, &head, &error) != LLVS_OK) llvs_error_free(error), head = NULL;
-    llvs_status status = llvs_store_make_version(store, head ? llvs_version_list_at(head, 0)->id : LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error);
+    if (llvs_store_heads(store, NULL, &head, &error) != LLVS_OK) llvs_error_free(error), head = NULL;
+    llvs_status status = llvs_store_make_version(store, head && head->count > 0 ? head->items[0]->id : LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error);
     llvs_version_list_free(head);
     int added = status == LLVS_OK;
     if (!added) {
@@ -297,10 +298,10 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
         llvs_error_free(error);
         goto closing;
     }
-    size_t damages = llvs_verify_report_damage_count(report), unfinished = llvs_verify_report_unfinished_count(report), unnamed = unfinished;
-    uint64_t pending = llvs_verify_report_pending(report);
+    size_t damages = report->damage_count, unfinished = report->unfinished_count, unnamed = unfinished;
+    uint64_t pending = report->pending;
     int told = damages + unfinished + (pending > 0) > 0;
-    for (size_t d = 0; d < damages; d++) unnamed += llvs_verify_report_damage_at(report, d)->version.size == 0;
+    for (size_t d = 0; d < damages; d++) unnamed += report->damages[d]->version.size == 0;
     if (whole < truth->count && !told && earlier && whole == count) outcome(EARLIER, 1);
     else if (whole < truth->count && !told) fails("verify says that all is well, and %zu of %zu versions can be read", whole, truth->count);
     if (subject->caches_only && whole < truth->count) fails("%zu of %zu versions can be read without the caches", whole, truth->count);
@@ -317,7 +318,7 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
         }
         outcome(VERSIONS_LOST, 1);
         for (size_t d = 0; d < damages; d++) {
-            const llvs_damage *damage = llvs_verify_report_damage_at(report, d);
+            const llvs_damage *damage = report->damages[d];
             named = named || (damage->version.size == strlen(truth->facts[i].id) && memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
         if (named) outcome(VERSIONS_NAMED, 1);
@@ -370,8 +371,8 @@ static long retrieve(const struct subject *subject, const char *folder) {
     must("a store", open_store("", LLVS_STORAGE_MEMORY, 0, &store, &error), error);
     llvs_exchange_result *result = exchanged(store, folder, 0);
     if (result) {
-        size_t problems = llvs_exchange_result_problem_count(result), taken;
-        llvs_exchange_result_retrieved(result, &taken);
+        size_t problems = result->problem_count, taken;
+        taken = result->retrieved_count;
         if (!read_all(truth, store, there, &count) && !check_heads(truth, store, there, NULL)) {
             for (size_t i = 0; i < truth->count; i++) if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
             if (taken != count) fails("%zu versions were taken, and %zu are there", taken, count);
@@ -413,7 +414,7 @@ static int judge_snapshot(const struct subject *subject, const char *folder) {
     size_t count;
     if (!there) broken("out of memory");
     must("a store", open_store("", LLVS_STORAGE_MEMORY, 0, &store, &error), error);
-    llvs_status status = llvs_store_restore_snapshot(store, llvs_str(path), NULL, NULL, &error);
+    llvs_status status = restore_snapshot_from(store, path, NULL, &error);
     if (status == LLVS_OK) {
         if (!read_all(truth, store, there, &count) && count != truth->count) fails("a snapshot was restored, and %zu of %zu versions are there", count, truth->count);
         for (size_t i = 0; i < truth->count; i++) if (there[i] != WHOLE) fails("%s was restored and cannot be read", truth->facts[i].id);

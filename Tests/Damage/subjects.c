@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "book.h"
+#include "../C/folder_snapshots.h"
 
 void must(const char *doing, llvs_status status, llvs_error *error) {
     if (status == LLVS_OK) return;
@@ -39,12 +40,12 @@ llvs_status read_state(llvs_store *store, llvs_bytes version, uint64_t *digest, 
             free(last);
             return status;
         }
-        for (size_t i = 0; i < llvs_value_list_count(values); i++) {
-            const llvs_value_info *value = llvs_value_list_at(values, i);
+        for (size_t i = 0; i < values->count; i++) {
+            const llvs_value_info *value = values->items[i];
             uint64_t pair = digest_of(digest_of(2, value->id), value->data);
             *digest = mixed(*digest, pair);
             if (each) each(payload, pair);
-            if (i + 1 == llvs_value_list_count(values)) {
+            if (i + 1 == values->count) {
                 last = realloc(last, value->id.size + 1);
                 if (!last) broken("out of memory");
                 memcpy(last, value->id.data, value->id.size);
@@ -93,11 +94,11 @@ static void learn(struct truth *truth, llvs_store *store) {
     for (;;) {
         must("reading the history", llvs_history_cursor_next(cursor, 0, &page, &error), error);
         if (!page) break;
-        size_t count = llvs_version_list_count(page);
+        size_t count = page->count;
         truth->facts = realloc(truth->facts, sizeof *truth->facts * (truth->count + count));
         if (!truth->facts) broken("out of memory");
         for (size_t i = 0; i < count; i++) {
-            const llvs_version_info *version = llvs_version_list_at(page, i);
+            const llvs_version_info *version = page->items[i];
             struct fact *fact = &truth->facts[truth->count++];
             memset(fact, 0, sizeof *fact);
             snprintf(fact->id, NAME_SIZE, "%s", (const char *)version->id.data);
@@ -323,7 +324,7 @@ static void make_snapshot(const char *folder, uint64_t seed) {
     (void)seed;
     fill_first(store);
     fill_second(store);
-    must("a snapshot", llvs_store_write_snapshot(store, llvs_str(path), NULL, NULL, &error), error);
+    must("a snapshot", write_snapshot_into(store, path, NULL, &error), error);
     closed(store);
     free(path);
 }
@@ -363,7 +364,7 @@ void subject_prepare(struct subject *subject, const char *folder, uint64_t seed)
     learn(&subject->truth, store);
     must("verifying", llvs_store_verify(store, NULL, &report, &error), error);
     if (subject->truth.count < 3) broken("%s is empty", subject->name);
-    if (llvs_verify_report_damage_count(report) > 0) broken("%s is damaged to begin with", subject->name);
+    if (report->damage_count > 0) broken("%s is damaged to begin with", subject->name);
     llvs_verify_report_free(report);
     llvs_store_free(store);
     remove_tree(copy);

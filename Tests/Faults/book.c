@@ -100,8 +100,8 @@ llvs_status version_digest(llvs_store *store, const llvs_version_info *version, 
         llvs_status status = llvs_store_enumerate(store, version->id, &range, &values, error);
         if (status != LLVS_OK) return status;
         if (!values) break;
-        for (size_t i = 0; i < llvs_value_list_count(values); i++) {
-            const llvs_value_info *value = llvs_value_list_at(values, i);
+        for (size_t i = 0; i < values->count; i++) {
+            const llvs_value_info *value = values->items[i];
             hash = with_value(hash, value->id, value->data.data, value->data.size);
             if (value->id.size < sizeof last) {
                 memcpy(last, value->id.data, value->id.size);

@@ -13,6 +13,7 @@
 
 #include "files.h"
 #include "shim.h"
+#include "../C/folder_snapshots.h"
 
 int run_in_child(void (*body)(void *payload), void *payload, int seconds) {
     int status;
@@ -105,8 +106,8 @@ static struct history read_history(const struct check *check, llvs_store *store)
     size_t room = 0;
     if (!works("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) return history;
     while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
-        for (size_t i = 0; i < llvs_version_list_count(page) && !book->failure[0]; i++) {
-            const llvs_version_info *version = llvs_version_list_at(page, i);
+        for (size_t i = 0; i < page->count && !book->failure[0]; i++) {
+            const llvs_version_info *version = page->items[i];
             struct found *found;
             if (history.count == room) {
                 room = room ? room * 2 : 64;
@@ -131,7 +132,7 @@ static void check_heads(llvs_store *store, const struct history *history) {
     llvs_version_list *heads;
     llvs_error *error;
     size_t expected = 0;
-    if (!works("asking for the heads", llvs_store_heads(store, &heads, &error), &error)) return;
+    if (!works("asking for the heads", llvs_store_heads(store, NULL, &heads, &error), &error)) return;
     for (size_t i = 0; i < history->count; i++) for (int p = 0; p < 2; p++) {
         const char *predecessor = history->versions[i].predecessors[p];
         struct found *found = *predecessor ? find(history, predecessor) : NULL;
@@ -139,11 +140,11 @@ static void check_heads(llvs_store *store, const struct history *history) {
         else if (*predecessor) book_fail("%s is in the history, and its predecessor %s is not", history->versions[i].id, predecessor);
     }
     for (size_t i = 0; i < history->count; i++) expected += !history->versions[i].has_successor;
-    if (llvs_version_list_count(heads) != expected) book_fail("there are %zu heads, and should be %zu", llvs_version_list_count(heads), expected);
-    for (size_t i = 0; i < llvs_version_list_count(heads) && !book->failure[0]; i++) {
+    if (heads->count != expected) book_fail("there are %zu heads, and should be %zu", heads->count, expected);
+    for (size_t i = 0; i < heads->count && !book->failure[0]; i++) {
         char id[ID_SIZE];
         const struct found *found;
-        copy_id(id, llvs_version_list_at(heads, i)->id);
+        copy_id(id, heads->items[i]->id);
         found = find(history, id);
         if (!found) book_fail("%s is called a head, and is not in the history", id);
         else if (found->has_successor) book_fail("%s is called a head, and has a successor", id);
@@ -166,13 +167,13 @@ static void check_verification(const struct check *check, llvs_store *store) {
     llvs_error *error;
     const llvs_damage *damage = NULL;
     if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
-    for (size_t i = 0; (damage = llvs_verify_report_damage_at(report, i)) && is_expected(check, damage); i++) {}
+    for (size_t i = 0; (damage = report->damages[i]) && is_expected(check, damage); i++) {}
     /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
     if (damage && check->cut < 0) {
         book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset,
                   (int)damage->message.size, (const char *)damage->message.data);
     }
-    if (check->cut < 0 && llvs_verify_report_pending(report) > 0) book_fail("%llu versions wait for others", (unsigned long long)llvs_verify_report_pending(report));
+    if (check->cut < 0 && report->pending > 0) book_fail("%llu versions wait for others", (unsigned long long)report->pending);
     llvs_verify_report_free(report);
 }
 
@@ -203,8 +204,8 @@ static void go_on(const struct check *check) {
         }
     }
     for (int i = 0; i < count; i++) if (book->asked[i].is_damaged) { client_repair(&client, "folder"); break; }
-    if (!works("asking for a head", llvs_store_most_recent_head(client.store, &head, &error), &error)) return;
-    if (head) copy_id(newest, llvs_version_list_at(head, 0)->id);
+    if (!works("asking for a head", llvs_store_heads(client.store, NULL, &head, &error), &error)) return;
+    if (head->count > 0) copy_id(newest, head->items[0]->id);
     llvs_version_list_free(head);
     if (!newest[0] || book_find(llvs_str(newest))) client_make(&client, "went-on", newest[0] ? newest : NULL, put("w", 99, 10), no_change, no_change);
     client_close(&client);
@@ -283,7 +284,7 @@ static void check_snapshot(const struct check *check) {
     llvs_status status;
     options.storage = LLVS_STORAGE_MEMORY;
     if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), &error)) {
-        status = llvs_store_restore_snapshot(store, llvs_str(folder), NULL, NULL, &error);
+        status = restore_snapshot_from(store, folder, NULL, &error);
         if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
         else if (works("restoring what is there", status, &error)) free(read_history(check, store).versions);
         llvs_store_free(store);

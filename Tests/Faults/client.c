@@ -9,6 +9,7 @@
 
 #include "files.h"
 #include "shim.h"
+#include "../C/folder_snapshots.h"
 
 struct change_spec put(const char *key, uint64_t seed, uint32_t size) {
     struct change_spec change = {"", 0, size, seed};
@@ -105,7 +106,7 @@ static void expect_all(struct client *client) {
             book_fail("the version %s was acknowledged, and the handle does not know it", asked->id);
             return;
         }
-        status = version_digest(client->store, llvs_version_list_at(version, 0), &digest, &error);
+        status = version_digest(client->store, version->items[0], &digest, &error);
         llvs_version_list_free(version);
         if (!goes_on("reading a version", status, &error)) return;
         if (digest != asked->digest) book_fail("the version %s was acknowledged, and the handle reads something else", asked->id);
@@ -210,7 +211,7 @@ static int order(struct client *client, const char *a, const char *b, llvs_bytes
         client_met(client->work, "asking for versions", status, error);
         if (!goes_on("asking for versions", status = llvs_store_versions(client->store, ids, 2, &versions, &error), &error)) return 0;
     }
-    x = llvs_version_list_at(versions, 0), y = llvs_version_list_at(versions, 1);
+    x = versions->items[0], y = versions->items[1];
     is_first = x->timestamp != y->timestamp ? x->timestamp > y->timestamp : strcmp(a, b) > 0;
     predecessors[0] = llvs_str(is_first ? a : b);
     predecessors[1] = llvs_str(is_first ? b : a);
@@ -219,7 +220,7 @@ static int order(struct client *client, const char *a, const char *b, llvs_bytes
 }
 
 static void take_id(struct asked *asked, const llvs_version_list *version) {
-    const llvs_version_info *info = llvs_version_list_at(version, 0);
+    const llvs_version_info *info = version ? version->items[0] : NULL;
     if (info && info->id.size < ID_SIZE) {
         memcpy(asked->id, info->id.data, info->id.size);
         asked->id[info->id.size] = 0;
@@ -274,7 +275,8 @@ static llvs_exchange *open_exchange(struct client *client, const char *folder) {
 
 static void acknowledge_ids(struct client *client, const llvs_exchange_result *result) {
     size_t count;
-    const llvs_bytes *ids = llvs_exchange_result_retrieved(result, &count);
+    const llvs_bytes *ids = result->retrieved;
+    count = result->retrieved_count;
     for (size_t i = 0; i < count; i++) {
         struct asked *asked = book_find(ids[i]);
         if (asked) acknowledge(client, asked);
@@ -284,7 +286,7 @@ static void acknowledge_ids(struct client *client, const llvs_exchange_result *r
 
 /* Problems are what a fault may lead to, as long as it is there. */
 static int has_problems(struct client *client, const llvs_exchange_result *result, const char *doing) {
-    const llvs_problem *problem = llvs_exchange_result_problem_at(result, 0);
+    const llvs_problem *problem = result ? result->problems[0] : NULL;
     if (!problem) return 0;
     if (!client->work->expects_faults || faults->fired == 0) {
         book_fail("%s met a problem without a reason: %.*s: %.*s", doing, (int)problem->name.size, (const char *)problem->name.data, (int)problem->message.size, (const char *)problem->message.data);
@@ -309,7 +311,7 @@ static int exchanged(struct client *client, const char *folder, exchange_fn call
         result = NULL;
         status = call(exchange, NULL, &result, &error);
         if (goes_on(doing, status, &error)) acknowledge_ids(client, result);
-        const llvs_problem *problem = llvs_exchange_result_problem_at(result, 0);
+        const llvs_problem *problem = result ? result->problems[0] : NULL;
         if (problem) book_fail("with the cause gone, %s meets a problem still: %.*s", doing, (int)problem->message.size, (const char *)problem->message.data);
     }
     is_whole = status == LLVS_OK;
@@ -333,10 +335,10 @@ void client_send(struct client *client, const char *folder) { exchanged(client, 
 void client_write_snapshot(struct client *client, const char *folder) {
     char *path = path_of(client->work->root, folder);
     llvs_error *error;
-    llvs_status status = llvs_store_write_snapshot(client->store, llvs_str(path), NULL, NULL, &error);
+    llvs_status status = write_snapshot_into(client->store, path, NULL, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "writing a snapshot", status, error);
-        goes_on("writing a snapshot", status = llvs_store_write_snapshot(client->store, llvs_str(path), NULL, NULL, &error), &error);
+        goes_on("writing a snapshot", status = write_snapshot_into(client->store, path, NULL, &error), &error);
     }
     free(path);
 }
@@ -346,13 +348,13 @@ void client_restore_snapshot(struct client *client, const char *folder) {
     llvs_error *error;
     llvs_status status;
     if (!client->store) return;
-    status = llvs_store_restore_snapshot(client->store, llvs_str(path), NULL, NULL, &error);
+    status = restore_snapshot_from(client->store, path, NULL, &error);
     if (status != LLVS_OK) {
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         client_met(client->work, "restoring a snapshot", status, error);
         if (llvs_store_statistics(client->store, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
         /* Some of it was added: an exchange brings the rest. */
-        if (statistics.versions <= 1) goes_on("restoring a snapshot", status = llvs_store_restore_snapshot(client->store, llvs_str(path), NULL, NULL, &error), &error);
+        if (statistics.versions <= 1) goes_on("restoring a snapshot", status = restore_snapshot_from(client->store, path, NULL, &error), &error);
     }
     if (status == LLVS_OK) for (int i = 0; i < book->count; i++) acknowledge(client, &book->asked[i]);
     free(path);

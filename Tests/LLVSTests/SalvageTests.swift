@@ -118,9 +118,27 @@ import Darwin
             #expect(report.versions == 1 && report.waiting == 1 && !report.isWhole)
             #expect(report.damages.contains { $0.version == b.id && $0.lost == .version })
             let made = try #require(report.made.first)
-            // What b changed is not known, nor what it was based on.
+            // What b changed is not known, nor what it was based on: on what was stored before it, most likely.
             #expect(made.original == c.id && !made.isComplete)
-            #expect(try salvaged.contents(made.version) == ["z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
+            #expect(try salvaged.contents(made.version) == ["x": "1", "y": "1", "z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
+            #expect(try salvaged.version(made.version)?.predecessors == [a.id])
+            #expect(report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("stands on version \(a.id)") })
+            try salvaged.close()
+        }
+    }
+
+    /// Where nothing whole is before the damage in its file, what is made stands on nothing, and the report says so.
+    @Test(arguments: [0, 1]) func whatStandsOnNothingIsToldOf(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            let store = try StoreOnDiskTests.open(kind, directory)
+            let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: bytes("1"))], metadata: Metadata([(bytes("key"), bytes("DAMAGE"))]))
+            let b = try store.set(["z": "3"], a)
+            try store.close()
+            try Self.flip("DAMAGE", in: Self.file(kind, directory))
+            let (report, salvaged) = try Self.salvage(kind, directory)
+            let made = try #require(report.made.first)
+            #expect(try made.original == b.id && !made.isComplete && salvaged.contents(made.version) == ["z": "3"])
+            #expect(report.damages.contains { $0.version == b.id && $0.lost == .nothing && $0.message.contains("stands on nothing") })
             try salvaged.close()
         }
     }

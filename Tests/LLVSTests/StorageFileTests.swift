@@ -84,7 +84,7 @@ import Darwin
         let storage = try open()
         try StorageConformance.append(storage, [record("A")])
         try storage.close(discarding: false)
-        for text in [nil, "", "LLVS st", "LLVS store\nformat x\n", "LLVS store\nformat 99999999999999999999\n", "\u{0}\u{0}"] as [String?] {
+        for text in [nil, "", "LLVS st", "LLVS store\nformat x\n", "LLVS store\nformat 099\n", "\u{0}\u{0}"] as [String?] {
             if let text { try write(Array(text.utf8), to: path + "/llvs-store") } else { try System.unlink(path + "/llvs-store") }
             let again = try open()
             #expect(again.damages.map(\.file) == [path + "/llvs-store"])

@@ -121,8 +121,10 @@ import Darwin
         #expect(places.count == 3)
         #expect(reader.damages.count == 2)
         #expect(reader.damages.first?.version?.description == "B")
-        // A later piece of D: found, but not readable.
+        // A later piece of D: what is there is read, and verified by its parts; one that is gone cannot be.
         try sql("UPDATE chunks SET checksum = 7 WHERE seq = 6")
+        #expect(try StorageConformance.read(reader, places[1]) == record("D", 200_000))
+        try sql("DELETE FROM chunks WHERE seq = 6")
         #expect(try StorageConformance.read(reader, places[1], 0, 65_536) == Array(record("D", 200_000).prefix(65_536)))
         #expect(code { _ = try StorageConformance.read(reader, places[1]) } == .damaged)
         var met: [StorageDamage] = [], found = 0
@@ -145,7 +147,8 @@ import Darwin
             do {
                 let reader = try open { $0.readOnly = true }
                 let found = try StorageConformance.scan(reader)
-                #expect(found.allSatisfy { records.contains($0) }, "offset \(at)")
+                // The pieces of a large one are looked at when it is verified, and by who reads its parts.
+                #expect(found.allSatisfy { records.contains($0) || $0.count == records[40].count }, "offset \(at)")
                 try reader.verify(OperationControl(), found: { _ in }, damage: { _ in })
                 try reader.close(discarding: false)
             } catch let error as StoreError {

@@ -10,6 +10,7 @@ It follows the page's order and names: the directory, segments, blobs, then reco
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import struct
@@ -20,6 +21,7 @@ from typing import Iterator, NamedTuple, Optional
 
 INSERT, UPDATE, REMOVE, PRESERVE, PRESERVE_REMOVAL = range(1, 6)
 AS_IS, DEFLATED, BLOB = range(3)
+EMPTY_ROOT = "00000000-0000-8000-8000-000000000000"
 
 
 def _table() -> list[int]:
@@ -49,7 +51,11 @@ class Damage(Exception):
 
 
 class NewerFormat(Exception):
-    """The store was written by a newer library."""
+    """The store, or a record in it, was written by a newer library."""
+
+    def __init__(self, what: str, version: Optional[str] = None) -> None:
+        super().__init__(what)
+        self.version = version
 
 
 class NotAStore(Exception):
@@ -150,28 +156,42 @@ class Version:
     bodies: bytes
     header_checksum: int
     length: int
+    #: By tag: all of them ignorable, or the record is of a newer format.
+    extensions: dict[int, bytes] = field(default_factory=dict)
     values: dict[bytes, bytes] = field(default_factory=dict)
+    #: Value ids whose bytes are not what was written.
+    damaged: set[bytes] = field(default_factory=set)
+    #: What it says that is not so.
+    problems: list[str] = field(default_factory=list)
+
+    def branch(self) -> Optional[str]:
+        """The branch that it is on."""
+        try:
+            name = json.loads(self.metadata[b"__llvs_branch"])
+        except (KeyError, ValueError):
+            return None
+        return name if isinstance(name, str) else None
 
 
 def read_record(record: bytes) -> Version:
     """Decodes a record; raises Damage, NewerFormat."""
     if len(record) < 28:
         raise Damage("shorter than a prelude")
-    format, flags, reserved, header_size, table_size, bodies_size, header_checksum = struct.unpack_from("<BBHIQQI", record)
-    if format > 1:
-        raise NewerFormat(f"a record of format {format}")
-    if format != 1 or flags or reserved:
-        raise Damage("a prelude that no writer wrote")
+    format, flags, more_flags, header_size, table_size, bodies_size, header_checksum = struct.unpack_from("<BBHIQQI", record)
     if 28 + header_size + table_size + bodies_size != len(record):
         raise Damage("the sizes do not add up")
     header = record[28 : 28 + header_size]
     if checksum(record[:24], header) != header_checksum:
         raise Damage("the header's checksum is wrong")
+    if format == 0:
+        raise Damage("no such format")
+    cursor = Cursor(header)
+    id = cursor.version_id()
+    if format > 1 or flags & 0x0F or more_flags:
+        raise NewerFormat(f"a record of format {format} with the flags {flags} and {more_flags}", id)
     table = record[28 + header_size : 28 + header_size + table_size]
     bodies = record[28 + header_size + table_size :]
 
-    cursor = Cursor(header)
-    id = cursor.version_id()
     predecessor_count = cursor.varint()
     if predecessor_count > 2:
         raise Damage("more than two predecessors")
@@ -187,19 +207,49 @@ def read_record(record: bytes) -> Version:
         raise Damage("counts that do not fit each other")
     dependencies = tuple(cursor.version_id() for _ in range(cursor.count(2)))
     blobs = tuple(cursor.take(16) for _ in range(cursor.count(16)))
+    metadata = _read_metadata(cursor)
+    extensions = _read_extensions(cursor, id) if flags & 0x10 else {}
+    cursor.end()
+    if id == EMPTY_ROOT and (predecessors or header[18:26] != bytes(8) or value_data_size or change_count or metadata):
+        raise Damage("something else under the id of the empty root")
+    changes = _read_table(table, change_count, page_count, dependencies, len(bodies))
+    version = Version(
+        id, predecessors, timestamp, value_data_size, dependencies, blobs, metadata, changes, bodies, header_checksum, len(record),
+        extensions,
+    )
+    if sum(change.size for change in changes.values() if change.kind in (INSERT, UPDATE)) != value_data_size:
+        version.problems.append("the bytes of the values are not what the header says")
+    return version
+
+
+def _read_metadata(cursor: Cursor) -> dict[bytes, bytes]:
     metadata: dict[bytes, bytes] = {}
+    total = 0
     for _ in range(cursor.count(2)):
         key = cursor.take(cursor.varint())
+        if not 1 <= len(key) <= 4096:
+            raise Damage("a metadata key of a wrong size")
+        key.decode("utf-8")
         if metadata and key <= next(reversed(metadata)):
             raise Damage("metadata out of order")
         metadata[key] = cursor.take(cursor.varint())
-    cursor.end()
-    changes = _read_table(table, change_count, page_count, dependencies, len(bodies))
-    if sum(change.size for change in changes.values() if change.kind in (INSERT, UPDATE)) != value_data_size:
-        raise Damage("the size of the values is not what the header says")
-    return Version(
-        id, predecessors, timestamp, value_data_size, dependencies, blobs, metadata, changes, bodies, header_checksum, len(record)
-    )
+        total += len(key) + len(metadata[key])
+    if total > 16_777_216:
+        raise Damage("more than 16 MiB of metadata")
+    return metadata
+
+
+def _read_extensions(cursor: Cursor, id: str) -> dict[int, bytes]:
+    extensions: dict[int, bytes] = {}
+    while cursor.left:
+        tag = cursor.varint()
+        if extensions and tag <= next(reversed(extensions)):
+            raise Damage("extensions out of order")
+        extensions[tag] = cursor.take(cursor.varint())
+    for tag in extensions:
+        if tag % 2 == 0:
+            raise NewerFormat(f"the extension {tag}", id)
+    return extensions
 
 
 def _read_table(table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int) -> dict[bytes, Change]:
@@ -239,7 +289,7 @@ def _read_table(table: bytes, change_count: int, page_count: int, dependencies: 
 def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Change:
     tag = page.u8()
     kind, encoding, has_digest = tag & 7, tag >> 3 & 3, bool(tag & 32)
-    if tag >> 6 or not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
+    if tag >> 7 or not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
         raise Damage(f"no such tag: {tag}")
     size = page.varint()
     if not 1 <= size <= 4096:
@@ -254,8 +304,6 @@ def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Cha
         if encoding == DEFLATED and stored >= value_size:
             raise Damage("deflated, and not smaller")
         blob = page.take(16) if encoding == BLOB else None
-        if has_digest != (value_size > 65536):
-            raise Damage("a digest where none is, or none where one is")
         digest = page.take(32) if has_digest else None
         return Change(kind, id, encoding, value_size, stored, blob, digest, None, offset)
     if encoding or has_digest:
@@ -271,8 +319,8 @@ def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Cha
 # Blobs
 
 
-def read_blob(path: Path) -> bytes:
-    """The value in a blob file; raises Damage, FileNotFoundError."""
+def read_blob(path: Path, digest: Optional[bytes] = None) -> bytes:
+    """The value in a blob file; raises Damage, FileNotFoundError, NewerFormat. `digest`: what the change that names it tells."""
     data = path.read_bytes()
     header = data[:64]
     if len(header) < 64:
@@ -284,6 +332,8 @@ def read_blob(path: Path) -> bytes:
         raise NewerFormat(f"a blob of format {format}")
     if block != 65536 or id.hex() != path.stem:
         raise Damage("another blob")
+    if digest is not None and header[44:60] not in (bytes(16), digest[:16]):
+        raise Damage("the blob of another value")
     entries = -(-size // 65536)
     if len(data) - 64 < 4 * entries or len(data) - 64 - 4 * entries < size:
         raise Damage("a blob that is not here yet")
@@ -304,7 +354,8 @@ def read_blob(path: Path) -> bytes:
 class Segment:
     """What a segment file holds."""
 
-    records: list[bytes] = field(default_factory=list)
+    #: Each with whether it is whole: else it counts in the parts that match their own checksums.
+    records: list[tuple[bytes, bool]] = field(default_factory=list)
     #: Where damage begins and what it is.
     damages: list[tuple[int, str]] = field(default_factory=list)
     #: Where the tail begins, None when there is none.
@@ -312,15 +363,25 @@ class Segment:
     sealed: bool = False
 
 
-def _frame_header(data: bytes, at: int, segment: bytes) -> Optional[tuple[int, int, int]]:
-    """(kind, body size, checksum) of a valid frame header."""
+def _frame_header(data: bytes, at: int, segment: bytes) -> Optional[tuple[int, int, int, int]]:
+    """(kind, body size, checksum, marks) of a valid frame header."""
     header = data[at : at + 48]
     if len(header) < 48 or header[:4] != b"\xa7LVF" or header[8:24] != segment:
         return None
     own, size, body_checksum, own_checksum = struct.unpack_from("<QQII", header, 24)
     if own != at or checksum(header[:44]) != own_checksum:
         return None
-    return header[4], size, body_checksum
+    return header[4], size, body_checksum, header[5]
+
+
+def _synced_end(data: bytes, at: int, segment: bytes) -> int:
+    """Before this place all frames were synced, as those from a valid one on say."""
+    synced = 0
+    while (frame := _frame_header(data, at, segment)) is not None:
+        if frame[3] & 1 or frame[0] == 2:
+            synced = at
+        at += 48 + frame[1]
+    return synced
 
 
 def read_segment(path: Path) -> Optional[Segment]:
@@ -353,24 +414,22 @@ def read_segment(path: Path) -> Optional[Segment]:
 
     at = 64
     frames = 0
+    whole = len(data) if segment.sealed else 0  # frames before it were whole once
     while at < len(data):
         frame = _frame_header(data, at, id)
         if frame is not None and frame[1] <= len(data) - at - 48:
-            kind, size, body_checksum = frame
+            kind, size, body_checksum, _ = frame
             body = data[at + 48 : at + 48 + size]
             if kind == 2 and size == 16 and checksum(body) == body_checksum:
                 frames += 1
                 break
-            if kind == 3 and checksum(body) == body_checksum:
-                # Which segments were folded into this one: a matter of speed only.
-                frames += 1
-                at += 48 + size
-                continue
-            records, problem = _batch(body, body_checksum, segment.sealed) if kind == 1 else (None, "an unknown kind of frame")
+            passes = kind != 2 and _other_frame(segment, at, kind, body, body_checksum, at < whole) if kind != 1 else False
+            records = _batch(body, body_checksum, at < whole) if kind == 1 else None
             if records is not None:
-                segment.records += [record for record in records if record is not None]
-                if None in records:
-                    segment.damages.append((at, "a record in a sealed segment does not match its checksum"))
+                segment.records += records
+                if not all(is_whole for _, is_whole in records):
+                    segment.damages.append((at, "a record in a frame that was whole once does not match its checksum"))
+            if passes or records is not None:
                 frames += 1
                 at += 48 + size
                 continue
@@ -386,6 +445,10 @@ def read_segment(path: Path) -> Optional[Segment]:
         if behind is None:
             segment.tail = at
             break
+        synced = _synced_end(data, behind, id)
+        if synced > whole:
+            whole = synced
+            continue
         segment.damages.append((at, "a frame that is not whole, with others behind it"))
         at = behind
     if not good and not frames:
@@ -399,30 +462,38 @@ def _magics(data: bytes, at: int) -> Iterator[int]:
         at += 1
 
 
-def _batch(body: bytes, table_checksum: int, sealed: bool) -> tuple[Optional[list[Optional[bytes]]], str]:
+def _other_frame(segment: Segment, at: int, kind: int, body: bytes, body_checksum: int, was_whole: bool) -> bool:
+    """Whether a frame that is neither batch nor seal is passed over."""
+    matches = checksum(body) == body_checksum
+    if kind == 3 or kind >= 128:
+        if not matches and was_whole:
+            segment.damages.append((at, "what can be ignored is damaged"))
+        return matches or was_whole
+    if matches:
+        segment.damages.append((at, f"a newer format: a frame of kind {kind}"))
+    return matches
+
+
+def _batch(body: bytes, table_checksum: int, was_whole: bool) -> Optional[list[tuple[bytes, bool]]]:
+    """The records of a batch, each with whether it is whole; None: the frame is bad."""
     if len(body) < 4:
-        return None, "no table"
+        return None
     count = int.from_bytes(body[:4], "little")
     if count > 1 << 20 or 4 + 12 * count > len(body):
-        return None, "a table that does not fit"
+        return None
     table = body[: 4 + 12 * count]
     if checksum(table) != table_checksum:
-        return None, "the table is wrong"
+        return None
     entries = list(struct.iter_unpack("<QI", table[4:]))
     if sum(length for length, _ in entries) != len(body) - len(table):
-        return None, "the lengths do not add up"
-    records: list[Optional[bytes]] = []
+        return None
+    records: list[tuple[bytes, bool]] = []
     at = len(table)
     for length, expected in entries:
         record = body[at : at + length]
         at += length
-        if checksum(record) == expected:
-            records.append(record)
-        elif sealed:
-            records.append(None)
-        else:
-            return None, "a record is wrong"
-    return records, ""
+        records.append((record, checksum(record) == expected))
+    return records if was_whole or all(is_whole for _, is_whole in records) else None
 
 
 # The store
@@ -434,6 +505,8 @@ class Store:
 
     versions: dict[str, Version] = field(default_factory=dict)
     pending: dict[str, Version] = field(default_factory=dict)
+    #: Versions of a newer format.
+    newer: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     segments: int = 0
     tails: int = 0
@@ -470,12 +543,12 @@ def read_store(directory: Path) -> Store:
     """Reads a store directory. Raises NotAStore, NewerFormat."""
     store = Store()
     try:
-        lines = (directory / "llvs-store").read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        lines = []
-    match = re.fullmatch(r"format (\d+)", lines[1]) if len(lines) > 1 and lines[0] == "LLVS store" else None
-    if match and int(match[1]) > 1:
-        raise NewerFormat(f"format {match[1]}")
+        marker = (directory / "llvs-store").read_bytes()
+    except OSError:
+        marker = b""
+    match = re.match(rb"LLVS store\nformat ([1-9][0-9]{0,200})\n", marker)
+    if match and match[1] != b"1":
+        raise NewerFormat(f"format {match[1].decode()}")
     if not match:
         if not (directory / "segments").is_dir():
             raise NotAStore(str(directory))
@@ -491,7 +564,7 @@ def read_store(directory: Path) -> Store:
         store.segments += 1
         store.tails += segment.tail is not None
         store.problems += [f"{path.name}: {what} at {at}" for at, what in segment.damages]
-        for record in segment.records:
+        for record, _ in segment.records:
             try:
                 version = read_record(record)
                 _read_values(directory, version)
@@ -499,14 +572,21 @@ def read_store(directory: Path) -> Store:
                 version = read_record(record)  # its blobs are not here: it waits
                 store.pending[version.id] = version
                 continue
-            except (Damage, NewerFormat, UnicodeDecodeError) as problem:
+            except NewerFormat as newer:
+                store.newer.add(newer.version or "")
+                store.problems.append(f"{path.name}: {newer}")
+                continue
+            except (Damage, UnicodeDecodeError) as problem:
                 store.problems.append(f"{path.name}: {problem}")
                 continue
+            store.problems += [f"{version.id}: {problem}" for problem in version.problems]
+            store.problems += [f"{version.id}: the value of {id!r} is damaged" for id in version.damaged]
             other = found.get(version.id)
-            if other is None or identity(version) < identity(other):
-                if other is not None:
-                    store.problems.append(f"two versions {version.id}")
+            if other is None or (other.damaged and not version.damaged):
                 found[version.id] = version
+            elif not version.damaged and identity(version) != identity(other):
+                store.problems.append(f"two versions {version.id}")
+                found[version.id] = min(version, other, key=identity)
     # Here are those whose predecessors and dependencies are here, again and again.
     left = found
     while True:
@@ -517,35 +597,47 @@ def read_store(directory: Path) -> Store:
             store.versions[id] = left.pop(id)
     store.pending.update(left)
     for version in store.versions.values():
+        for change in version.changes.values():
+            if change.kind == PRESERVE:
+                named = store.versions[change.version or ""].changes.get(change.id)
+                if named is None or named.kind not in (INSERT, UPDATE):
+                    store.problems.append(f"{version.id}: preserves {change.id!r}, which was never stored")
         store.encodings |= {change.encoding for change in version.changes.values() if change.kind in (INSERT, UPDATE)}
     return store
 
 
 def _read_values(directory: Path, version: Version) -> None:
-    text = version.id.encode()
     for change in version.changes.values():
-        if change.kind not in (INSERT, UPDATE):
-            continue
-        if change.encoding == BLOB:
-            assert change.blob is not None
-            if change.blob not in version.blobs:
-                raise Damage("a blob that the header does not name")
-            value = read_blob(directory / "blobs" / f"{change.blob.hex()}.blob")
-        else:
-            expected, size = struct.unpack_from("<II", version.bodies, change.offset)
-            stored = version.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
-            if size != change.stored_size or checksum(struct.pack("<I", size), change.id, text, stored) != expected:
-                raise Damage(f"the body of {change.id!r} is damaged")
-            if change.encoding == DEFLATED:
-                inflater = zlib.decompressobj(-15)
+        if change.kind in (INSERT, UPDATE):
+            try:
+                version.values[change.id] = _read_value(directory, version, change)
+            except Damage:
+                version.damaged.add(change.id)
+
+
+def _read_value(directory: Path, version: Version, change: Change) -> bytes:
+    if change.encoding == BLOB:
+        assert change.blob is not None
+        if change.blob not in version.blobs:
+            raise Damage("a blob that the header does not name")
+        value = read_blob(directory / "blobs" / f"{change.blob.hex()}.blob", change.digest)
+    else:
+        expected, size = struct.unpack_from("<II", version.bodies, change.offset)
+        stored = version.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
+        if size != change.stored_size or checksum(struct.pack("<I", size), change.id, version.id.encode(), stored) != expected:
+            raise Damage(f"the body of {change.id!r} is damaged")
+        value = stored
+        if change.encoding == DEFLATED:
+            inflater = zlib.decompressobj(-15)
+            try:
                 value = inflater.decompress(stored, change.size + 1)
-                if not inflater.eof or inflater.unused_data:
-                    raise Damage(f"the body of {change.id!r} does not inflate")
-            else:
-                value = stored
-        if len(value) != change.size or (change.digest is not None and hashlib.sha256(value).digest() != change.digest):
-            raise Damage(f"the value of {change.id!r} is not what it should be")
-        version.values[change.id] = value
+            except zlib.error as problem:
+                raise Damage(str(problem)) from None
+            if not inflater.eof or inflater.unused_data:
+                raise Damage(f"the body of {change.id!r} does not inflate")
+    if len(value) != change.size or (change.digest is not None and hashlib.sha256(value).digest() != change.digest):
+        raise Damage(f"the value of {change.id!r} is not what it should be")
+    return value
 
 
 def identity(version: Version) -> bytes:

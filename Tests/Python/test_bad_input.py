@@ -239,8 +239,8 @@ def test_sizes_that_cannot_be(pointer: int, memory: llvs.Store) -> None:
 def test_nulls(pointer: int) -> None:
     out = ctypes.c_void_p()
     for function, arguments in (
-        ("llvs_store_heads", (None, ctypes.byref(out))),
-        ("llvs_store_heads", (pointer, None)),
+        ("llvs_store_heads", (None, None, ctypes.byref(out))),
+        ("llvs_store_heads", (pointer, None, None)),
         ("llvs_store_value", (pointer, b"a", b"root", None, None)),
         ("llvs_store_make_version", (pointer, b"", None, 1, 56, None, None, None)),
         ("llvs_store_values", (pointer, None, 3, b"root", ctypes.byref(out))),

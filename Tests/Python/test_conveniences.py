@@ -44,8 +44,9 @@ def test_a_store_gives_versions_by_their_ids(memory: llvs.Store) -> None:
     with pytest.raises(llvs.UnknownVersionError, match="no version 'NONE' in the store") as caught:
         memory["NONE"]
     assert isinstance(caught.value, KeyError) and caught.value.version_id == "NONE"
-    with pytest.raises(llvs.InvalidIDError):
+    with pytest.raises(llvs.InvalidIDError, match=r"store.at\(version\)\['note/1'\]") as caught2:
         memory["note/1"]
+    assert caught2.value.code == llvs.ErrorCode.INVALID_VERSION_ID and caught2.value.version_id == "note/1"
     with pytest.raises(TypeError):
         memory[0]  # type: ignore[index]
 

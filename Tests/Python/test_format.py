@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Optional
 
 import format_reader as reader
 import llvs
@@ -130,10 +131,148 @@ def test_flipped_bytes(tmp_path: Path, made: Path) -> None:
             known = {version.id for version in store.history()}
             report = store.verify()
         assert bool(report.damages) or known == set(found.versions), (target, found.problems)
-        # The engine may find a damaged body only when it is read: then it knows the version, and verify reports it.
+        # The engine may find a damaged table of a large record only when it is read: then it knows the version, and verify reports it.
         assert set(found.versions) <= known
         lost = known - set(found.versions)
         assert not lost or report.damages, (lost, found.problems)
+        # Damaged values are the same to both.
+        mine = {(version.id, id.decode()) for version in found.versions.values() for id in version.damaged}
+        assert mine == {(damage.version, damage.value_id) for damage in report.damages if damage.value_id is not None and damage.version in found.versions}
+
+
+def author(directory: Path, records: list[bytes], kind: Optional[int] = None) -> None:
+    """Adds a sealed segment of the records to a store, each in a frame of its own, with frames of one more kind around them."""
+    id = random.Random(len(records)).randbytes(16)
+    data = b"LLVSseg\n" + struct.pack("<II16sqQQI", 1, 0, id, 0, 0, 0, 0)
+    data += struct.pack("<I", reader.checksum(data))
+    frames = 0
+
+    def add(kind: int, body: bytes, covered: bytes) -> None:
+        nonlocal data, frames
+        head = b"\xa7LVF" + struct.pack("<B3x16sQQI", kind, id, len(data), len(body), reader.checksum(covered))
+        data += head + struct.pack("<I", reader.checksum(head)) + body
+        frames += 1
+
+    for record in records:
+        if kind is not None:
+            add(kind, b"what nobody knows", b"what nobody knows")
+        table = struct.pack("<IQI", 1, len(record), reader.checksum(record))
+        add(1, table + record, table)
+    if kind is not None:
+        add(kind, b"", b"")
+    seal = struct.pack("<QQ", frames, len(records))
+    add(2, seal, seal)
+    (directory / "segments" / f"{id.hex()}.seg").write_bytes(data)
+
+
+def record(id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]], size: Optional[int] = None, metadata: bytes = b"\0") -> bytes:
+    """A record of inserts, as the page says."""
+
+    def version_id(id: str) -> bytes:
+        return b"\0" + bytes.fromhex(id.replace("-", "")) if id == reader.EMPTY_ROOT else bytes([len(id)]) + id.encode()
+
+    entries = bodies = b""
+    for key, value in changes:
+        entries += struct.pack("<BB", reader.INSERT, len(key)) + key + struct.pack("<B", len(value))
+        covered = struct.pack("<I", len(value)) + key + id.encode() + value
+        bodies += struct.pack("<I", reader.checksum(covered)) + struct.pack("<I", len(value)) + value
+    page = b"\0\0" + entries
+    page = struct.pack("<I", len(page)) + page
+    table = struct.pack("<I", reader.checksum(page)) + page if changes else b""
+    header = version_id(id) + bytes([len(predecessors)]) + b"".join(map(version_id, predecessors)) + struct.pack("<d", 1.0)
+    header += bytes([sum(len(value) for _, value in changes) if size is None else size, len(changes), bool(changes), 0, 0]) + metadata
+    return prelude(0, 0, header, len(table), len(bodies)) + header + table + bodies
+
+
+def prelude(flags: int, more: int, header: bytes, table: int, bodies: int, format: int = 1) -> bytes:
+    start = struct.pack("<BBHIQQ", format, flags, more, len(header), table, bodies)
+    return start + struct.pack("<I", reader.checksum(start, header))
+
+
+def extended(record: bytes, flags: int, more: int = 0, extensions: bytes = b"", format: int = 1) -> bytes:
+    size, table, bodies = struct.unpack_from("<IQQ", record, 4)
+    header = record[28 : 28 + size] + extensions
+    return prelude(flags, more, header, table, bodies, format) + header + record[28 + size :]
+
+
+IGNORED: list[Callable[[bytes], bytes]] = [
+    lambda record: record,
+    lambda record: extended(record, 0xE0),
+    lambda record: extended(record, 0x10, extensions=b"\x01\x03abc\x85\x80\x00\x00"),
+    lambda record: extended(record, 0x30, extensions=b"\x83\x00\x01z"),
+]
+CRITICAL: list[Callable[[bytes], bytes]] = [
+    lambda record: extended(record, 0x01),
+    lambda record: extended(record, 0, more=0x8000),
+    lambda record: extended(record, 0x10, extensions=b"\x01\x00\x02\x00"),
+    lambda record: extended(record, 0, format=2),
+]
+
+
+@pytest.mark.parametrize("kind", (None, 128, 255))
+@pytest.mark.parametrize("number", range(len(IGNORED)))
+def test_what_can_be_ignored(tmp_path: Path, kind: Optional[int], number: int) -> None:
+    """Stores written by hand, with flags, extensions and frames that nobody knows."""
+    llvs.Store(tmp_path / "store").close()
+    records = [record("a", [], [(b"k", b"1")]), IGNORED[number](record("b", ["a"], [(b"l", b"2")])), record("c", ["b"], [(b"m", b"3"), (b"n", b"")])]
+    author(tmp_path / "store", records, kind)
+    found = compare(tmp_path / "store")
+    assert not found.problems and not found.tails and set(found.versions) == {"a", "b", "c"}
+    with llvs.Store(tmp_path / "store") as store:
+        report = store.verify()
+        assert not report.damages and not report.unfinished and report.versions == 3
+        store.compact()
+    assert set(compare(tmp_path / "store").versions) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("number", range(len(CRITICAL)))
+def test_what_is_critical(tmp_path: Path, number: int) -> None:
+    llvs.Store(tmp_path / "store").close()
+    author(tmp_path / "store", [record("a", [], [(b"k", b"1")]), CRITICAL[number](record("b", ["a"], [(b"l", b"2")])), record("c", ["b"], [])])
+    found = compare(tmp_path / "store")
+    assert found.newer == {"b"} and set(found.versions) == {"a"} and set(found.pending) == {"c"}
+    with llvs.Store(tmp_path / "store") as store:
+        with pytest.raises(llvs.StorageError) as caught:
+            store.value("l", at="b")
+        assert caught.value.code == llvs.ErrorCode.NEWER_FORMAT and "b" in str(caught.value)
+        assert [damage.version for damage in store.verify().damages] == ["b"]
+
+
+def test_a_critical_frame(tmp_path: Path) -> None:
+    llvs.Store(tmp_path / "store").close()
+    author(tmp_path / "store", [record("a", [], [(b"k", b"1")])], 5)
+    found = compare(tmp_path / "store")
+    assert set(found.versions) == {"a"} and len(found.problems) == 2 and all("newer" in problem for problem in found.problems)
+    with llvs.Store(tmp_path / "store") as store:
+        damages = store.verify().damages
+        assert len(damages) == 2 and all("newer version" in damage.message for damage in damages)
+
+
+def test_records_that_contradict_themselves(tmp_path: Path) -> None:
+    """Both take what the page says is taken, and tell of it."""
+    llvs.Store(tmp_path / "store").close()
+    root = reader.EMPTY_ROOT
+    author(tmp_path / "store", [record("a", [], [(b"k", b"1")], size=9), record("b", [], []), record(root, [], []), record("d", [root], [])])
+    found = compare(tmp_path / "store")
+    # The empty root has the timestamp 0.
+    assert set(found.versions) == {"a", "b"} and set(found.pending) == {"d"} and len(found.problems) == 2
+    with llvs.Store(tmp_path / "store") as store:
+        damages = store.verify().damages
+        assert sorted(damage.lost.name for damage in damages) == ["NOTHING", "VERSION"]
+
+
+def test_metadata_at_its_limits(tmp_path: Path) -> None:
+    llvs.Store(tmp_path / "store").close()
+
+    def entry(key: bytes, value: bytes = b"1") -> bytes:
+        return b"\x01" + struct.pack("<BB", len(key) & 0x7F | 0x80, len(key) >> 7) + key + b"\x01" + value
+
+    author(tmp_path / "store", [
+        record("longest", [], [], metadata=entry(b"k" * 4096)), record("longer", [], [], metadata=entry(b"k" * 4097)),
+        record("binary", [], [], metadata=entry(b"\xff")),
+    ])
+    found = compare(tmp_path / "store")
+    assert set(found.versions) == {"longest"} and len(found.problems) == 2
 
 
 def test_missing_parts(tmp_path: Path, made: Path) -> None:

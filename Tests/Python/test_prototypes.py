@@ -33,7 +33,7 @@ ABI = {
 
 
 def test_the_header_was_read() -> None:
-    assert len(HEADER.functions) > 130 and len(HEADER.structs) > 20 and len(HEADER.constants) > 90 and len(HEADER.callbacks) > 20
+    assert len(HEADER.functions) > 100 and len(HEADER.structs) > 20 and len(HEADER.constants) > 90 and len(HEADER.callbacks) > 20
 
 
 def test_all_functions_are_there() -> None:
@@ -43,7 +43,7 @@ def test_all_functions_are_there() -> None:
 def test_all_that_can_be_cancelled_is_cancelled_by_the_c_tests() -> None:
     text = (Path(__file__).parents[1] / "C" / "test_cancellation.c").read_text()
     cancellable = [name for name, function in HEADER.functions.items() if any(parameter.type == "llvs_control*" for parameter in function.parameters)]
-    assert len(cancellable) > 12 and [name for name in cancellable if f"{name}(" not in text] == []
+    assert len(cancellable) > 10 and [name for name in cancellable if f"{name}(" not in text] == []
 
 
 def test_all_functions_are_in_the_library() -> None:

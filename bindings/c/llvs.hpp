@@ -3,12 +3,16 @@
 // Thin and header-only: each method is one call of llvs.h, whose comments say what it does, costs and throws.
 // Handles are movable and not copyable; a moved-from or closed one throws llvs::Error (INVALID_ARGUMENT).
 // Bytes are std::string_view in and std::string out (they may hold any bytes, NUL too).
+// What a callback throws (an arbiter, a source, a progress callback, a storage, a transport) is thrown again from the call that led to it,
+// as it was; what an Observer's callback throws comes out of the Observer.
 #ifndef LLVS_HPP
 #define LLVS_HPP
 
+#include "llvs/control.hpp"
 #include "llvs/coordinator.hpp"
 #include "llvs/error.hpp"
 #include "llvs/exchange.hpp"
+#include "llvs/host.hpp"
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
 #include "llvs/salvage.hpp"

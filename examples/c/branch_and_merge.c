@@ -36,14 +36,14 @@ static llvs_status side(const llvs_merge *merge, const llvs_fork *fork, llvs_byt
     data->data = NULL;
     data->size = 0;
     if (stored_version.size == 0) return LLVS_OK;
-    return llvs_store_value_by_reference(llvs_merge_store(merge), fork->id, stored_version, data, error);
+    return llvs_store_value(merge->store, fork->id, stored_version, data, NULL, error);
 }
 
 /* Keeps both texts, the older one first. `payload` counts the conflicts. */
 static llvs_status keep_both(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     size_t i;
-    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
-        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+    for (i = 0; i < merge->fork_count; i++) {
+        const llvs_fork *fork = merge->forks[i];
         llvs_change change = LLVS_CHANGE_INIT;
         llvs_buffer newer = { 0, 0 }, older = { 0, 0 };
         llvs_status status;
@@ -95,7 +95,7 @@ int main(void) {
     status = llvs_store_merge(store, llvs_id(&main_line), llvs_id(&draft), arbiter, NULL, &merged, &error);
     check(status, error);
 
-    status = llvs_store_value(store, llvs_str("note"), llvs_version_list_at(merged, 0)->id, &text, NULL, &error);
+    status = llvs_store_value(store, llvs_str("note"), merged->items[0]->id, &text, NULL, &error);
     check(status, error);
     printf("%d conflict; the merged note:\n%s\n", conflicts, (char *)text.data);
     if (conflicts != 1 || strcmp((char *)text.data, "Dear Ann, see you on Monday.\nDear Ann, see you on Tuesday.") != 0) return 1;

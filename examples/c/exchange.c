@@ -21,15 +21,15 @@ static void check(llvs_status status, llvs_error *error) {
 
 /* A coordinator keeps the current version, so that saving and reading need none. */
 static llvs_coordinator *device(const char *directory, const char *name) {
-    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_coordinator *coordinator;
     llvs_error *error;
     llvs_status status;
     char path[1024], url[1100];
     snprintf(path, sizeof path, "%s/%s.llvs", directory, name);
     snprintf(url, sizeof url, "file://%s/shared", directory);
-    options.exchange_url = llvs_str(url);
-    status = llvs_coordinator_open(llvs_str(path), &options, &coordinator, &error);
+    status = llvs_coordinator_open(llvs_str(path), NULL, &coordinator, &error);
+    check(status, error);
+    status = llvs_coordinator_attach(coordinator, llvs_str(url), NULL, &error);
     check(status, error);
     return coordinator;
 }
@@ -64,11 +64,11 @@ static void sync_device(llvs_coordinator *device, const char *name) {
     control.payload = &calls;
     status = llvs_coordinator_exchange(device, &control, &result, &error);
     check(status, error);
-    llvs_exchange_result_retrieved(result, &retrieved);
-    llvs_exchange_result_sent(result, &sent);
+    retrieved = result->retrieved_count;
+    sent = result->sent_count;
     printf("%s: %lu versions came, %lu went\n", name, (unsigned long)retrieved, (unsigned long)sent);
-    for (i = 0; i < llvs_exchange_result_problem_count(result); i++)
-        printf("  problem: %s\n", (const char *)llvs_exchange_result_problem_at(result, i)->message.data);
+    for (i = 0; i < result->problem_count; i++)
+        printf("  problem: %s\n", (const char *)result->problems[i]->message.data);
     llvs_exchange_result_free(result);
     status = llvs_coordinator_merge(device, NULL, &changed, &error);
     check(status, error);
@@ -77,7 +77,7 @@ static void sync_device(llvs_coordinator *device, const char *name) {
 static void print_value(llvs_coordinator *device, const char *name, const char *id) {
     llvs_buffer data;
     llvs_error *error;
-    llvs_status status = llvs_coordinator_value(device, llvs_str(id), LLVS_NONE, &data, NULL, &error);
+    llvs_status status = llvs_coordinator_value(device, llvs_str(id), &data, NULL, &error);
     check(status, error);
     printf("%s reads %s = %s\n", name, id, data.data ? (char *)data.data : "(nothing)");
     llvs_buffer_dispose(&data);

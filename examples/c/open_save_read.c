@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
         status = llvs_history_cursor_next(cursor, 100, &page, &error);
         check(status, error);
         if (!page) break;
-        for (i = 0; i < llvs_version_list_count(page); i++) {
-            const llvs_version_info *version = llvs_version_list_at(page, i);
+        for (i = 0; i < page->count; i++) {
+            const llvs_version_info *version = page->items[i];
             printf("  %s, %u predecessors, %llu bytes stored\n", (const char *)version->id.data,
                    (unsigned)version->predecessor_count, (unsigned long long)version->value_data_size);
         }

@@ -74,10 +74,10 @@ static void exchange(llvs_store *store, const char *shared) {
     must(llvs_exchange_open(store, llvs_str(url), NULL, &folder, &error), error);
 
     must(llvs_exchange_retrieve(folder, NULL, &result, &error), error);
-    llvs_exchange_result_retrieved(result, &retrieved);
-    problems = llvs_exchange_result_problem_count(result);
+    retrieved = result->retrieved_count;
+    problems = result->problem_count;
     for (i = 0; i < problems; i++) {
-        const llvs_problem *problem = llvs_exchange_result_problem_at(result, i);
+        const llvs_problem *problem = result->problems[i];
         printf("laptop: a problem with ");
         print_bytes(problem->name);
         printf(": ");
@@ -87,7 +87,7 @@ static void exchange(llvs_store *store, const char *shared) {
     llvs_exchange_result_free(result);
 
     must(llvs_exchange_send(folder, NULL, &result, &error), error);
-    llvs_exchange_result_sent(result, &sent);
+    sent = result->sent_count;
     llvs_exchange_result_free(result);
     llvs_exchange_free(folder);
     printf("laptop: retrieved %zu, sent %zu\n", retrieved, sent);
@@ -118,14 +118,14 @@ static void save(llvs_store *store, const llvs_change *changes, size_t count, co
     options.metadata = metadata;
     options.metadata_count = 2;
 
-    must(llvs_store_most_recent_head(store, &head, &error), error);
-    if (!head) {
+    must(llvs_store_heads(store, NULL, &head, &error), error);
+    if (head->count == 0) {
         fprintf(stderr, "laptop: there is no message yet; exchange first\n");
         exit(1);
     }
-    must(llvs_store_make_version(store, llvs_version_list_at(head, 0)->id, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
+    must(llvs_store_make_version(store, head->items[0]->id, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
     printf("laptop: ");
-    print_version(llvs_version_list_at(version, 0));
+    print_version(version->items[0]);
     llvs_version_list_free(version);
     llvs_version_list_free(head);
 }
@@ -151,10 +151,10 @@ static void print_side(llvs_store *store, llvs_bytes id, llvs_bytes stored_versi
         return;
     }
     must(llvs_store_version(store, stored_version, &version, &error), error);
-    must(llvs_store_value_by_reference(store, id, stored_version, &data, &error), error);
-    printf("      %.*s at ", (int)text_of(llvs_version_list_at(version, 0), "device").size,
-           (const char *)text_of(llvs_version_list_at(version, 0), "device").data);
-    print_time(llvs_version_list_at(version, 0)->timestamp);
+    must(llvs_store_value(store, id, stored_version, &data, NULL, &error), error);
+    printf("      %.*s at ", (int)text_of(version->items[0], "device").size,
+           (const char *)text_of(version->items[0], "device").data);
+    print_time(version->items[0]->timestamp);
     printf(": \"%.*s\"\n", (int)data.size, (const char *)data.data);
     llvs_buffer_dispose(&data);
     llvs_version_list_free(version);
@@ -165,7 +165,7 @@ static double time_of(llvs_store *store, llvs_bytes id) {
     llvs_error *error;
     double timestamp;
     must(llvs_store_version(store, id, &version, &error), error);
-    timestamp = llvs_version_list_at(version, 0)->timestamp;
+    timestamp = version->items[0]->timestamp;
     llvs_version_list_free(version);
     return timestamp;
 }
@@ -175,20 +175,20 @@ static int is_ours(llvs_store *store, llvs_bytes id) {
     llvs_error *error;
     llvs_bool ours;
     must(llvs_store_version(store, id, &version, &error), error);
-    ours = equal(text_of(llvs_version_list_at(version, 0), "device"), llvs_str("laptop"));
+    ours = equal(text_of(version->items[0], "device"), llvs_str("laptop"));
     llvs_version_list_free(version);
     return ours;
 }
 
 /* An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them. */
 static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
-    llvs_store *store = llvs_merge_store(merge);
+    llvs_store *store = merge->store;
     size_t i;
     (void)payload;
     (void)resolution;
     (void)error;
-    for (i = 0; i < llvs_merge_fork_count(merge); i++) {
-        const llvs_fork *fork = llvs_merge_fork_at(merge, i);
+    for (i = 0; i < merge->fork_count; i++) {
+        const llvs_fork *fork = merge->forks[i];
         if (!fork->conflicting) continue;
         printf("  conflict in ");
         print_bytes(fork->id);
@@ -211,8 +211,8 @@ static void merge(llvs_store *store) {
     llvs_version_list *heads, *version;
     llvs_arbiter *most_recent_change, *arbiter;
     llvs_error *error;
-    must(llvs_store_heads(store, &heads, &error), error);
-    if (llvs_version_list_count(heads) < 2) {
+    must(llvs_store_heads(store, NULL, &heads, &error), error);
+    if (heads->count < 2) {
         printf("laptop: there is one head, nothing to merge\n");
         llvs_version_list_free(heads);
         return;
@@ -220,9 +220,9 @@ static void merge(llvs_store *store) {
     must(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &most_recent_change, &error), error);
     must(llvs_arbiter_create(explain, NULL, NULL, most_recent_change, &arbiter, &error), error);
     printf("laptop merges:\n");
-    must(llvs_store_merge(store, llvs_version_list_at(heads, 0)->id, llvs_version_list_at(heads, 1)->id, arbiter, NULL, &version, &error), error);
+    must(llvs_store_merge(store, heads->items[0]->id, heads->items[1]->id, arbiter, NULL, &version, &error), error);
     printf("laptop: ");
-    print_version(llvs_version_list_at(version, 0));
+    print_version(version->items[0]);
     llvs_version_list_free(version);
     llvs_version_list_free(heads);
     llvs_arbiter_free(arbiter);
@@ -281,8 +281,8 @@ static void print_message(llvs_store *store, llvs_bytes at) {
     size_t i;
     range.prefix = llvs_str("message/");
     must(llvs_store_enumerate(store, at, &range, &values, &error), error);
-    for (i = 0; i < llvs_value_list_count(values); i++) {
-        const llvs_value_info *value = llvs_value_list_at(values, i);
+    for (i = 0; i < values->count; i++) {
+        const llvs_value_info *value = values->items[i];
         printf("    %-8s %s\n", (const char *)value->id.data + strlen("message/"), (const char *)value->data.data);
     }
     llvs_value_list_free(values);
@@ -297,7 +297,7 @@ static void show(llvs_store *store) {
     int count = 0;
     must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
     must(llvs_history_cursor_next(cursor, VERSIONS, &page, &error), error);
-    for (i = 0; i < llvs_version_list_count(page); i++) versions[count++] = llvs_version_list_at(page, i);
+    for (i = 0; i < page->count; i++) versions[count++] = page->items[i];
 
     printf("The version graph, newest first:\n\n");
     print_graph(versions, count);

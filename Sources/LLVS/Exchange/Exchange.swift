@@ -41,9 +41,7 @@ public final class Exchange: @unchecked Sendable {
         try gate.run("Retrieving from \(transport.description)") {
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
             defer { memory = retrieval.memory }
-            let result = try retrieval.run().counting()
-            Exchange.log("Retrieved", result, transport)
-            return result
+            return try Exchange.logged("Retrieved", transport) { try retrieval.run().counting() }
         }
     }
 
@@ -57,9 +55,7 @@ public final class Exchange: @unchecked Sendable {
         try gate.run("Sending to \(transport.description)") {
             var sending = Sending(store: store, transport: transport, control: control, memory: memory)
             defer { memory = sending.memory }
-            let result = try sending.run().counting()
-            Exchange.log("Sent", result, transport)
-            return result
+            return try Exchange.logged("Sent", transport) { try sending.run().counting() }
         }
     }
 
@@ -100,9 +96,15 @@ public final class Exchange: @unchecked Sendable {
     /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
     public func close() { gate.close() }
 
-    private static func log(_ what: String, _ result: ExchangeResult, _ transport: any ExchangeTransport) {
-        Log.write(.info, "\(what) \(result.versions.count) versions, with \(result.problems.count) problems: \(transport.description).")
+    private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult) throws -> ExchangeResult {
+        let began = Log.begin(.info), result: ExchangeResult
+        do { result = try run() } catch {
+            Log.write(.info, "The exchange with \(transport.description) ended\(Log.duration(since: began)): \(error)")
+            throw error
+        }
+        Log.write(.info, "\(what) \(result.versions.count) versions\(result.repaired.isEmpty ? "" : ", repaired \(result.repaired.count)"), with \(result.problems.count) problems: \(transport.description)\(Log.duration(since: began)).")
         for problem in result.problems { Log.write(.warning, problem.error.message) }
+        return result
     }
 }
 

@@ -234,7 +234,7 @@ enum FolderFiles {
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time. A symbolic link
     /// in the place of the directory is not followed.
     static func removeFiles(in path: String, olderThan seconds: Int) {
-        guard let directory = try? System.openDirectory(path, O_NOFOLLOW) else { return }
+        guard let directory = try? System.openDirectory(path, followingLink: false) else { return }
         defer { closedir(directory) }
         let opened = dirfd(directory)
         let now = time(nil)

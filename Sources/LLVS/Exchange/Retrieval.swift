@@ -30,8 +30,10 @@ struct Retrieval {
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions) }
         let wanted = try sortOut(listing, damaged)
+        Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
         if !wanted.isEmpty {
             try fetchVersions(wanted)
+            Log.write(.debug, "\(what): \(versions.count) version files fetched, \(result.problems.count) problems.")
             try addInOrder(try ordered())
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
@@ -187,6 +189,7 @@ struct Retrieval {
             done.insert(id)
         }
         guard !batch.isEmpty else { return }
+        Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
         for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
             let id = received.version.id
             switch addition {

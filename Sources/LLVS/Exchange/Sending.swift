@@ -19,6 +19,7 @@ struct Sending {
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
         let missing = try select(listing)
+        Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(missing.count) to send, \(memory.broken.count) of them known to be broken there.")
         try send(missing)
         memory.broken.subtract(result.versions)
         result.problems = ExchangeProblem.inOrder(result.problems)
@@ -82,6 +83,7 @@ struct Sending {
             ids = []
         }
         result.versions += ids
+        Log.write(.debug, "\(what): \(result.versions.count) of \(total) versions sent.")
         batch = []
         ids = []
     }

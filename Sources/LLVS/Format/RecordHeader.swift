@@ -1,13 +1,17 @@
 /// The version header of a record: all that history needs, without the changes.
 ///
 ///     record  = prelude (28) · version header · change table · bodies
-///     prelude = format u8 (1) · flags u8 (0) · reserved u16 (0) · size of version header u32
+///     prelude = format u8 (1) · flags u8 · more flags u16 (0) · size of version header u32
 ///             · size of change table u64 · size of bodies u64 · checksum u32
 ///
 /// The checksum is CRC-32C over the 24 bytes before it and the version header. docs/format.md is normative.
 struct RecordHeader {
     static let preludeSize = 28
     static let format: UInt8 = 1
+    /// Extensions stand behind the metadata.
+    static let hasExtensions: UInt8 = 0x10
+    /// Flags that a reader must know; all others it may pass over.
+    static let criticalFlags: UInt8 = 0x0F
 
     var id: VersionID
     var predecessors: [VersionID]
@@ -37,8 +41,8 @@ struct RecordHeader {
         case whole(RecordHeader)
         /// The header goes on behind the bytes given: this many are needed.
         case needs(Int)
-        /// Made by a newer version of this library.
-        case newer(UInt8)
+        /// Made by a newer version of this library: the version that it names, where that can be told, and what is new.
+        case newer(VersionID?, String)
         case damaged(String)
     }
 
@@ -46,7 +50,7 @@ struct RecordHeader {
     static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64?) -> Reading {
         var reader = ByteReader(bytes)
         guard let format = reader.integer(UInt8.self), let flags = reader.integer(UInt8.self),
-              let reserved = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
+              let moreFlags = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
               let tableSize = reader.integer(UInt64.self), let bodiesSize = reader.integer(UInt64.self),
               let checksum = reader.integer(UInt32.self)
         else { return (recordLength ?? .max) < UInt64(preludeSize) ? .damaged("is too short to hold a record") : .needs(preludeSize) }
@@ -59,9 +63,11 @@ struct RecordHeader {
         var crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<24]))
         crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[preludeSize..<tableOffset]), from: crc)
         guard crc == checksum else { return .damaged("has a header that does not match its checksum") }
-        guard format == Self.format, flags == 0, reserved == 0 else { return .newer(format) }
-
         var body = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[preludeSize..<tableOffset]))
+        guard format == Self.format else {
+            return format == 0 ? .damaged("has a format that there is not") : .newer(body.versionID(), "format \(format)")
+        }
+        guard flags & criticalFlags == 0, moreFlags == 0 else { return .newer(body.versionID(), "the flags \(flags) and \(moreFlags)") }
         guard let id = body.versionID(), let predecessorCount = body.count(atMost: 2) else { return .damaged("has a version header that cannot be read") }
         var predecessors: [VersionID] = []
         for _ in 0..<predecessorCount {
@@ -87,11 +93,34 @@ struct RecordHeader {
             guard let blob = body.blobID() else { return .damaged("has blobs that cannot be read") }
             blobs.append(blob)
         }
-        guard let metadata = readMetadata(&body), body.remaining == 0 else { return .damaged("has metadata that cannot be read") }
+        guard let metadata = readMetadata(&body) else { return .damaged("has metadata that cannot be read") }
+        switch readExtensions(&body, areThere: flags & hasExtensions != 0) {
+        case .known: break
+        case .critical(let tag): return .newer(id, "the extension \(tag)")
+        case .damaged: return .damaged("has extensions that cannot be read")
+        }
+        guard id != EmptyRoot.id || (predecessors.isEmpty && bits == 0 && valueDataSize == 0 && changeCount == 0 && metadata.isEmpty) else {
+            return .damaged("is under the id of the empty root, and is not the empty root, which is the same everywhere")
+        }
         return .whole(RecordHeader(
             id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
             changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
             tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
+    }
+
+    private enum Extensions { case known, critical(UInt64), damaged }
+
+    /// Passes over those that need not be known: there is none that is.
+    private static func readExtensions(_ reader: inout ByteReader, areThere: Bool) -> Extensions {
+        guard areThere || reader.remaining == 0 else { return .damaged }
+        var last: UInt64?, critical: UInt64?
+        while reader.remaining > 0 {
+            guard let tag = reader.varint(), last.map({ $0 < tag }) ?? true, let size = reader.count(atMost: reader.remaining), reader.take(size) != nil
+            else { return .damaged }
+            last = tag
+            if tag & 1 == 0 { critical = critical ?? tag }
+        }
+        return critical.map { .critical($0) } ?? .known
     }
 
     private static func readMetadata(_ reader: inout ByteReader) -> Metadata? {

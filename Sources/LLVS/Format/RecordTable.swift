@@ -4,10 +4,10 @@
 ///     page      = checksum u32 · size u32 · page number varint · offset of its first body varint · entry ...
 ///     directory = (only with two pages or more) per page: offset in the table u64
 ///     entry     = tag u8 · id (varint size, bytes) · by kind:
-///         insert, update   size varint · [stored size varint, when deflated] · [blob 16] · [SHA-256 32, over 64 KiB]
+///         insert, update   size varint · [stored size varint, when deflated] · [blob 16] · [SHA-256 32, of a blob or over 64 KiB]
 ///         preserve         index into the header's dependencies varint
 ///         remove, preserveRemoval   nothing
-///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5)
+///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5) · ignorable (bit 6)
 ///     body      = checksum u32 · stored size u32 · the stored bytes
 ///
 /// A page's checksum covers all of the page behind it; a body's covers its stored size field, the value id,
@@ -21,7 +21,7 @@ enum RecordTable {
     /// Bytes that one deflated byte stands for at most: a quarter of it is a match of 258 bytes. Who claims more would have
     /// memory reserved for what never comes.
     static let deflateRatio = 1032
-    /// Values larger than this carry their SHA-256, so that equal ones are found without reading them.
+    /// Values larger than this carry their SHA-256, so that equal ones are found without reading them. So do all in blobs.
     static let digestThreshold = 64 << 10
 
     static func pages(forChanges count: Int) -> Int { (count + changesPerPage - 1) / changesPerPage }
@@ -114,16 +114,18 @@ enum RecordTable {
 
         /// Whether all entries were read, and nothing is behind them.
         var isAtEnd: Bool { left == 0 && reader.remaining == 0 }
+        /// Where the bodies of this page end, from the start of the bodies, once all entries were read.
+        var bodiesEnd: Int { bodyOffset }
     }
 
-    /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has, or nil when
-    /// it is damaged; `needs` is set when the page goes on behind the bytes.
+    /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has and where its bodies end, or nil
+    /// when it is damaged; `needs` is set when the page goes on behind the bytes.
     static func readPage(
         _ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?, _ body: (Entry) throws -> Void
-    ) throws -> Int? {
+    ) throws -> (size: Int, bodiesEnd: Int)? {
         guard var page = Page(bytes, number: number, of: header, needs: &needs) else { return nil }
         while let entry = page.next(header) { try body(entry) }
-        return page.isAtEnd ? page.size : nil
+        return page.isAtEnd ? (page.size, page.bodiesEnd) : nil
     }
 
     /// The id that the page at the front of `bytes` begins with, as it is there: its checksum is not looked at. Nil when
@@ -140,7 +142,7 @@ enum RecordTable {
 
     @inline(__always)
     fileprivate static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
-        guard let tag = reader.integer(UInt8.self), tag < 64, let kind = Value.Change.Kind(rawValue: tag & 7),
+        guard let tag = reader.integer(UInt8.self), tag < 128, let kind = Value.Change.Kind(rawValue: tag & 7),
               let encoding = Encoding(rawValue: (tag >> 3) & 3),
               let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
         else { return nil }

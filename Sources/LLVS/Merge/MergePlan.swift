@@ -23,7 +23,9 @@ extension Store {
         let (aIsNewer, areSettled) = lock.withRead { (dag.isNewer(a, b), !bases.isEmpty && dag.holdMergesOnly(a, b)) }
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
-            .version(mergeVersion(first, second, metadata, changes.changes), first: first, second: second, changes: changes)
+            let version = mergeVersion(first, second, metadata, changes.changes)
+            Log.write(.debug, "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): \(told(bases)), \(changes.changes.count) changes recorded.")
+            return .version(version, first: first, second: second, changes: changes)
         }
         // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
         if try areSettled || haveEqualStates(first, second) { return outcome(Metadata(), MergeChanges()) }
@@ -37,6 +39,11 @@ extension Store {
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },
             forks: forks.described)
         return outcome(metadata, try forks.changes(arbiter.resolve(merge, in: self), first, second))
+    }
+
+    /// The common ancestors of a merge, for the log.
+    private func told(_ bases: [UInt32]) -> String {
+        bases.isEmpty ? "without a common ancestor" : "common ancestors " + bases.map { versionID($0).description }.joined(separator: ", ")
     }
 
     /// The version of a merge: its id and timestamp follow from what it says.

@@ -63,6 +63,7 @@ extension Store {
     /// Folds the heads of each group, which have equal states, into one, and then those.
     /// - Returns: the resulting version, or nil when it is `target` itself.
     private func folding(_ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl) throws -> Version? {
+        let began = Log.begin(.debug)
         var fold = Fold()
         defer {
             for place in fold.places { provisional.remove(place) }
@@ -111,6 +112,7 @@ extension Store {
             return missing.map(\.draft.version.id)
         }
         fold.isStored = true
+        Log.write(.debug, "Merged \(heads.count) heads of \(description) into \(versionID(result)): \(made.count) merges stored\(Log.duration(since: began)).")
         for step in pointing { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
         return try steps.first { $0.ordinal == result }?.draft.version ?? version(result)

@@ -55,6 +55,7 @@ public struct Salvage {
             let report = try run(path, storage, reading, beside: target, into: new, control)
             try new.storage.sync()
             try new.close()
+            Log.write(.info, "Salvaged \(path) into \(new.description): \(report.versions) versions whole, \(report.made.count) made, \(report.damages.count) damaged places.")
             return report
         } catch {
             try? new.close()
@@ -137,6 +138,7 @@ public struct Salvage {
             return harmless
         }
         try copy(index)
+        try carryOver(index)
         try makeVersions(index)
         tellLosses(index)
     }
@@ -159,6 +161,16 @@ public struct Salvage {
         report.waiting = counts.pending
     }
 
+    /// Records of a newer version of the library are brought over as they are: a library that knows them reads them there.
+    private mutating func carryOver(_ index: SalvageIndex) throws {
+        for (place, error) in index.newer {
+            let (file, offset) = location(place)
+            let version = error.versionID.flatMap { try? VersionID($0) }
+            if version.map({ index.whole($0) != nil }) != true { try SalvageCopy(source: source, target: target).copyUnread(place, control) }
+            report.damages.append(StorageDamage(file: file, offset: offset, message: error.message + " The record was brought over as it is, without large values that have files of their own: keep the damaged store until it was read.", version: version, lost: .version))
+        }
+    }
+
     // MARK: What is left
 
     private mutating func makeVersions(_ index: SalvageIndex) throws {
@@ -170,8 +182,10 @@ public struct Salvage {
         }
         for id in left where !built.contains(id) {
             var line = SalvageLine(source: source, index: index)
-            try line.follow(from: id, until: target.contains)
-            if let made = try line.write(to: target, control) { report.made.append(made) }
+            try line.follow(from: id, file: { location($0).0 }, until: target.contains)
+            guard let made = try line.write(to: target, control) else { continue }
+            report.made.append(made)
+            if let guess = line.guess(made, location) { report.damages.append(guess) }
         }
     }
 

@@ -13,6 +13,10 @@ struct SalvageCopy {
         _ = target.admit(PendingVersions.Record(place: place, header: header))
     }
 
+    /// Appends a record that cannot be read.
+    /// - Throws: what reading and writing throw.
+    func copyUnread(_ place: RecordPlace, _ control: OperationControl) throws { _ = try copyAsItIs(place, control) }
+
     private func append(_ record: RecordPieces) throws -> RecordPlace {
         let places = try target.withCommitLock { try target.storage.append([record]) }
         guard let place = places.first else { throw StoreError(.internal, "A storage told no place for a record.") }

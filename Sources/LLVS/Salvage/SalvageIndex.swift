@@ -15,10 +15,20 @@ struct SalvageIndex {
     private var records: [VersionID: [Record]] = [:]
     /// The versions in the order in which they were found.
     private(set) var order: [VersionID] = []
+    /// Whole records, by their places.
+    private var inOrder: [(place: RecordPlace, id: VersionID)] = []
+    /// Records that a newer version of the library made, and why they cannot be read.
+    private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
 
     /// Looks at what may be a record; false when it is none that can be read.
     mutating func add(_ place: RecordPlace, _ store: Store) -> Bool {
-        guard let header = try? store.readHeader(place) else { return false }
+        let header: RecordHeader
+        do { header = try store.readHeader(place) } catch {
+            let error = StoreError.of(error)
+            guard error.code == .newerFormat else { return false }
+            if !newer.contains(where: { $0.place == place }) { newer.append((place, error)) }
+            return true
+        }
         let known = records[header.id] ?? []
         // The same place, or one more copy of a record that is whole: after a compaction, or the union of two stores.
         if known.contains(where: { $0.place == place || ($0.isWhole && $0.header.checksum == header.checksum && $0.place.length == place.length) }) {
@@ -52,6 +62,24 @@ struct SalvageIndex {
         return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
+    /// The last version whose whole record lies before a place in the same file, and that is kept: what is behind the place may
+    /// have been built on it. Once `settle` was called.
+    func lastWhole(before place: RecordPlace, file: (RecordPlace) -> String, where isKept: (VersionID) throws -> Bool) rethrows -> VersionID? {
+        var low = 0, high = inOrder.count
+        while low < high {
+            let middle = (low + high) / 2
+            if SalvageIndex.isBefore(inOrder[middle].place, place) { low = middle + 1 } else { high = middle }
+        }
+        let wanted = file(place)
+        while low > 0, file(inOrder[low - 1].place) == wanted {
+            low -= 1
+            if try isKept(inOrder[low].id) { return inOrder[low].id }
+        }
+        return nil
+    }
+
+    private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool { a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset }
+
     /// Where several whole records of one version differ, the one with the smaller digest prevails.
     mutating func settle(_ store: Store) {
         for (id, all) in records {
@@ -61,6 +89,8 @@ struct SalvageIndex {
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
         }
+        for (id, all) in records where id != EmptyRoot.id { for record in all where record.isWhole { inOrder.append((record.place, id)) } }
+        inOrder.sort { SalvageIndex.isBefore($0.place, $1.place) }
     }
 }
 

@@ -15,20 +15,52 @@ struct SalvageLine {
     private var lost: Set<ValueID> = []
     private var base: VersionID?
     private var isComplete = true
+    /// What it was based on is lost.
+    private var lostBase: Lost?
+
+    /// A version that is nowhere, and what stands in its place.
+    private struct Lost {
+        let version: VersionID
+        /// The record of the version that builds on it.
+        let place: RecordPlace
+        let standsOn: VersionID?
+    }
 
     init(source: Store, index: SalvageIndex) { self.source = source; self.index = index }
 
     /// Goes back along first predecessors as far as there are records, or to the first version that is whole.
-    mutating func follow(from id: VersionID, until isWhole: (VersionID) throws -> Bool) throws {
-        var next: VersionID? = id, met: Set<VersionID> = []
+    /// - Parameter file: the file that a record is in.
+    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until isWhole: (VersionID) throws -> Bool) throws {
+        var next: VersionID? = id, met: Set<VersionID> = [], last: RecordPlace?
         while let id = next {
             if try isWhole(id) { base = id; return }
-            // What a lost version changed is not known; nor is what it was based on.
-            guard met.insert(id).inserted, let record = index.best(id) else { isComplete = false; return }
+            guard met.insert(id).inserted else { isComplete = false; return }
+            guard let record = index.best(id) else {
+                // What a lost version changed is not known; nor is what it was based on: what was stored before it, most likely.
+                isComplete = false
+                guard let last else { return }
+                base = try index.lastWhole(before: last, file: file, where: isWhole)
+                lostBase = Lost(version: id, place: last, standsOn: base)
+                return
+            }
             original = original ?? record
             take(record)
+            last = record.place
             next = record.header.predecessors.first
         }
+    }
+
+    /// On what the version made stands, when that cannot be told from the records: for the report.
+    func guess(_ made: SalvageReport.Made, _ location: (RecordPlace) -> (String, UInt64)) -> StorageDamage? {
+        guard let lostBase else { return nil }
+        let (file, offset) = location(lostBase.place)
+        let what = lostBase.standsOn.map {
+            "it stands on version \($0), the last whole one that was stored before in the same file, which most likely came before it"
+        } ?? "it stands on nothing, since no whole version was stored before in the same file: merge it with what it belongs to"
+        return StorageDamage(
+            file: file, offset: offset,
+            message: "Version \(made.version) was made of version \(made.original) and those before it. What these were based on (version \(lostBase.version)) is lost, so \(what).",
+            version: made.original, lost: .nothing)
     }
 
     private mutating func take(_ record: SalvageIndex.Record) {

@@ -171,13 +171,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         if buffer.count == 0 { try lock.withLock { try checkOpen() } }
     }
 
-    /// One block with its checksum before it, checked.
-    private func load(_ place: RecordPlace, _ number: UInt64, _ block: inout [UInt8]) throws {
+    /// One block with its checksum before it.
+    /// - Parameter checked: it must match.
+    private func load(_ place: RecordPlace, _ number: UInt64, _ block: inout [UInt8], checked: Bool = false) throws {
         let size = UInt64(CallbackStorage.blockSize)
         let count = Int(min(size, place.length - number * size)) + 4
         if block.count != count { block = [UInt8](repeating: 0, count: count) }
         let offset = UInt64(CallbackStorage.headerSize) + number * (size + 4)
         try fetch(place.offset, offset, &block)
+        guard checked else { return }
         let whole = block.withUnsafeBytes { bytes in
             FrameFormat.load(bytes, 0, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[4...]))
         }
@@ -192,7 +194,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 return try functions.read(place, offset, buffer)
             }
         }
-        guard got == wanted else { throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(got)") }
+        guard got == wanted else { throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(UInt(bitPattern: got))") }
     }
 
     private func damaged(_ place: UInt64, _ what: String) -> StoreError {
@@ -282,7 +284,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 var block: [UInt8] = []
                 var number: UInt64 = 1
                 while number * UInt64(CallbackStorage.blockSize) < length {
-                    try load(record, number, &block)
+                    try load(record, number, &block, checked: true)
                     number += 1
                 }
             }
@@ -290,8 +292,17 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             let version = first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
             var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
-            if version == nil { met.place = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size)) }
-            return try damage(met)
+            let record = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size))
+            if version == nil { met.place = record }
+            // It was whole once: it counts in the parts that match their own checksums.
+            var reader = RecordReader(length: record.length) { try self.read(record, at: $0, into: $1) }
+            let tellsVersion = version != nil && CallbackStorage.envelopeSize(record.length) == size && (try? reader.tellsVersion()) == true
+            if tellsVersion { met.lost = .value }
+            try damage(met)
+            guard tellsVersion, !thorough else { return }
+            return try first.withUnsafeBytes {
+                try found(ScannedRecord(place: record, prefix: UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...]), isDamaged: true))
+            }
         }
         try first.withUnsafeBytes { bytes in
             let prefix = length == 0 ? UnsafeRawBufferPointer(start: nil, count: 0) : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])

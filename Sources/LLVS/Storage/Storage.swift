@@ -30,7 +30,8 @@ public protocol Storage: AnyObject, Sendable {
 
     /// Reports each record that was not reported or appended here before, whoever appended it, and each
     /// damaged place met on the way. The first call reports all. A record may be reported again (the
-    /// store drops repeats). A record still being written is left for a later call.
+    /// store drops repeats). A record still being written is left for a later call. One that was whole once and of which only
+    /// values are damaged is reported as both.
     func scan(_ found: (ScannedRecord) throws -> Void) throws
 
     /// How far `scan` has come, for `resume` in a later process: opaque bytes, to be kept as a cache. Nil when the
@@ -51,8 +52,9 @@ public protocol Storage: AnyObject, Sendable {
     /// a compaction brought it.
     func currentPlace(_ place: RecordPlace) -> RecordPlace
 
-    /// Fills the buffer with the bytes of the record from `offset` on. Throws `.damaged` when the record
-    /// does not reach that far any more, `.io` and friends when the medium fails.
+    /// Fills the buffer with the bytes of the record from `offset` on, as they are: the parts of a record have checksums of their
+    /// own, and whoever asks looks at these. Throws `.damaged` when the record does not reach that far any more, `.io` and friends
+    /// when the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
     /// The file, or what stands for it, that the record is in, and where, for messages.
@@ -263,7 +265,9 @@ public struct ScannedRecord {
     /// The first bytes of the record: all of it when it is at most 64 KiB, else at least 64 KiB.
     /// Valid during the call only.
     public var prefix: UnsafeRawBufferPointer
-    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer) { self.place = place; self.prefix = prefix }
+    /// It is not what was appended, but what tells the version is (`RecordReader.tellsVersion`): values of it are damaged.
+    public var isDamaged: Bool
+    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) { self.place = place; self.prefix = prefix; self.isDamaged = isDamaged }
     /// How much of a record `prefix` holds at least.
     public static let prefixSize = 64 << 10
 }
@@ -286,8 +290,8 @@ public struct StorageDamage: Hashable, Sendable {
     /// The file, or what stands for it.
     public var file: String
     public var offset: UInt64
-    /// What is wrong with it, and what can be done.
-    public var message: String
+    /// What is wrong with it, and what can be done. Control characters in names are written out: it can be logged as it is.
+    public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The version concerned, where it can be told.
     public var version: VersionID?
     /// The value concerned, where it is one, and can be told.
@@ -297,7 +301,7 @@ public struct StorageDamage: Hashable, Sendable {
     /// The record concerned, where a storage knows its place and not whose it is.
     var place: RecordPlace?
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
-        self.file = file; self.offset = offset; self.message = message; self.version = version; self.value = value; self.lost = lost
+        self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value; self.lost = lost
     }
 }
 

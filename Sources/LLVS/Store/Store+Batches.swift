@@ -98,14 +98,6 @@ extension Store {
         return batch
     }
 
-    /// As many rows as there are ids, with no values: what there is before the first version.
-    public func emptyBatch(_ ids: some Collection<ValueID>) throws -> ValueBatch {
-        let batch = ValueBatch()
-        for id in ids { try id.bytes.withUnsafeBytes { try batch.append(id: $0) } }
-        try batch.finish()
-        return batch
-    }
-
     // MARK: As values of Swift's
 
     /// Several at once, in order; nil where none prevails.

@@ -98,6 +98,8 @@ extension Store {
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan { record in
                 if loading { knownPlaces.append(record.place) }
+                // The next retrieve brings what is lost of it.
+                if record.isDamaged { knownDamage.note(record.place) }
                 let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
                 added += result.added
                 if let (id, place) = result.conflict { conflicts[id] = place }
@@ -121,7 +123,9 @@ extension Store {
             header = try readHeader(place, prefix: prefix)
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
             // One that a newer version of the library wrote concerns nobody else's: what builds on it waits.
-            noteDamage(place, error.message)
+            let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
+            if let version { lock.withWrite { _ = newerVersions.insert(version) } }
+            noteDamage(place, error.message, version: version)
             return ([], nil)
         }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
@@ -290,6 +294,9 @@ extension Store {
         let found = try findReadable(id)
         guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
+            if found == nil, lock.withRead({ newerVersions.contains(id) }) {
+                throw StoreError(.newerFormat, "\(what) in \(description) was made by a newer version of the library, and cannot be read by this one. Use a newer version.", versionID: id.description)
+            }
             throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
         return ordinal

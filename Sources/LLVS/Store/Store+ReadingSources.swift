@@ -65,7 +65,7 @@ extension Store {
             while true {
                 let got = try source.read(buffer)
                 guard got >= 0, got <= buffer.count else {
-                    throw StoreError(.invalidArgument, "Reading the value of \"\(source.id)\" gave \(got) bytes where there is room for \(buffer.count).", valueID: source.id)
+                    throw StoreError(.invalidArgument, "Reading the value of \"\(source.id)\" gave \(UInt(bitPattern: got)) bytes where there is room for \(buffer.count).", valueID: source.id)
                 }
                 if got == 0 { return }
                 size += got

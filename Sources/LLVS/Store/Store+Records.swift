@@ -48,19 +48,20 @@ extension Store {
     }
 
     func readHeader(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
-        var size = min(4_096, Int(clamping: place.length))
-        while true {
-            let result = try reader.with(0, size) { RecordHeader.read($0, recordLength: place.length) } ?? .damaged("is cut short")
-            switch result {
-            case .whole(let header): return header
-            case .needs(let more):
-                guard more > size, more <= Int(clamping: place.length) else { throw damaged(place, "is cut short") }
-                size = more
-            case .newer(let format):
-                throw StoreError(.newerFormat, "A record in \(description) has format \(format); this library reads format \(RecordHeader.format). Use a newer version of it.")
-            case .damaged(let why): throw damaged(place, why)
-            }
+        switch try reader.header() {
+        case .whole(let header): return header
+        case .needs: throw damaged(place, "is cut short")
+        case .newer(let id, let what): throw newer(place, id, what)
+        case .damaged(let why): throw damaged(place, why)
         }
+    }
+
+    private func newer(_ place: RecordPlace, _ id: VersionID?, _ what: String) -> StoreError {
+        let (file, offset) = storage.location(place)
+        return StoreError(
+            .newerFormat,
+            "The record of \(id.map { "version \($0)" } ?? "a version") at \(offset) of \(file) was made by a newer version of the library: it has \(what), which this one does not know (it knows format \(RecordHeader.format)). Use a newer version of the library.",
+            versionID: id?.description)
     }
 
     func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError {
@@ -78,32 +79,8 @@ extension Store {
     func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
         var reader = reader(place)
         let header = try readHeader(&reader, place)
-        var offset = header.tableOffset
-        var last: [UInt8] = []  // of the page before: ids ascend over all pages
-        for page in 0..<header.pageCount {
-            let before = last
-            var met = 0
-            var size = min(header.bodiesOffset - offset, 16 << 10)
-            while true {
-                var needs: Int?
-                let used = try reader.with(offset, size, ahead: min(header.bodiesOffset - offset - size, 256 << 10)) {
-                    try RecordTable.readPage($0, number: page, of: header, needs: &needs) { entry in
-                        if met == 0 {
-                            guard before.withUnsafeBytes({ Bytes.compare($0, entry.id) }) < 0 else {
-                                throw damaged(place, "has a damaged table of changes", version: header.id)
-                            }
-                        }
-                        try body(entry, header)
-                        met += 1
-                        if met == RecordTable.changesPerPage { last = Array(entry.id) }
-                    }
-                }
-                if let used = used ?? nil { offset += used; break }
-                guard let needs, needs > size, needs <= header.bodiesOffset - offset else {
-                    throw damaged(place, "has a damaged table of changes", version: header.id)
-                }
-                size = needs
-            }
+        guard try reader.forEachChange(header, { try body($0, header) }) else {
+            throw damaged(place, "has a damaged table of changes", version: header.id)
         }
     }
 

@@ -51,7 +51,7 @@ extension Store {
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
             let values = try verifyValues(record.place, &verification.report, control)
-            if verification.report.damages.count == before { verification.whole.insert(header.id) }
+            if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             if verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
                 verification.report.values += values
@@ -64,9 +64,13 @@ extension Store {
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
     private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ control: OperationControl) throws -> UInt64 {
-        var values: UInt64 = 0, unchecked = 0
+        var values: UInt64 = 0, unchecked = 0, told: UInt64 = 0, sum: UInt64 = 0
+        var version: VersionID?
         try forEachChange(place) { entry, header in
+            (version, told) = (header.id, header.valueDataSize)
+            if entry.kind == .preserve { try verifyPreserve(entry, header, place, &report) }
             guard entry.kind == .insert || entry.kind == .update else { return }
+            sum &+= UInt64(entry.size)
             do {
                 try withValue(entry, in: place, of: header.id) { bytes in
                     if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
@@ -82,7 +86,30 @@ extension Store {
             unchecked = 0
             try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
         }
+        if version == nil { (version, told) = try { ($0.id, $0.valueDataSize) }(readHeader(place)) }
+        if told != sum, let version {
+            let (file, offset) = storage.location(place)
+            report.damages.append(StorageDamage(
+                file: file, offset: offset,
+                message: "Version \(version) says that it stored \(told) bytes of values, and stored \(sum). All of it can be read; whoever wrote the record wrote it wrong.",
+                version: version, lost: .nothing))
+        }
         return values
+    }
+
+    /// Tells of a preserve that names a version which is here and stored no bytes under that id.
+    private func verifyPreserve(_ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, _ report: inout VerifyReport) throws {
+        let stored = header.dependencies[entry.dependency]
+        guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
+        do {
+            let found = try findChange(other, entry.id)
+            guard found?.kind != .insert, found?.kind != .update else { return }
+        } catch let error as StoreError where Store.isOfOne(error.code) { return }  // That record is told of itself.
+        let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+        report.damages.append(StorageDamage(
+            file: file, offset: offset,
+            message: "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. Whoever wrote the record wrote it wrong; store the value anew.",
+            version: header.id, value: value, lost: .value))
     }
 
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
@@ -97,7 +124,7 @@ extension Store {
                 if report.damages[first].offset == 0 { for i in named { report.damages[i].offset = damage.offset } }
                 continue
             }
-            if damage.lost == .version, try addValues(of: damage, to: &report, control) { continue }
+            if damage.lost == .version || damage.lost == .value, try addValues(of: damage, to: &report, control) { continue }
             report.damages.append(damage)
         }
         let known = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
@@ -141,12 +168,20 @@ extension Store {
 
     /// A record is damaged whose version is here all the same: what it lost are values. False when it is not so.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
-        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }),
-              storage.location(place).file == damage.file else { return false }
+        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else { return false }
+        // Another record of the version may be the one that is read.
+        let (file, offset) = storage.location(place)
+        guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {
             let values = try verifyValues(place, &report, control)
-            guard report.damages.count > before else { return false }
+            if report.damages.count == before {
+                // All parts of it are what was written: what says what they are together is not.
+                var harmless = damage
+                harmless.lost = .nothing
+                harmless.message += " Nothing is lost: all of the version can be read, and matches its checksums."
+                report.damages.append(harmless)
+            }
             report.versions += 1
             report.values += values
             return true

@@ -46,7 +46,7 @@ public final class Store: @unchecked Sendable {
 
     let storage: any Storage
     let durability: Durability
-    /// Guards `dag`, `pending`, `damages` and `isClosed`.
+    /// Guards `dag`, `pending`, `damages`, `newerVersions` and `isClosed`.
     let lock = ReadWriteLock()
     var dag = History() { didSet { dagReference = .passUnretained(dag) } }
     /// The same, for readers who would else write its reference count, all of them in one place.
@@ -99,6 +99,8 @@ public final class Store: @unchecked Sendable {
     let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
+    /// Versions of which a newer version of the library made the record. Guarded by `lock`.
+    var newerVersions: Set<VersionID> = []
     /// While opening: where all records are, should a second reading be needed.
     var knownPlaces: [RecordPlace] = []
 
@@ -118,11 +120,18 @@ public final class Store: @unchecked Sendable {
         if let mode = options.fileMode, mode > 0o777 || mode & 0o600 != 0o600 {
             throw StoreError(.invalidArgument, "The file mode is 0\(String(mode, radix: 8)); give permissions (at most 0777) that let the owner read and write (0600).")
         }
-        try self.init(storage: Store.makeStorage(path, options), options: options)
+        let began = Log.begin(.info)
+        let storage: any Storage
+        do { storage = try Store.makeStorage(path, options) } catch {
+            Log.write(.info, "A store was not opened: \(error)")
+            throw error
+        }
+        try self.init(storage: storage, options: options, began: began)
     }
 
     /// - Parameter loading: false leaves the history empty, for who reads records by their places only.
-    init(storage: any Storage, options: Options, loading: Bool = true) throws {
+    /// - Parameter began: when opening it began, for the log.
+    init(storage: any Storage, options: Options, loading: Bool = true, began: Double? = nil) throws {
         self.storage = storage
         dagReference = .passUnretained(dag)
         durability = options.durability
@@ -136,8 +145,10 @@ public final class Store: @unchecked Sendable {
         do { try load() } catch {
             // Nothing was written; but connections, descriptors and what the host lent are let go of.
             try? storage.close(discarding: false)
+            Log.write(.info, "\(description) was not opened: \(error)")
             throw error
         }
+        Log.write(.info, "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the caches\(checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) waiting\(Log.duration(since: began)).")
         compactIfItPays(.opened)
     }
 
@@ -158,11 +169,18 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
+        let began = Log.begin(.info)
         compactIfItPays(.closing)
-        try withCommitLock {
-            saveCaches()
-            try storage.close(discarding: false)
+        do {
+            try withCommitLock {
+                saveCaches()
+                try storage.close(discarding: false)
+            }
+        } catch {
+            Log.write(.info, "Closed \(description), which failed: \(error)")
+            throw error
         }
+        Log.write(.info, "Closed \(description)\(Log.duration(since: began)).")
     }
 
     /// Lets go without writing anything or taking any lock: for the child of a fork.

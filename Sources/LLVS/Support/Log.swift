@@ -1,3 +1,4 @@
+import CLLVSShims
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,7 +7,12 @@ import Musl
 import Darwin
 #endif
 
-/// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials.
+/// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials, and each is one
+/// line whatever ids and paths are in it.
+///
+/// - `error`, `warning`: something is wrong with a store or a folder.
+/// - `info`: a store was opened, could not be, or was closed; an exchange, a compaction, a salvage; what was repaired.
+/// - `debug`: each merge, with its common ancestors and counts; the steps of exchanges; compactions with nothing to do.
 public enum Log {
     /// How much is told: messages of the level and of those before it.
     public enum Level: Int32, Sendable, Comparable {
@@ -16,14 +22,35 @@ public enum Log {
     private static let lock = Lock()
     nonisolated(unsafe) private static var sink: (@Sendable (Level, String) -> Void)?
     nonisolated(unsafe) private static var level = Level.off
+    /// The same, for those who only look whether anybody listens.
+    nonisolated(unsafe) private static let loudest: UnsafeMutablePointer<UInt32> = {
+        let word = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+        word.initialize(to: 0)
+        return word
+    }()
+
+    /// Whether anybody listens to messages of this level. Costs a look at a word.
+    static func isOn(_ at: Level) -> Bool { at.rawValue <= Int32(truncatingIfNeeded: llvs_shim_load_relaxed(loudest)) }
+    /// When something began, for a message that tells how long it took; nil when nobody will hear it.
+    static func begin(_ at: Level) -> Double? { isOn(at) ? Clock.steady() : nil }
+    /// ", in 12.3 ms" since `begin`.
+    static func duration(since began: Double?) -> String {
+        guard let began else { return "" }
+        let tenths = Int(((Clock.steady() - began) * 10_000).rounded())
+        return ", in \(tenths / 10).\(tenths % 10) ms"
+    }
 
     /// Replaces the sink. The sink may be called from any thread, with no lock of a store held, and must not call `setSink`.
     public static func setSink(level newLevel: Level, _ newSink: (@Sendable (Level, String) -> Void)?) {
-        lock.withLock { sink = newSink; level = newSink == nil ? .off : newLevel }
+        lock.withLock {
+            sink = newSink
+            level = newSink == nil ? .off : newLevel
+            llvs_shim_store_relaxed(loudest, UInt32(truncatingIfNeeded: level.rawValue))
+        }
     }
     static func write(_ at: Level, _ message: @autoclosure () -> String) {
-        guard let current = lock.withLock({ at <= level ? sink : nil }) else { return }
-        guard let key = heldKey, let held = pthread_getspecific(key) else { return current(at, message()) }
+        guard isOn(at), let current = lock.withLock({ at <= level ? sink : nil }) else { return }
+        guard let key = heldKey, let held = pthread_getspecific(key) else { return current(at, PrintableText.escaping(message())) }
         held.assumingMemoryBound(to: Held.self).pointee.messages.append((at, message()))
     }
 

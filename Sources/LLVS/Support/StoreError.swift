@@ -65,8 +65,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// For programs.
     public var code: Code
-    /// For people: what was being done to what, and what can be done.
-    public var message: String
+    /// For people: what was being done to what, and what can be done. Control characters in names are written out: it can be logged as it is.
+    public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The value id concerned, where there is one.
     public var valueID: ValueID?
     /// The version id concerned, where there is one; as text, since it may be an unacceptable one.
@@ -80,7 +80,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     public init(_ code: Code, _ message: String, valueID: ValueID? = nil, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
         self.code = code
-        self.message = message
+        self.message = PrintableText.escaping(message)
         self.valueID = valueID
         self.versionID = versionID
         self.path = path

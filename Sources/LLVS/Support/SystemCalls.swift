@@ -23,9 +23,14 @@ enum System {
         return try beyondStandard(fd)
     }
 
-    /// A directory to read the names of; to be closed with `closedir`.
-    static func openDirectory(_ path: String, _ flags: Int32 = 0) throws(Errno) -> DirectoryStream {
-        let fd = try open(path, O_RDONLY | O_DIRECTORY | flags)
+    /// A directory to read the names of; to be closed with `closedir`. A symbolic link is followed or `ELOOP`.
+    static func openDirectory(_ path: String, followingLink: Bool = true) throws(Errno) -> DirectoryStream {
+        if followingLink {
+            guard let directory = opendir(path) else { throw Errno.current }
+            if dirfd(directory) > 2 { return directory }
+            closedir(directory)
+        }
+        let fd = try open(path, O_RDONLY | O_DIRECTORY | (followingLink ? 0 : O_NOFOLLOW))
         guard let directory = fdopendir(fd) else {
             let error = Errno.current
             close(fd)

@@ -1,26 +1,47 @@
 import CLLVS
 import LLVS
 
-/// What a callback of the host answered when it did not answer LLVS_OK, as an error for the engine.
+/// Calls a callback of the host that answers with a status and an error: the one place where such statuses are told apart.
 ///
-/// An error that it set surfaces as it is; a bare status keeps its code where the caller of this says that
-/// such codes mean something, and else becomes `.user`.
-func callbackFailure(_ status: llvs_status, _ error: OpaquePointer?, _ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = []) -> StoreError {
-    if let error { return ErrorHandle.take(error) }
-    let code = StoreError.Code(rawValue: status)
-    return StoreError(codes.contains(code) ? code : .user, "\(what()) failed with status \(status) and gave no message.")
-}
-
-/// Calls a callback that answers with a status and an error.
-func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [],
-              _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
+/// LLVS_OK and what is `expected` are answers, and are returned; every other status is a failure, also a positive one, since nobody
+/// can know what it was to mean. So is an error beside an expected status.
+///
+/// An error that was set surfaces as it is; a bare status keeps its code where it is among `codes`, and else becomes `.user`.
+@discardableResult
+func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
+              _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> llvs_status {
     var error: OpaquePointer?
     let status = call(&error)
-    guard status < 0 else {
+    if status == LLVS_OK.rawValue {
         llvs_error_free(error)
-        return
+        return status
     }
-    throw callbackFailure(status, error, what(), keeping: codes)
+    if let error { throw ErrorHandle.take(error) }
+    if status == expected { return status }
+    let code = StoreError.Code(rawValue: status)
+    throw StoreError(
+        codes.contains(code) ? code : .user,
+        status < 0 ? "\(what()) failed with status \(status) and gave no message."
+            : "\(what()) answered \(status), which means nothing from this callback; llvs.h names what does.")
+}
+
+/// Calls a callback that gives what comes next of a value or a file, and answers how many bytes; 0 at its end.
+func readHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
+              into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    var size = 0
+    let status = try callHost(what(), keeping: codes, expecting: LLVS_END.rawValue) {
+        read(payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
+    }
+    if status == LLVS_END.rawValue {
+        guard size == 0 else { throw StoreError(.invalidArgument, "\(what()) answered LLVS_END and gave \(UInt(bitPattern: size)) bytes. Give them with LLVS_OK, and the end with the next call.") }
+        return 0
+    }
+    // A callback that was ended before it could answer looks like this: its value must not be taken for complete.
+    guard size != 0 else { throw StoreError(.invalidArgument, "\(what()) answered LLVS_OK and gave nothing. Where there is nothing more, answer LLVS_END.") }
+    guard size > 0, size <= buffer.count else {
+        throw StoreError(.invalidArgument, "\(what()) gave \(UInt(bitPattern: size)) bytes where there is room for \(buffer.count).")
+    }
+    return size
 }
 
 /// Calls with each piece of bytes as a borrowed `llvs_bytes`, which callbacks get by pointer.

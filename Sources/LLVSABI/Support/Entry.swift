@@ -3,8 +3,10 @@ import LLVS
 
 /// Where an entry point puts its error.
 public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>
-/// Where an entry point puts a handle or a list.
+/// Where an entry point puts a handle.
 public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>
+/// Where an entry point puts a list, report or result.
+public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<Struct>?>
 
 /// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
 @inline(__always)
@@ -42,7 +44,7 @@ enum InputError {
         StoreError(.invalidArgument, "The argument \"\(name)\" is NULL, which is not allowed here.")
     }
     static func nullWithSize(_ name: StaticString, _ size: Int) -> StoreError {
-        StoreError(.invalidArgument, "The argument \"\(name)\" is NULL but its size is \(size); give the bytes, or size 0.")
+        StoreError(.invalidArgument, "The argument \"\(name)\" is NULL but its size is \(UInt(bitPattern: size)); give the bytes, or size 0.")
     }
     static func tooLarge(_ name: StaticString, _ size: Int, _ limit: Int) -> StoreError {
         StoreError(.tooLarge, "The argument \"\(name)\" has size \(UInt(bitPattern: size)); at most \(limit) is allowed.")
@@ -54,10 +56,10 @@ enum InputError {
         StoreError(.invalidArgument, "The reserved field of \"\(name)\" is not zero; begin with its _INIT macro or llvs_struct_init.")
     }
     static func structTooSmall(_ name: StaticString, _ size: Int, _ needed: Int) -> StoreError {
-        StoreError(.structSize, "The size given for \"\(name)\" is \(size), but it has \(needed) bytes; begin with its _INIT macro or llvs_struct_init.")
+        StoreError(.structSize, "The size given for \"\(name)\" is \(UInt(bitPattern: size)), but it has \(needed) bytes; begin with its _INIT macro or llvs_struct_init.")
     }
     static func structUnknown(_ name: StaticString, _ size: Int) -> StoreError {
-        StoreError(.structSize, "\"\(name)\" is given with \(size) bytes, and those that this library does not know are not zero; the program was made for a newer library.")
+        StoreError(.structSize, "\"\(name)\" is given with \(UInt(bitPattern: size)) bytes, and those that this library does not know are not zero; the program was made for a newer library.")
     }
     static func forked(_ name: StaticString) -> StoreError {
         StoreError(.forked, "The \(name) was opened before fork() and cannot be used in the child; open it again there.")

@@ -92,23 +92,63 @@ final class Arena: @unchecked Sendable {
     }
 }
 
-/// An array of structs of the header and what they point to: what stands behind each `llvs_…_list`.
-class ListHandle<Element: BitwiseCopyable>: Handle, @unchecked Sendable {
-    let arena = Arena()
-    let start: UnsafeMutablePointer<Element>
+/// Structs that may grow, as the header hands them out: an array of pointers to what lies one behind the other, and a NULL behind them.
+struct Items<Element: BitwiseCopyable> {
+    let start: UnsafePointer<UnsafePointer<Element>?>
     let count: Int
 
-    init<Source>(_ sources: some Collection<Source>, _ make: (Source, Arena) throws -> Element) throws {
-        start = try arena.array(Element.self, sources.count)
-        count = sources.count
-        super.init()
+    init<Source>(_ sources: some Collection<Source>, in arena: Arena, _ make: (Source, Arena) throws -> Element) throws {
+        let elements = try arena.array(Element.self, sources.count)
+        let pointers = try arena.array(UnsafePointer<Element>?.self, sources.count + 1)
         var i = 0
         for source in sources {
-            (start + i).initialize(to: try make(source, arena))
+            (elements + i).initialize(to: try make(source, arena))
+            (pointers + i).initialize(to: UnsafePointer(elements + i))
             i += 1
         }
+        (pointers + i).initialize(to: nil)
+        start = UnsafePointer(pointers)
+        count = i
     }
-    final func at(_ index: Int) -> UnsafePointer<Element>? {
-        index >= 0 && index < count ? UnsafePointer(start + index) : nil
+}
+
+/// A list, report or result: a struct of the header that the library makes, and the caller reads and releases.
+///
+///     -16  8  the object itself, of which the caller holds a reference
+///      -8  8  nothing
+///       0     the struct, as the header has it
+class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
+    private static var prefix: Int { 16 }
+    let arena: Arena
+    /// Good while somebody keeps the object.
+    let contents: UnsafeMutablePointer<Struct>
+
+    /// - Parameter arena: where what the struct points to lies.
+    init(_ arena: Arena, _ value: Struct) throws {
+        let prefix = StructHandle.prefix
+        let start = try UnsafeMutableRawPointer(arena.array(UInt64.self, (prefix + MemoryLayout<Struct>.stride) / 8))
+        self.arena = arena
+        contents = (start + prefix).bindMemory(to: Struct.self, capacity: 1)
+        contents.initialize(to: value)
+        super.init()
+        start.storeBytes(of: Unmanaged.passUnretained(self as Handle).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
+
+    /// The struct, for the caller to own.
+    final var handedOut: UnsafeMutablePointer<Struct> {
+        _ = Unmanaged.passRetained(self)
+        return contents
+    }
+
+    /// Gives up the caller's reference to what stands behind a struct. Nothing for NULL.
+    static func free(_ contents: UnsafeMutablePointer<Struct>?) {
+        guard let contents else { return }
+        let object = (UnsafeRawPointer(contents) - prefix).loadUnaligned(as: UnsafeRawPointer.self)
+        Unmanaged<Handle>.fromOpaque(object).release()
+    }
+}
+
+extension UInt32 {
+    /// The `struct_size` of a struct that the library makes.
+    init<Struct>(sizeOf type: Struct.Type) { self.init(truncatingIfNeeded: MemoryLayout<Struct>.size) }
 }

@@ -3,9 +3,11 @@
 #ifndef LLVS_COORDINATOR_HPP
 #define LLVS_COORDINATOR_HPP
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "exchange.hpp"
@@ -22,7 +24,12 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_open(detail::bytes(path), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path, with_url(exchange_url)) {}
+    Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path) { attach(exchange_url); }
+
+    /// Attaches an exchange; see llvs_coordinator_attach.
+    void attach(std::string_view place, const llvs_exchange_options &options = Exchange::options()) {
+        detail::run([&](llvs_error **error) { return llvs_coordinator_attach(raw(), detail::bytes(place), &options, error); });
+    }
 
     VersionID current_version() const {
         llvs_version_id id;
@@ -40,23 +47,16 @@ public:
         std::vector<llvs_change> borrowed = detail::borrow(changes);
         detail::BorrowedOptions options(more);
         llvs_version_id id;
-        options.run([&](llvs_error **error) {
+        detail::run([&](llvs_error **error) {
             return llvs_coordinator_save(raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
     }
-    /// The value, to be read in parts; nothing when there is none.
-    std::optional<ValueReader> open_value(std::string_view id, std::string_view at = {}) const {
-        llvs_value_reader *reader = nullptr;
-        std::uint64_t size = 0;
-        llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error); });
-        return detail::reader(reader, size, stored);
-    }
-    std::optional<Value> value(std::string_view id, std::string_view at = {}) const {
+    /// The value at the current version; all else is read from the store.
+    std::optional<Value> value(std::string_view id) const {
         llvs_buffer buffer;
         llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_value(raw(), detail::bytes(id), detail::bytes(at), &buffer, &stored, error); });
+        detail::run([&](llvs_error **error) { return llvs_coordinator_value(raw(), detail::bytes(id), &buffer, &stored, error); });
         if (!buffer.data) return std::nullopt;
         Value value{std::string(id), std::string(reinterpret_cast<const char *>(buffer.data), buffer.size), detail::string(stored)};
         llvs_buffer_dispose(&buffer);
@@ -68,10 +68,35 @@ public:
         return ExchangeResult(result);
     }
     /// Whether the current version moved.
-    bool merge() {
+    bool merge(const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
         llvs_bool changed = 0;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), nullptr, &changed, error); });
+        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &changed, error); });
         return changed != 0;
+    }
+    /// Attaches a transport of the host; its state is kept under the name, the same in every process.
+    void attach(std::string_view name, const HostTransport &transport) {
+        llvs_exchange_options options = Exchange::options();
+        options.host_transport = transport.raw();
+        attach(name, options);
+    }
+    /// Calls after each change of the current version, on the thread whose call moved it.
+    Observer observe(std::function<void(const VersionID &)> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_coordinator_observe(raw(), moved, payload, payload_free, observer, error);
+        });
+    }
+    /// Calls soon after the other side of an exchange attached now may have gained versions, on a thread of the library.
+    Observer observe_exchanges(std::function<void()> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
+        });
+    }
+    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none.
+    bool bootstrap(const llvs_control *control = nullptr) {
+        llvs_bool restored = 0;
+        detail::run([&](llvs_error **error) { return llvs_coordinator_bootstrap(raw(), control, &restored, error); });
+        return restored != 0;
     }
     Store store() const {
         llvs_store *raw_store = nullptr;
@@ -82,10 +107,9 @@ public:
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
-    static llvs_coordinator_options with_url(std::string_view url) {
-        llvs_coordinator_options made = options();
-        made.exchange_url = detail::bytes(url);
-        return made;
+    static void moved(void *payload, const llvs_version_id *version) {
+        auto *registered = static_cast<Observer::Registered<std::function<void(const VersionID &)>> *>(payload);
+        registered->state->guard([&] { registered->callback(detail::string(*version)); });
     }
     detail::Handle<llvs_coordinator, llvs_coordinator_free> handle_;
 };

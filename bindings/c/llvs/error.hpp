@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,6 +16,9 @@
 #include "llvs.h"
 
 namespace llvs {
+
+/// The bytes that the library lends, where a struct of llvs.h holds them; they live as long as that.
+inline std::string_view view(const llvs_bytes &bytes) { return std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.size); }
 
 namespace detail {
 
@@ -37,9 +42,12 @@ private:
 
 } // namespace detail
 
-/// What a call of the library threw: a code, a message, and what it was about.
+/// What a call of the library threw: a code, a message, and what it was about. A callback may throw one of its own, with a code that its
+/// table in llvs.h names, and it comes out of the call unchanged.
 class Error : public std::runtime_error {
 public:
+    Error(llvs_status code, const std::string &message) : std::runtime_error(message), code_(code), user_code_(0) {}
+    /// Takes over an error of the library.
     explicit Error(llvs_error *error)
         : std::runtime_error(llvs_error_message(error)), code_(llvs_error_code(error)), user_code_(llvs_error_user_code(error)),
           system_code_(llvs_error_system_code(error)),
@@ -65,7 +73,49 @@ private:
 
 namespace detail {
 
-inline void check(llvs_status status, llvs_error *error) { if (status < 0) throw Error(error); }
+/// Exceptions of callbacks on their way through the library, by the number that travels in the error as its user code. Any thread may throw
+/// through any handle. Some never arrive, since the library can do without what failed: the newest are kept.
+class Thrown {
+public:
+    static Thrown &all() {
+        static Thrown table;
+        return table;
+    }
+    std::int64_t keep(std::exception_ptr thrown) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        std::int64_t number = static_cast<std::int64_t>(++last_);
+        kept_.emplace_back(number, std::move(thrown));
+        if (kept_.size() > 256) kept_.pop_front();
+        return number;
+    }
+    /// The exception of this number, once.
+    std::exception_ptr take(std::int64_t number) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (auto at = kept_.begin(); at != kept_.end(); ++at)
+            if (at->first == number) {
+                std::exception_ptr thrown = std::move(at->second);
+                kept_.erase(at);
+                return thrown;
+            }
+        return nullptr;
+    }
+
+private:
+    std::mutex mutex_;
+    /// Where other copies of this table, in other shared objects, do not count.
+    std::uint64_t last_ = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(this)) << 20;
+    std::list<std::pair<std::int64_t, std::exception_ptr>> kept_;
+};
+
+/// Throws what a call reports: the exception of a callback that made it fail, else an Error.
+inline void check(llvs_status status, llvs_error *error) {
+    if (status >= 0) return;
+    if (std::exception_ptr thrown = Thrown::all().take(llvs_error_user_code(error))) {
+        llvs_error_free(error);
+        std::rethrow_exception(thrown);
+    }
+    throw Error(error);
+}
 
 /// Calls `call(&error)` and throws what it reports.
 template <typename Call>
@@ -75,37 +125,43 @@ void run(Call call) {
     check(status, error);
 }
 
-/// Runs a callback of the host. An exception of it is kept and thrown from the call that made the callback run.
-class Kept {
-public:
-    template <typename Body>
-    llvs_status guard(llvs_error **error, Body body) {
-        try {
-            return body();
-        } catch (const std::exception &thrown) {
-            pending_ = std::current_exception();
-            *error = llvs_error_make(0, llvs_str(thrown.what()));
-        } catch (...) {
-            pending_ = std::current_exception();
-            *error = llvs_error_make(0, llvs_str("a callback threw something that is no std::exception"));
-        }
-        return LLVS_ERROR_USER;
+/// What goes on to the library of an exception: its status, and its number in the error.
+inline llvs_status give_up(llvs_error **error, llvs_status status, const char *message) noexcept {
+    std::int64_t number = 0;
+    try {
+        number = Thrown::all().keep(std::current_exception());
+    } catch (...) {
+        // No memory to keep it: the call fails all the same, with an llvs::Error.
     }
-    template <typename Call>
-    void run(Call call) {
-        llvs_error *error = nullptr;
-        llvs_status status = call(&error);
-        std::exception_ptr pending = std::exchange(pending_, nullptr);
-        if (status == LLVS_ERROR_USER && pending) {
-            llvs_error_free(error);
-            std::rethrow_exception(pending);
-        }
-        check(status, error);
-    }
+    if (error) *error = llvs_error_make(number, llvs_str(message));
+    return status;
+}
 
-private:
-    std::exception_ptr pending_;
-};
+/// The codes of an Error that a storage or transport throws which mean the same to the library; see their tables in llvs.h.
+inline llvs_status kept_code(llvs_status code) noexcept {
+    for (llvs_status kept : {LLVS_ERROR_NO_SPACE, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_DAMAGED, LLVS_ERROR_READ_ONLY,
+                             LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_UNKNOWN_OUTCOME, LLVS_ERROR_TRANSPORT, LLVS_ERROR_CANCELLED})
+        if (code == kept) return code;
+    return LLVS_ERROR_USER;
+}
+
+/// Runs a callback of the host. What it throws is thrown again from the call that made the callback run.
+template <typename Body>
+llvs_status guard(llvs_error **error, Body body) noexcept {
+    try {
+        return body();
+    } catch (const Error &thrown) {
+        return give_up(error, kept_code(thrown.code()), thrown.what());
+    } catch (const std::exception &thrown) {
+        return give_up(error, LLVS_ERROR_USER, thrown.what());
+    } catch (...) {
+        return give_up(error, LLVS_ERROR_USER, "a callback threw something that is no std::exception");
+    }
+}
+
+/// Frees a payload that is a `new T`.
+template <typename T>
+void delete_payload(void *payload) noexcept { delete static_cast<T *>(payload); }
 
 } // namespace detail
 

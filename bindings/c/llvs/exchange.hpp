@@ -4,8 +4,10 @@
 #define LLVS_EXCHANGE_HPP
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store.hpp"
@@ -20,15 +22,11 @@ struct ExchangeResult {
     /// Takes over a result.
     explicit ExchangeResult(llvs_exchange_result *raw) {
         detail::Handle<llvs_exchange_result, llvs_exchange_result_free> handle(raw);
-        std::size_t count = 0;
-        const llvs_bytes *ids = llvs_exchange_result_retrieved(raw, &count);
-        for (std::size_t i = 0; i < count; i++) retrieved.push_back(detail::string(ids[i]));
-        ids = llvs_exchange_result_sent(raw, &count);
-        for (std::size_t i = 0; i < count; i++) sent.push_back(detail::string(ids[i]));
-        ids = llvs_exchange_result_repaired(raw, &count);
-        for (std::size_t i = 0; i < count; i++) repaired.push_back(detail::string(ids[i]));
-        for (std::size_t i = 0; i < llvs_exchange_result_problem_count(raw); i++) {
-            const llvs_problem *problem = llvs_exchange_result_problem_at(raw, i);
+        for (std::size_t i = 0; i < raw->retrieved_count; i++) retrieved.push_back(detail::string(raw->retrieved[i]));
+        for (std::size_t i = 0; i < raw->sent_count; i++) sent.push_back(detail::string(raw->sent[i]));
+        for (std::size_t i = 0; i < raw->repaired_count; i++) repaired.push_back(detail::string(raw->repaired[i]));
+        for (std::size_t i = 0; i < raw->problem_count; i++) {
+            const llvs_problem *problem = raw->problems[i];
             problems.push_back({problem->code, detail::string(problem->name), detail::string(problem->message)});
         }
     }
@@ -43,6 +41,19 @@ public:
         llvs_exchange *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
+    }
+    /// Through a transport of the host.
+    Exchange(const Store &store, const HostTransport &transport, llvs_exchange_options options = Exchange::options()) {
+        llvs_exchange *raw = nullptr;
+        options.host_transport = transport.raw();
+        detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), LLVS_NONE, &options, &raw, error); });
+        handle_ = decltype(handle_)(raw);
+    }
+    /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot tell.
+    Observer observe(std::function<void()> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);
+        });
     }
     ExchangeResult retrieve(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
@@ -61,6 +72,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_send(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
+    void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     llvs_exchange *raw() const { return handle_.get(); }
 
 private:

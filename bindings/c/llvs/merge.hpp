@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,22 +19,21 @@ namespace llvs {
 class Merge {
 public:
     explicit Merge(const llvs_merge *raw) : raw_(raw) {}
-    Version first() const { return Version(*llvs_merge_first(raw_)); }
-    Version second() const { return Version(*llvs_merge_second(raw_)); }
-    Version ours() const { return Version(*llvs_merge_ours(raw_)); }
-    Version theirs() const { return Version(*llvs_merge_theirs(raw_)); }
-    std::size_t size() const { return llvs_merge_fork_count(raw_); }
+    Version first() const { return Version(*raw_->first); }
+    Version second() const { return Version(*raw_->second); }
+    Version ours() const { return Version(*raw_->ours); }
+    Version theirs() const { return Version(*raw_->theirs); }
+    std::size_t size() const { return raw_->fork_count; }
     const llvs_fork &fork(std::size_t index) const {
-        const llvs_fork *fork = llvs_merge_fork_at(raw_, index);
-        if (!fork) throw std::out_of_range("a merge has no fork of this index");
-        return *fork;
+        if (index >= raw_->fork_count) throw std::out_of_range("a merge has no fork of this index");
+        return *raw_->forks[index];
     }
     /// The bytes on a side of a fork; nothing when it is absent there.
     std::optional<std::string> value(const llvs_fork &fork, llvs_side side) const {
         llvs_bytes stored = side == LLVS_SIDE_FIRST ? fork.first : side == LLVS_SIDE_SECOND ? fork.second : fork.ancestor;
         if (stored.size == 0) return std::nullopt;
         llvs_buffer buffer;
-        detail::run([&](llvs_error **error) { return llvs_store_value_by_reference(llvs_merge_store(raw_), fork.id, stored, &buffer, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_value(raw_->store, fork.id, stored, &buffer, nullptr, error); });
         if (!buffer.data) return std::nullopt;
         std::string data(reinterpret_cast<const char *>(buffer.data), buffer.size);
         llvs_buffer_dispose(&buffer);
@@ -55,47 +54,77 @@ public:
     static Arbiter builtin(llvs_arbiter_kind kind) {
         llvs_arbiter *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_arbiter_builtin(kind, &raw, error); });
-        return Arbiter(raw, nullptr);
+        return Arbiter(raw);
     }
     static Arbiter most_recent_change() { return builtin(LLVS_ARBITER_MOST_RECENT_CHANGE); }
     static Arbiter most_recent_branch() { return builtin(LLVS_ARBITER_MOST_RECENT_BRANCH); }
     static Arbiter ours() { return builtin(LLVS_ARBITER_OURS); }
     static Arbiter theirs() { return builtin(LLVS_ARBITER_THEIRS); }
 
-    /// An exception of the function comes out of the merge unchanged (from one merge at a time).
-    explicit Arbiter(Resolve resolve, const Arbiter *fallback = nullptr) : Arbiter(nullptr, std::make_shared<State>()) {
-        state_->resolve = std::move(resolve);
+    /// An exception of the function comes out of the merge unchanged. Any threads may merge through one arbiter; the function is then called by
+    /// several at once.
+    explicit Arbiter(Resolve resolve, const Arbiter *fallback = nullptr) : Arbiter(nullptr) {
         llvs_arbiter *raw = nullptr;
-        auto *payload = new std::shared_ptr<State>(state_);
+        auto *payload = new Resolve(std::move(resolve));
         detail::run([&](llvs_error **error) {
-            return llvs_arbiter_create(call, payload, [](void *p) { delete static_cast<std::shared_ptr<State> *>(p); },
-                                       fallback ? fallback->raw() : nullptr, &raw, error);
+            return llvs_arbiter_create(call, payload, detail::delete_payload<Resolve>, fallback ? fallback->raw() : nullptr, &raw, error);
         });
         handle_ = decltype(handle_)(raw);
     }
 
     llvs_arbiter *raw() const { return handle_.get(); }
-    /// Runs a call that may end in this arbiter.
-    template <typename Call>
-    void run(Call call) const { state_ ? state_->kept.run(call) : detail::run(call); }
 
 private:
-    struct State { Resolve resolve; detail::Kept kept; };
-    Arbiter(llvs_arbiter *raw, std::shared_ptr<State> state) : state_(std::move(state)), handle_(raw) {}
+    explicit Arbiter(llvs_arbiter *raw) : handle_(raw) {}
 
     static llvs_status call(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
-        State &state = **static_cast<std::shared_ptr<State> *>(payload);
-        return state.kept.guard(error, [&]() -> llvs_status {
-            std::optional<std::vector<Change>> changes = state.resolve(Merge(merge));
+        return detail::guard(error, [&]() -> llvs_status {
+            std::optional<std::vector<Change>> changes = (*static_cast<Resolve *>(payload))(Merge(merge));
             if (!changes) return LLVS_PASS;
             std::vector<llvs_change> borrowed = detail::borrow(*changes);
             return llvs_resolution_add(resolution, borrowed.data(), borrowed.size(), sizeof(llvs_change), error);
         });
     }
 
-    std::shared_ptr<State> state_;
     detail::Handle<llvs_arbiter, llvs_arbiter_free> handle_;
 };
+
+/// What a merge is asked for, besides the versions and the arbiter; see llvs_merge_options.
+struct MergeOptions {
+    llvs_relation relation = LLVS_RELATION_ANY;
+    /// Which heads, and the branches that it names.
+    llvs_head_selection selection = LLVS_HEADS_UNBRANCHED;
+    std::vector<std::string> branches;
+    /// Of the version that is made; JSON by key.
+    std::map<std::string, std::string> metadata;
+    /// Progress and cancellation; must live while the call runs.
+    const llvs_control *control = nullptr;
+};
+
+namespace detail {
+
+/// Options in their borrowed form, for one call.
+class BorrowedMergeOptions {
+public:
+    explicit BorrowedMergeOptions(const MergeOptions &options) : entries_(options.metadata) {
+        for (const std::string &branch : options.branches) branches_.push_back(bytes(branch));
+        raw_.relation = options.relation;
+        raw_.selection = options.selection;
+        raw_.branches = branches_.data();
+        raw_.branch_count = branches_.size();
+        raw_.metadata = entries_.entries.data();
+        raw_.metadata_count = entries_.entries.size();
+        raw_.control = options.control;
+    }
+    const llvs_merge_options *raw() const { return &raw_; }
+
+private:
+    Entries entries_;
+    std::vector<llvs_bytes> branches_;
+    llvs_merge_options raw_ = LLVS_MERGE_OPTIONS_INIT;
+};
+
+} // namespace detail
 
 } // namespace llvs
 

@@ -66,7 +66,8 @@ inline std::vector<llvs_change> borrow(const std::vector<Change> &changes) {
 inline std::vector<Version> take(llvs_version_list *raw) {
     Handle<llvs_version_list, llvs_version_list_free> list(raw);
     std::vector<Version> versions;
-    for (std::size_t i = 0; i < llvs_version_list_count(raw); i++) versions.emplace_back(*llvs_version_list_at(raw, i));
+    if (!raw) return versions;
+    for (std::size_t i = 0; i < raw->count; i++) versions.emplace_back(*raw->items[i]);
     return versions;
 }
 inline std::optional<Version> take_one(llvs_version_list *raw) {
@@ -76,8 +77,9 @@ inline std::optional<Version> take_one(llvs_version_list *raw) {
 inline std::vector<std::optional<Value>> take(llvs_value_list *raw) {
     Handle<llvs_value_list, llvs_value_list_free> list(raw);
     std::vector<std::optional<Value>> values;
-    for (std::size_t i = 0; i < llvs_value_list_count(raw); i++) {
-        const llvs_value_info *info = llvs_value_list_at(raw, i);
+    if (!raw) return values;
+    for (std::size_t i = 0; i < raw->count; i++) {
+        const llvs_value_info *info = raw->items[i];
         if (info->present) values.emplace_back(Value{string(info->id), string(info->data), string(info->stored_version)});
         else values.emplace_back(std::nullopt);
     }

@@ -40,14 +40,14 @@ inline SalvageReport salvage(
     detail::run([&](llvs_error **error) { return llvs_store_salvage(detail::bytes(path), &options, detail::bytes(target), &target_options, nullptr, &raw, error); });
     detail::Handle<llvs_salvage_report, llvs_salvage_report_free> owned(raw);
     SalvageReport report;
-    report.versions = llvs_salvage_report_versions(raw);
-    report.waiting = llvs_salvage_report_waiting(raw);
-    for (std::size_t i = 0; i < llvs_salvage_report_made_count(raw); i++) {
-        const llvs_salvaged *one = llvs_salvage_report_made_at(raw, i);
+    report.versions = raw->versions;
+    report.waiting = raw->waiting;
+    for (std::size_t i = 0; i < raw->made_count; i++) {
+        const llvs_salvaged *one = raw->made[i];
         report.made.push_back({detail::string(one->original), detail::string(one->version), one->is_complete != 0});
     }
-    for (std::size_t i = 0; i < llvs_salvage_report_damage_count(raw); i++) {
-        const llvs_damage *damage = llvs_salvage_report_damage_at(raw, i);
+    for (std::size_t i = 0; i < raw->damage_count; i++) {
+        const llvs_damage *damage = raw->damages[i];
         report.damages.push_back({damage->lost, detail::string(damage->file), damage->offset, detail::string(damage->message), detail::string(damage->version), detail::string(damage->value_id)});
     }
     return report;

@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "control.hpp"
+#include "host.hpp"
 #include "merge.hpp"
 #include "values.hpp"
 
@@ -37,8 +40,6 @@ public:
         sources_.put_into(raw_);
     }
     const llvs_version_options *raw() const { return &raw_; }
-    template <typename Body>
-    void run(Body body) { sources_.run(body); }
 
 private:
     Entries entries_;
@@ -71,6 +72,13 @@ public:
         options.storage = LLVS_STORAGE_MEMORY;
         return Store("", options);
     }
+    /// A store whose records rest in a storage of the host, which it keeps alive.
+    static Store on(std::shared_ptr<Storage> storage, llvs_store_options options = Store::options(), std::string_view name = {}) {
+        HostStorage host(std::move(storage), name);
+        options.storage = LLVS_STORAGE_HOST;
+        options.host_storage = host.raw();
+        return Store("", options);
+    }
     /// Takes over a handle.
     explicit Store(llvs_store *raw) : handle_(raw) {}
 
@@ -81,7 +89,7 @@ public:
         std::vector<llvs_change> borrowed = detail::borrow(changes);
         detail::BorrowedOptions options(more);
         llvs_version_id id;
-        options.run([&](llvs_error **error) {
+        detail::run([&](llvs_error **error) {
             return llvs_store_make_version(raw(), detail::bytes(predecessor), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
@@ -134,8 +142,18 @@ public:
     }
 
     std::optional<Version> version(std::string_view id) const { return one([&](auto out, auto error) { return llvs_store_version(raw(), detail::bytes(id), out, error); }); }
-    std::optional<Version> most_recent_head() const { return one([&](auto out, auto error) { return llvs_store_most_recent_head(raw(), out, error); }); }
-    std::vector<Version> heads() const { return many([&](auto out, auto error) { return llvs_store_heads(raw(), out, error); }); }
+    std::optional<Version> most_recent_head() const {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        options.limit = 1;
+        return one([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
+    }
+    std::vector<Version> heads() const { return many([&](auto out, auto error) { return llvs_store_heads(raw(), nullptr, out, error); }); }
+    /// Those that carry this branch name.
+    std::vector<Version> heads_on_branch(std::string_view branch) const {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        options.branch = detail::bytes(branch);
+        return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
+    }
     std::vector<Version> versions_of(std::string_view id) const { return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), out, error); }); }
     std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
@@ -165,15 +183,17 @@ public:
         return walk([&](auto out, auto error) { return llvs_store_differences(raw(), detail::bytes(from), detail::bytes(to), out, error); });
     }
 
-    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::most_recent_change()) {
+    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
-        arbiter.run([&](llvs_error **error) { return llvs_store_merge(raw(), detail::bytes(ours), detail::bytes(theirs), arbiter.raw(), nullptr, &list, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_merge(raw(), detail::bytes(ours), detail::bytes(theirs), arbiter.raw(), options.raw(), &list, error); });
         return *detail::take_one(list);
     }
     /// Nothing when nothing changed.
-    std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::most_recent_change()) {
+    std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
-        arbiter.run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), nullptr, &list, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error); });
         return detail::take_one(list);
     }
     Version revert(std::string_view version, std::string_view at) {
@@ -214,8 +234,8 @@ private:
             detail::run([&](llvs_error **error) { return llvs_change_cursor_next(raw_cursor, 0, 1, &raw_page, error); });
             if (!raw_page) return changes;
             detail::Handle<llvs_change_list, llvs_change_list_free> page(raw_page);
-            for (std::size_t i = 0; i < llvs_change_list_count(raw_page); i++) {
-                const llvs_change_info *info = llvs_change_list_at(raw_page, i);
+            for (std::size_t i = 0; i < raw_page->count; i++) {
+                const llvs_change_info *info = raw_page->items[i];
                 changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
             }
         }

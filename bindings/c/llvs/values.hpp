@@ -75,8 +75,8 @@ namespace detail {
 class Sources {
 public:
     explicit Sources(const std::vector<ValueSource> &sources) {
-        for (const ValueSource &source : sources) calls_.push_back({&source, &kept_});
-        for (Call &call : calls_) raw_.push_back({bytes(call.source->id), call.source->size, &Sources::read, &call});
+        for (const ValueSource &source : sources)
+            raw_.push_back({bytes(source.id), source.size, &Sources::read, const_cast<ValueSource *>(&source)});
     }
     Sources(const Sources &) = delete;
     Sources &operator=(const Sources &) = delete;
@@ -86,25 +86,16 @@ public:
         options.source_count = raw_.size();
         options.source_size = sizeof(llvs_value_source);
     }
-    /// Throws what a source threw.
-    template <typename Body>
-    void run(Body body) { kept_.run(body); }
-
-private:
-    struct Call {
-        const ValueSource *source;
-        Kept *kept;
-    };
+    /// An llvs_read_fn for a ValueSource.
     static llvs_status read(void *payload, std::uint8_t *buffer, std::size_t capacity, std::size_t *size, llvs_error **error) {
-        const Call *call = static_cast<const Call *>(payload);
-        return call->kept->guard(error, [&] {
-            *size = call->source->read(buffer, capacity);
-            return LLVS_OK;
+        return guard(error, [&] {
+            *size = static_cast<const ValueSource *>(payload)->read(buffer, capacity);
+            return *size ? LLVS_OK : LLVS_END;
         });
     }
 
-    Kept kept_;
-    std::vector<Call> calls_;
+
+private:
     std::vector<llvs_value_source> raw_;
 };
 

@@ -9,10 +9,10 @@ extension FileStorage {
         appending.lock()
         defer { appending.unlock() }
         if let writer = state.withLock({ self.writer }), System.isUnlinked(writer.file.descriptor) { try keepOwnSegment(appendingHeld: true) }
-        let (writer, segment) = try writer(for: frameSize)
+        let (writer, segment, durable) = try writer(for: frameSize)
         let start = writer.end
         do {
-            let places = try writer.append(records, frameSize: frameSize, segment: segment.index, scratch: scratch)
+            let places = try writer.append(records, frameSize: frameSize, segment: segment.index, isSynced: durable >= start, scratch: scratch)
             state.lock()
             segment.position = writer.end
             durability.serial &+= 1
@@ -29,13 +29,15 @@ extension FileStorage {
         }
     }
 
-    /// The segment to append to; a new one where there is none, or the present one is full. Under `appending`.
-    func writer(for frameSize: Int) throws -> (SegmentWriter, Segment) {
+    /// The segment to append to, and up to where it is on the medium; a new one where there is none, or the present one is full.
+    /// Under `appending`.
+    func writer(for frameSize: Int) throws -> (SegmentWriter, Segment, durable: UInt64) {
         state.lock()
         if closed { state.unlock(); throw StorageRange.closed(description) }
         if let writer, let segment = durability.ownSegment, writer.end == 0 || writer.end &+ UInt64(frameSize) <= options.segmentLimit {
+            let durable = segment.durable
             state.unlock()
-            return (writer, segment)
+            return (writer, segment, durable)
         }
         let full = writer, fullSegment = durability.ownSegment
         state.unlock()
@@ -51,7 +53,7 @@ extension FileStorage {
             durability.segmentsDirectory = true
             return segment
         }
-        return (new, segment)
+        return (new, segment, 0)
     }
 
     private func makeWriter() throws -> SegmentWriter {

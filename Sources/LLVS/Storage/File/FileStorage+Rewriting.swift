@@ -23,7 +23,7 @@ extension FileStorage {
             var frames: [Range<UInt64>] = [], damaged: [UInt64] = []
             var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: isSealed, thorough: true, inspector: options.inspector, buffer: ScanBuffer())
             check.passed = { frames.append($0) }
-            try check.run(found: { _, _, _ in }, damage: { damage in
+            try check.run(found: { _, _, _, _ in }, damage: { damage in
                 guard isSealed || known.contains(damage.offset) else { throw unreadable }
                 damaged.append(damage.offset)
             })
@@ -36,7 +36,7 @@ extension FileStorage {
                 guard let header else { throw unreadable }
                 // The list of what somebody else folded belongs to his segment.
                 guard header.kind == FrameFormat.Kind.batch.rawValue else { continue }
-                let (writer, segment) = try writer(for: 0)
+                let (writer, segment, _) = try writer(for: 0)
                 do throws(Errno) {
                     _ = try writer.copyFrame(from: own.file, sourceID: own.id, at: frame.lowerBound, scratch: scratch)
                 } catch {

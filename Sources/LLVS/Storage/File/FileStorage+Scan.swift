@@ -119,12 +119,12 @@ extension FileStorage {
                     }
                 }
             }
-            try scanner.run(found: { offset, length, prefix in
+            try scanner.run(found: { offset, length, prefix, isDamaged in
                 while skipped < skipping.count, offset >= skipping[skipped].upperBound { skipped += 1 }
                 if skipped < skipping.count, offset >= skipping[skipped].lowerBound { return }
                 reported = true
                 do {
-                    try found(ScannedRecord(place: RecordPlace(segment: segment.index, offset: offset, length: length), prefix: prefix))
+                    try found(ScannedRecord(place: RecordPlace(segment: segment.index, offset: offset, length: length), prefix: prefix, isDamaged: isDamaged))
                 } catch {
                     callback = error
                     throw error

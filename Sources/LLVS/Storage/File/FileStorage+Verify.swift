@@ -96,7 +96,7 @@ extension FileStorage {
         try withoutActuallyEscaping(progress) { progress in
             scanner.progress = progress
             defer { scanner.progress = { _ in } }
-            try scanner.run(found: { offset, length, prefix in
+            try scanner.run(found: { offset, length, prefix, _ in
                 try found(ScannedRecord(place: RecordPlace(segment: segment, offset: offset, length: length), prefix: prefix))
             }, damage: damage)
         }
@@ -157,7 +157,7 @@ extension FileStorage {
                 scanner.progress = progress
                 scanner.suspect = { try found(RecordPlace(segment: segment, offset: $0, length: $1)) }
                 defer { scanner.progress = { _ in }; scanner.suspect = nil }
-                try scanner.run(found: { offset, length, _ in
+                try scanner.run(found: { offset, length, _, _ in
                     try found(RecordPlace(segment: segment, offset: offset, length: length))
                 }, damage: damage)
             }

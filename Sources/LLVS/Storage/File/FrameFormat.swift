@@ -5,13 +5,16 @@
 ///     segment header, 64 bytes           frame header, 48 bytes
 ///      0  8  magic "LLVSseg\n"            0  4  magic A7 'L' 'V' 'F'
 ///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal, 3 origins
-///     12  4  zero                         5  3  zero
-///     16 16  segment id                   8 16  segment id
+///     12  4  zero                         5  1  marks: bit 0: what stands before was synced
+///     16 16  segment id                   6  2  zero
+///                                         8 16  segment id
 ///     32  8  created, ns since 1970      24  8  own offset in the segment
 ///     40  8  machine, 0 if not known     32  8  bytes of the body, which follows
 ///     48  8  boot, 0 if not known        40  4  checksum of the table (else: of the body)
 ///     56  4  zero                        44  4  checksum of bytes 0..<44
 ///     60  4  checksum of bytes 0..<60
+///
+/// Kinds from 128 on may be passed over by who does not know them.
 ///
 ///     body of a batch = table records    table = count:4 (length:8 checksum:4) * count
 ///     body of a seal  = frames:8 records:8
@@ -35,6 +38,10 @@ enum FrameFormat {
     static let segmentMagic: UInt64 = 0x0A67_6573_5356_4C4C
 
     enum Kind: UInt8 { case batch = 1, seal = 2, origins = 3 }
+    /// Kinds from this one on may be passed over by who does not know them.
+    static let ignorableKinds: UInt8 = 128
+    /// A mark: all that stands before the frame was synced before it was written.
+    static let isBehindSynced: UInt8 = 1
     /// Bytes in the body of an origins frame at most: bounds the memory for it.
     static let maxOriginsSize: UInt64 = 64 << 20
 
@@ -69,13 +76,16 @@ enum FrameFormat {
 
     struct FrameHeader {
         var kind: UInt8
+        var marks: UInt8
         var bodySize: UInt64
         var tableChecksum: UInt32
     }
 
-    static func storeFrameHeader(in b: UnsafeMutableRawBufferPointer, at start: Int, kind: Kind, id: RandomName, offset: UInt64, bodySize: UInt64, tableChecksum: UInt32) {
+    static func storeFrameHeader(
+        in b: UnsafeMutableRawBufferPointer, at start: Int, kind: Kind, marks: UInt8 = 0, id: RandomName, offset: UInt64, bodySize: UInt64, tableChecksum: UInt32
+    ) {
         b.storeBytes(of: frameMagic.littleEndian, toByteOffset: start, as: UInt32.self)
-        b.storeBytes(of: UInt32(kind.rawValue).littleEndian, toByteOffset: start + 4, as: UInt32.self)
+        b.storeBytes(of: (UInt32(kind.rawValue) | UInt32(marks) << 8).littleEndian, toByteOffset: start + 4, as: UInt32.self)
         id.store(in: b, at: start + 8)
         b.storeBytes(of: offset.littleEndian, toByteOffset: start + 24, as: UInt64.self)
         b.storeBytes(of: bodySize.littleEndian, toByteOffset: start + 32, as: UInt64.self)
@@ -89,7 +99,7 @@ enum FrameFormat {
         guard b.count >= frameHeaderSize, load(b, 0, UInt32.self) == frameMagic,
               RandomName(loading: b, at: 8) == id, offset == nil || load(b, 24, UInt64.self) == offset,
               load(b, 44, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<44])) else { return nil }
-        return FrameHeader(kind: b[4], bodySize: load(b, 32, UInt64.self), tableChecksum: load(b, 40, UInt32.self))
+        return FrameHeader(kind: b[4], marks: b[5], bodySize: load(b, 32, UInt64.self), tableChecksum: load(b, 40, UInt32.self))
     }
 
     static func storeSeal(in b: UnsafeMutableRawBufferPointer, id: RandomName, offset: UInt64, frames: UInt64, records: UInt64) {

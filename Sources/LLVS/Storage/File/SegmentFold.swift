@@ -58,7 +58,7 @@ struct SegmentFold {
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
         // Room behind a seal is what a power cut can leave: it was taken away just before.
-        guard isWhole, scanner.finished || !glance.sealed, end > from else { return nil }
+        guard isWhole, !scanner.metUnknown, scanner.finished || !glance.sealed, end > from else { return nil }
         return FoldInput(
             id: glance.id, path: path, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
             from: from, size: end - from, records: scanner.records, origins: folded?.origins ?? [])
@@ -78,7 +78,7 @@ struct SegmentFold {
         try withoutActuallyEscaping({ (_: UInt64) in try check() }) { progress in
             scanner.progress = progress
             defer { scanner.progress = { _ in } }
-            try scanner.run(found: { _, _, _ in }, damage: damage)
+            try scanner.run(found: { _, _, _, _ in }, damage: damage)
         }
     }
 

@@ -9,8 +9,9 @@ import Darwin
 /// Walks the frames of one segment, tells tails from damage, and hands out whole records.
 ///
 /// A frame that is not whole is a *tail* while nothing valid lies behind it: it is being written, or
-/// its writer died; not there yet. With a valid frame behind it is *damage*: reported and skipped. In
-/// a sealed segment, whose frames all were whole when it was sealed, damage is told record by record.
+/// its writer died; not there yet. With a valid frame behind it is *damage*: reported and skipped. Of frames that were whole
+/// once, as all of a sealed segment, and all before one that says so, damage is told record by record, and a record
+/// of which only values are damaged is handed out all the same.
 struct SegmentScanner {
     let file: OpenFile
     let path: String
@@ -26,6 +27,8 @@ struct SegmentScanner {
     /// Called with where a record may be that is not handed out, since its frame, or it, is damaged. Frames are then taken also
     /// where they lie elsewhere than they were written: bytes were inserted or removed before them.
     var suspect: ((_ offset: UInt64, _ length: UInt64) throws -> Void)?
+    /// Whether a frame was met of a kind that this library does not know.
+    private(set) var metUnknown = false
     /// Called with each frame that was passed: whole, but for records that are told as damaged.
     var passed: ((Range<UInt64>) -> Void)?
     /// Called with how far the scan has come, at least once per MiB read.
@@ -45,7 +48,8 @@ struct SegmentScanner {
         buffer.forget()
     }
 
-    typealias Found = (_ offset: UInt64, _ length: UInt64, _ prefix: UnsafeRawBufferPointer) throws -> Void
+    /// - Parameter isDamaged: values of it are; never with `thorough`.
+    typealias Found = (_ offset: UInt64, _ length: UInt64, _ prefix: UnsafeRawBufferPointer, _ isDamaged: Bool) throws -> Void
     typealias Damage = (StorageDamage) throws -> Void
 
     private enum Frame {
@@ -58,8 +62,10 @@ struct SegmentScanner {
 
     mutating func run(found: Found, damage: Damage) throws {
         var looked: UInt64?
+        // Frames before this place were whole once.
+        var whole: UInt64 = sealed ? .max : 0
         while position < size, !finished {
-            switch try frame(at: position, found, damage) {
+            switch try frame(at: position, wasWhole: position < whole, found, damage) {
             case .passed(let next):
                 passed?(position..<next)
                 position = next
@@ -76,6 +82,7 @@ struct SegmentScanner {
                 if looked != position {
                     looked = position
                     buffer.forget()
+                    if let next { whole = max(whole, try syncedEnd(from: next)) }
                     continue
                 }
                 guard let next else { return try endInTail(reason, movedTo: moved, damage) }
@@ -96,7 +103,7 @@ struct SegmentScanner {
 
     // MARK: One frame
 
-    private mutating func frame(at start: UInt64, _ found: Found, _ damage: Damage) throws -> Frame {
+    private mutating func frame(at start: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
         guard let head = try bytes(at: start, FrameFormat.frameHeaderSize) else { return .bad("the segment ends within a frame's header", next: nil) }
         guard let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? start : nil) else { return .bad("a frame's header does not match its checksum", next: start + 1) }
@@ -107,22 +114,49 @@ struct SegmentScanner {
             guard let all = try bytes(at: start, FrameFormat.sealSize), FrameFormat.isSeal(all, id: id, offset: suspect == nil ? start : nil) else { return .bad("a seal does not match its checksum", next: end) }
             return .seal(end)
         case .batch:
-            return try batch(at: body, end: end, checksum: header.tableChecksum, found, damage)
+            return try batch(at: body, end: end, checksum: header.tableChecksum, wasWhole: wasWhole, found, damage)
         case .origins:
             guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)), Bytes.crc32c(list) == header.tableChecksum else {
-                if !sealed { return .bad("the list of folded segments does not match its checksum", next: end) }
+                if !wasWhole { return .bad("the list of folded segments does not match its checksum", next: end) }
                 try damage(StorageDamage(file: path, offset: start, message: "The list of the segments that were folded into this one is damaged. The versions are not affected.", lost: .nothing))
                 return .passed(end)
             }
             return .passed(end)
         case nil:
-            return .bad("a frame is of the unknown kind \(header.kind); perhaps a newer version of the library wrote it", next: end)
+            return try unknown(header, start, end, wasWhole: wasWhole, damage)
         }
+    }
+
+    /// A frame of a kind that this library does not know: another than a batch, so that its checksum covers all of its body.
+    private mutating func unknown(_ header: FrameFormat.FrameHeader, _ start: UInt64, _ end: UInt64, wasWhole: Bool, _ damage: Damage) throws -> Frame {
+        let isIgnorable = header.kind >= FrameFormat.ignorableKinds
+        let body = start + UInt64(FrameFormat.frameHeaderSize)
+        let isWhole = try isWhole(Entry(offset: body, length: end - body, checksum: header.tableChecksum))
+        guard isWhole || (wasWhole && isIgnorable) else { return .bad("a frame of kind \(header.kind) does not match its checksum", next: end) }
+        metUnknown = true
+        if !isWhole {
+            try damage(StorageDamage(file: path, offset: start, message: "What a newer version of the library wrote beside the versions is damaged. The versions are not affected.", lost: .nothing))
+        } else if !isIgnorable {
+            try damage(StorageDamage(file: path, offset: start, message: "A newer version of the library wrote this (a frame of kind \(header.kind)), and this version cannot read it. Use a newer version of the library."))
+        }
+        return .passed(end)
+    }
+
+    /// Up to where all frames were synced, as the frames from a valid one on tell: 0 when none does.
+    private func syncedEnd(from start: UInt64) throws -> UInt64 {
+        var at = start, synced: UInt64 = 0
+        let headerSize = UInt64(FrameFormat.frameHeaderSize)
+        while let head = try bytes(at: at, FrameFormat.frameHeaderSize), let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? at : nil) {
+            if header.marks & FrameFormat.isBehindSynced != 0 || header.kind == FrameFormat.Kind.seal.rawValue { synced = at }
+            guard header.bodySize <= size - at - headerSize else { break }
+            at += headerSize + header.bodySize
+        }
+        return synced
     }
 
     private struct Entry { var offset: UInt64; var length: UInt64; var checksum: UInt32 }
 
-    private mutating func batch(at body: UInt64, end: UInt64, checksum: UInt32, _ found: Found, _ damage: Damage) throws -> Frame {
+    private mutating func batch(at body: UInt64, end: UInt64, checksum: UInt32, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         let bad = Frame.bad("a frame's table does not match its checksum", next: end)
         guard end - body >= 4, let first = try bytes(at: body, 4) else { return bad }
         let count = Int(FrameFormat.load(first, 0, UInt32.self))
@@ -134,7 +168,7 @@ struct SegmentScanner {
         if count == 1 {
             let entry = Entry(offset: body + UInt64(tableSize), length: FrameFormat.load(table, 4, UInt64.self), checksum: FrameFormat.load(table, 12, UInt32.self))
             guard entry.length == end - entry.offset else { return bad }
-            return try records([entry], end, found, damage)
+            return try records([entry], end, wasWhole: wasWhole, found, damage)
         }
         var entries: [Entry] = []
         entries.reserveCapacity(count)
@@ -147,11 +181,11 @@ struct SegmentScanner {
             entries.append(entry)
         }
         guard offset == end else { return bad }
-        return try records(entries, end, found, damage)
+        return try records(entries, end, wasWhole: wasWhole, found, damage)
     }
 
-    private mutating func records(_ entries: [Entry], _ end: UInt64, _ found: Found, _ damage: Damage) throws -> Frame {
-        if !sealed {
+    private mutating func records(_ entries: [Entry], _ end: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
+        if !wasWhole {
             // All or nothing: whether the batch is whole must be known before any of it is handed out.
             if entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {
                 for entry in entries where try !isWhole(entry) { return .bad("a record does not match its checksum", next: end) }
@@ -160,18 +194,19 @@ struct SegmentScanner {
         for entry in entries {
             let prefixSize = Int(min(entry.length, UInt64(ScannedRecord.prefixSize)))
             let small = UInt64(prefixSize) == entry.length
-            if sealed, !small, thorough, try !isWhole(entry) {
-                try reportRecord(entry, damage)
+            // The bytes of a large record are trusted in a sealed segment, unless all are to be looked at.
+            if wasWhole, !small, thorough || !sealed, try !isWhole(entry) {
+                try reportDamaged(entry, found, damage)
                 continue
             }
             guard let prefix = try bytes(at: entry.offset, prefixSize) else { return .bad("the segment ends within a record", next: nil) }
             if small, Bytes.crc32c(prefix) != entry.checksum {
-                if !sealed { return .bad("a record does not match its checksum", next: end) }
-                try reportRecord(entry, damage)
+                if !wasWhole { return .bad("a record does not match its checksum", next: end) }
+                try reportDamaged(entry, found, damage)
                 continue
             }
             records &+= 1
-            try found(entry.offset, entry.length, prefix)
+            try found(entry.offset, entry.length, prefix, false)
         }
         return .passed(end)
     }
@@ -192,12 +227,31 @@ struct SegmentScanner {
 
     private mutating func noteDoubt() { if buffer.metUnreadable, doubtful == nil { doubtful = position } }
 
-    private mutating func reportRecord(_ entry: Entry, _ damage: Damage) throws {
+    /// Reports a record that was whole once; and hands it out where only values of it are damaged.
+    private mutating func reportDamaged(_ entry: Entry, _ found: Found, _ damage: Damage) throws {
         noteDoubt()
         let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
         let version = prefix.flatMap { inspector?($0) }
-        try damage(StorageDamage(file: path, offset: entry.offset, message: message("a record does not match its checksum", version), version: version))
+        let tellsVersion = try version != nil && self.tellsVersion(entry)
+        let what = "a record does not match its checksum"
+        try damage(StorageDamage(
+            file: path, offset: entry.offset, message: tellsVersion ? messageOfValues(what, version) : message(what, version), version: version,
+            lost: tellsVersion ? .value : .version))
         try suspect?(entry.offset, entry.length)
+        guard tellsVersion, !thorough, suspect == nil, let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize)))) else { return }
+        records &+= 1
+        try found(entry.offset, entry.length, prefix, true)
+    }
+
+    /// Whether what tells the version is whole.
+    private func tellsVersion(_ entry: Entry) throws -> Bool {
+        try withoutActuallyEscaping({ (offset: UInt64, buffer: UnsafeMutableRawBufferPointer) in
+            guard let piece = try bytes(at: entry.offset + offset, buffer.count) else { throw StoreError(.damaged, "The segment \(path) ends within a record.", path: path) }
+            buffer.copyMemory(from: piece)
+        }) { read in
+            var reader = RecordReader(length: entry.length, read: read)
+            return try reader.tellsVersion()
+        }
     }
 
     /// Reports a frame that is skipped, once for each of its records that can still be told.
@@ -274,7 +328,7 @@ struct SegmentScanner {
     private func recordLength(at offset: UInt64, _ effort: inout UInt64) throws -> UInt64? {
         let preludeSize = RecordHeader.preludeSize
         guard let start = try bytes(at: offset, min(preludeSize, Int(clamping: size - offset))), start.count == preludeSize,
-              start[0] == RecordHeader.format, start[1] == 0, start[2] == 0, start[3] == 0 else { return nil }
+              start[0] == RecordHeader.format else { return nil }
         let headerSize = UInt64(FrameFormat.load(start, 4, UInt32.self)), checksum = FrameFormat.load(start, 24, UInt32.self)
         let tableSize = FrameFormat.load(start, 8, UInt64.self), bodiesSize = FrameFormat.load(start, 16, UInt64.self), largest = UInt64(Int64.max / 4)
         guard tableSize <= largest, bodiesSize <= largest, headerSize <= size - offset - UInt64(preludeSize), headerSize <= effort else { return nil }
@@ -288,6 +342,10 @@ struct SegmentScanner {
             done += UInt64(count)
         }
         return crc == checksum ? UInt64(preludeSize) + headerSize + tableSize + bodiesSize : nil
+    }
+
+    private func messageOfValues(_ reason: String, _ version: VersionID?) -> String {
+        "Values that version \(version.map(\.description) ?? "") stored are damaged: \(reason). Bytes were changed after they were written. The version and its other values can be read. An exchange with a store that has the version brings them back."
     }
 
     private func message(_ reason: String, _ version: VersionID?) -> String {

@@ -63,10 +63,11 @@ final class SegmentWriter {
         return size
     }
 
-    /// Appends the records as one frame. `segment` is what places call this segment.
+    /// Appends the records as one frame. `segment` is what places call this segment; `isSynced`: all before it is on the medium.
     /// - Throws: `.unknownOutcome` when the frame may be in the file all the same, else what kept it
     ///   out. Either way this writer must not be used again.
-    func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, scratch: UnsafeMutableRawBufferPointer) throws -> [RecordPlace] {
+    func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, isSynced: Bool = false, scratch: UnsafeMutableRawBufferPointer) throws -> [RecordPlace] {
+        let marks = isSynced && end > 0 ? FrameFormat.isBehindSynced : 0
         let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
         let start = end &+ UInt64(preamble)
         if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
@@ -79,9 +80,9 @@ final class SegmentWriter {
         }
         do {
             if preamble + frameSize <= scratch.count {
-                try writeSmall(batch, places, preamble, frameSize, start, scratch)
+                try writeSmall(batch, places, preamble, frameSize, start, marks, scratch)
             } else {
-                try writeLarge(batch, places, preamble, frameSize, start, scratch)
+                try writeLarge(batch, places, preamble, frameSize, start, marks, scratch)
             }
         } catch {
             throw outcome(of: error, start, frameSize, scratch)
@@ -118,7 +119,7 @@ final class SegmentWriter {
     private static let longRoom: UInt64 = 64 << 10
 
     /// The whole frame, and the segment's header before the first, in one buffer and one write.
-    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
+    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8, _ scratch: UnsafeMutableRawBufferPointer) throws {
         let frame = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + frameSize])
         let table = FrameFormat.frameHeaderSize
         let tableSize = 4 + batch.count * FrameFormat.entrySize
@@ -132,13 +133,14 @@ final class SegmentWriter {
             FrameFormat.storeEntry(in: frame, at: table + 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: crc)
         }
         let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[table..<table + tableSize]))
-        FrameFormat.storeFrameHeader(in: frame, at: 0, kind: .batch, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+        FrameFormat.storeFrameHeader(
+            in: frame, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
         try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
     }
 
     /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
     /// A frame that the pieces did not fill in the end stays torn.
-    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ scratch: UnsafeMutableRawBufferPointer) throws {
+    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8, _ scratch: UnsafeMutableRawBufferPointer) throws {
         var table = [UInt8](repeating: 0, count: 4 + batch.count * FrameFormat.entrySize)
         var header = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
         try table.withUnsafeMutableBytes { table in
@@ -148,7 +150,8 @@ final class SegmentWriter {
             }
             let crc = Bytes.crc32c(UnsafeRawBufferPointer(table))
             header.withUnsafeMutableBytes {
-                FrameFormat.storeFrameHeader(in: $0, at: 0, kind: .batch, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+                FrameFormat.storeFrameHeader(
+                    in: $0, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
             }
         }
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: scratch, filled: preamble, offset: end)

@@ -74,15 +74,20 @@ struct StoreDirectory: Sendable {
             return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
         }
         let lines = bytes.prefix(count).split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
-        if lines.count >= 3, lines[0].elementsEqual("LLVS store".utf8), lines[1].starts(with: "format ".utf8),
-           let format = Int(String(decoding: lines[1].dropFirst(7), as: UTF8.self)), format >= 1 {
-            guard format <= StoreDirectory.format else {
+        if lines.count >= 3, lines[0].elementsEqual("LLVS store".utf8), lines[1].starts(with: "format ".utf8), let format = StoreDirectory.number(lines[1].dropFirst(7)) {
+            guard format == String(StoreDirectory.format) else {
                 throw StoreError(.newerFormat, "Opening the store at \(path) failed: it has format \(format), and this version of the library knows formats up to \(StoreDirectory.format). Use a newer version of the library.", path: path)
             }
             if !complete { try make(system) }
             return []
         }
         return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".", lost: .nothing)]
+    }
+
+    /// The digits of a number of a format, however large; nil when it is none.
+    private static func number(_ digits: ArraySlice<UInt8>) -> String? {
+        guard let first = digits.first, first != UInt8(ascii: "0"), digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return nil }
+        return String(decoding: digits, as: UTF8.self)
     }
 
     /// Makes what is missing. Any number of processes may do so at once.

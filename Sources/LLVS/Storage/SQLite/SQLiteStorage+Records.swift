@@ -125,31 +125,37 @@ extension SQLiteStorage {
         case SQLiteStorage.inRecords:
             try readers.use { try copy($0, "SELECT checksum, data FROM records WHERE seq = ?1", number, expecting: place.length, from: offset, into: buffer) }
         case SQLiteStorage.inChunks:
-            try readers.use { connection in
-                let size = UInt64(SQLiteStorage.chunkSize)
-                var done = 0
-                while done < buffer.count {
-                    let at = offset + UInt64(done)
-                    let chunk = at / size
-                    let length = min(size, place.length - chunk * size)
-                    let count = Int(min(length - at % size, UInt64(buffer.count - done)))
-                    let (seq, overflow) = number.addingReportingOverflow(Int64(clamping: chunk))
-                    guard !overflow else { throw StorageRange.unknownPlace(description) }
-                    try copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", seq, expecting: length, from: at % size,
-                             into: UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count]))
-                    done += count
-                }
-            }
+            try readers.use { try copy(place, $0, from: offset, into: buffer) }
         default: throw StorageRange.unknownPlace(description)
         }
     }
 
-    /// Copies a part of the one row's bytes, once they match their checksum.
-    private func copy(_ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    /// Copies a part of a record in chunks.
+    private func copy(_ place: RecordPlace, _ connection: SQLiteConnection, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        let size = UInt64(SQLiteStorage.chunkSize)
+        var done = 0
+        while done < buffer.count {
+            let at = offset + UInt64(done)
+            let chunk = at / size
+            let length = min(size, place.length - chunk * size)
+            let count = Int(min(length - at % size, UInt64(buffer.count - done)))
+            let (seq, overflow) = Int64(bitPattern: place.offset).addingReportingOverflow(Int64(clamping: chunk))
+            guard !overflow else { throw StorageRange.unknownPlace(description) }
+            try copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", seq, expecting: length, from: at % size,
+                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count]))
+            done += count
+        }
+    }
+
+    /// Copies a part of the one row's bytes.
+    /// - Parameter checked: all of them must match their checksum.
+    private func copy(
+        _ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, checked: Bool = false
+    ) throws {
         var whole = false
         try connection.query(sql, doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
             let data = row.bytes(1)
-            guard UInt64(data.count) == length, Int64(Bytes.crc32c(data)) == row.integer(0) else { return false }
+            guard UInt64(data.count) == length, !checked || Int64(Bytes.crc32c(data)) == row.integer(0) else { return false }
             whole = true
             if buffer.count > 0, let to = buffer.baseAddress, let from = data.baseAddress { memcpy(to, from + Int(offset), buffer.count) }
             return false
@@ -191,6 +197,8 @@ extension SQLiteStorage {
             do {
                 try connection.query(SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
                     try visit(row, seq, connection, false, { record in
+                        // Handed out before, when it was met first.
+                        if record.isDamaged { return }
                         isWhole = true
                         try found(record)
                     }, { _ in })
@@ -289,36 +297,45 @@ extension SQLiteStorage {
             damage.place = place
             return damage
         }
+        // It was whole once: it counts in the parts that match their own checksums.
+        func lostInPart(_ prefix: UnsafeRawBufferPointer, _ place: RecordPlace, _ reader: RecordReader) throws {
+            var met = lost(prefix, place), reader = reader
+            guard met.version != nil, (try? reader.tellsVersion()) == true else { return try damage(met) }
+            met.lost = .value
+            try damage(met)
+            if !thorough { try found(ScannedRecord(place: place, prefix: prefix, isDamaged: true)) }
+        }
         if row.isNull(3) {
             let data = row.bytes(4)
-            guard Int64(data.count) == length, Int64(Bytes.crc32c(data)) == checksum else { return try damage(lost(data, nil)) }
-            return try found(ScannedRecord(place: RecordPlace(segment: SQLiteStorage.inRecords, offset: UInt64(bitPattern: seq), length: UInt64(length)), prefix: data))
+            guard Int64(data.count) == length else { return try damage(lost(data, nil)) }
+            let place = RecordPlace(segment: SQLiteStorage.inRecords, offset: UInt64(bitPattern: seq), length: UInt64(length))
+            guard Int64(Bytes.crc32c(data)) == checksum else { return try lostInPart(data, place, RecordReader(data)) }
+            return try found(ScannedRecord(place: place, prefix: data))
         }
         let first = row.integer(3)
         guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else { return try damage(lost(nil, nil)) }
         let place = RecordPlace(segment: SQLiteStorage.inChunks, offset: UInt64(bitPattern: first), length: UInt64(length))
         let size = UInt64(SQLiteStorage.chunkSize)
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
+        var isWhole = true
         do {
             // Within the snapshot that the rows come from, on the same connection.
             let load = { (number: UInt64) throws in
                 let count = Int(min(size, place.length - number * size))
                 try chunk.withUnsafeMutableBytes { target in
-                    try self.copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", first &+ Int64(clamping: number), expecting: UInt64(count), from: 0, into: UnsafeMutableRawBufferPointer(rebasing: target[0..<count]))
+                    try self.copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", first &+ Int64(clamping: number), expecting: UInt64(count), from: 0, into: UnsafeMutableRawBufferPointer(rebasing: target[0..<count]), checked: true)
                 }
             }
             if thorough { for number in 1..<(place.length + size - 1) / size { try load(number) } }
             try load(0)
         } catch let error as StoreError where error.code == .damaged {
-            // The first bytes name the version when its header is whole, whatever else of them is not.
-            var met = lost(nil, place)
-            try? connection.query("SELECT data FROM chunks WHERE seq = ?1", doing: "Reading a version from", bind: { $0.bind(1, first) }, row: { row in
-                met = lost(row.bytes(0), place)
-                return false
-            })
-            return try damage(met)
+            isWhole = false
         }
-        try chunk.withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) }
+        if isWhole { return try chunk.withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) } }
+        // The first bytes name the version when its header is whole, whatever else of them is not.
+        let there = (try? chunk.withUnsafeMutableBytes { try copy(place, connection, from: 0, into: $0) }) != nil
+        guard there else { return try damage(lost(nil, place)) }
+        try chunk.withUnsafeBytes { try lostInPart($0, place, RecordReader(length: place.length) { try self.copy(place, connection, from: $0, into: $1) }) }
     }
 
     // MARK: Blobs

@@ -140,7 +140,7 @@ extension Arguments {
                 size.pointee = left.pointee > 0 ? min(3, capacity) : 0
                 memset(buffer, 7, size.pointee)
                 left.pointee -= 1
-                return 0
+                return size.pointee > 0 ? 0 : llvs_status(LLVS_END)
             }
         }
         return source
@@ -197,10 +197,7 @@ extension Arguments {
         options.snapshot_policy = constant(1)
         options.store = storeOptions() ?? memoryOptions()
         if input.byte() > 128 { options.name = bytes() }
-        if input.byte() > 200 { options.exchange_url = bytes() }
         (options.metadata, options.metadata_count) = metadata()
-        options.exchange_durability = constant(2)
-        if input.byte() > 250 { options.reserved = 1 }
         return UnsafePointer(structure(options) ?? whole(options))
     }
 }

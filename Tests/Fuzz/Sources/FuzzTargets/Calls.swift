@@ -15,7 +15,7 @@ enum Calls {
     }
 
     private static let all: [Call] = [
-        makeVersion, makeVersion, makeVersion, value, values, valueBlock, enumerate, enumerateBlock, count, byReference, versions, history,
+        makeVersion, makeVersion, makeVersion, value, values, valueBlock, enumerate, enumerateBlock, count, versions, history,
         merge, mergeHeads, revert, statistics, initialisers, exchange, coordinator, differences, verify, reload,
     ]
 
@@ -25,13 +25,13 @@ enum Calls {
         let options = arguments.versionOptions()
         let made = arguments.whole(llvs_version_id())
         made?.pointee.size = 0
-        var list: OpaquePointer?
+        var list: UnsafeMutablePointer<llvs_version_list>?
         guard call({ llvs_store_make_version(store, predecessor, changes.start, changes.count, changes.stride, options, made, &list, $0) }) else {
             require(list == nil, "a version beside an error")
             return
         }
-        require(llvs_version_list_count(list) == 1, "no version came of it")
-        if let info = llvs_version_list_at(list, 0), let data = info.pointee.id.data { arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size))) }
+        require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "no version came of it")
+        if let info = list?.pointee.items[0], let data = info.pointee.id.data { arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size))) }
         llvs_version_list_free(list)
     }
 
@@ -49,12 +49,12 @@ enum Calls {
 
     private static let values: Call = { arguments, store in
         let ids = arguments.list()
-        var list: OpaquePointer?
-        if call({ llvs_store_values(store, ids.start, ids.count, arguments.bytes(), &list, $0) }) {
-            require(llvs_value_list_count(list) == ids.count, "not as many values as were asked for")
-            for i in 0..<ids.count { require(llvs_value_list_at(list, i) != nil, "a value that is not in its list") }
+        var list: UnsafeMutablePointer<llvs_value_list>?
+        if call({ llvs_store_values(store, ids.start, ids.count, arguments.bytes(), &list, $0) }), let list {
+            require(list.pointee.count == ids.count, "not as many values as were asked for")
+            for i in 0..<ids.count { require(list.pointee.items[i] != nil, "a value that is not in its list") }
+            require(list.pointee.items[ids.count] == nil, "a value behind the end")
         }
-        require(llvs_value_list_at(list, Int(arguments.input.byte()) + 300) == nil, "a value behind the end")
         llvs_value_list_free(list)
     }
 
@@ -62,15 +62,15 @@ enum Calls {
         let count = Int(arguments.input.byte() % 6), sizes = arguments.allocate(count * 8).bindMemory(to: UInt64.self)
         for i in 0..<count { sizes[i] = arguments.input.byte() < 240 ? UInt64(arguments.input.byte() % 3) : arguments.input.uint64() }
         let told = arguments.input.byte() < 240 ? count : Arguments.absurd[count % 5]
-        var block: OpaquePointer?
+        var block: UnsafeMutablePointer<llvs_value_block>?
         _ = call { llvs_store_value_block(store, arguments.bytes(), sizes.baseAddress.map { UnsafePointer($0) }, told, arguments.bytes(), &block, $0) }
         read(block)
     }
 
     /// Every byte that a block says it has is there.
-    private static func read(_ block: OpaquePointer?) {
+    private static func read(_ block: UnsafeMutablePointer<llvs_value_block>?) {
         defer { llvs_value_block_free(block) }
-        guard let block, let info = llvs_value_block_get(block)?.pointee else { return }
+        guard let info = block?.pointee else { return }
         var ids = 0, data = 0, present = 0
         for i in 0..<info.count {
             if let sizes = info.id_sizes { ids += Int(sizes[i]) + 1 }
@@ -88,14 +88,14 @@ enum Calls {
     }
 
     private static let enumerate: Call = { arguments, store in
-        var list: OpaquePointer?
-        if call({ llvs_store_enumerate(store, arguments.bytes(), arguments.range(), &list, $0) }), list != nil {
-            require(llvs_value_list_count(list) > 0, "a page of no values")
+        var list: UnsafeMutablePointer<llvs_value_list>?
+        if call({ llvs_store_enumerate(store, arguments.bytes(), arguments.range(), &list, $0) }), let list {
+            require(list.pointee.count > 0, "a page of no values")
         }
         llvs_value_list_free(list)
     }
     private static let enumerateBlock: Call = { arguments, store in
-        var block: OpaquePointer?
+        var block: UnsafeMutablePointer<llvs_value_block>?
         _ = call { llvs_store_enumerate_block(store, arguments.bytes(), arguments.range(), &block, $0) }
         read(block)
     }
@@ -104,28 +104,22 @@ enum Calls {
         _ = call { llvs_store_count(store, arguments.bytes(), arguments.range(), &count, $0) }
     }
 
-    private static let byReference: Call = { arguments, store in
-        let how = arguments.input.byte(), count = Int(how % 4)
-        let rows = arguments.allocate(count * MemoryLayout<llvs_reference>.stride).bindMemory(to: llvs_reference.self)
-        for i in 0..<count { rows[i] = llvs_reference(id: arguments.bytes(), stored_version: arguments.bytes()) }
-        var list: OpaquePointer?
-        _ = call { llvs_store_values_by_reference(store, UnsafePointer(rows.baseAddress), how > 248 ? Arguments.absurd[Int(how) % 5] : count, &list, $0) }
-        llvs_value_list_free(list)
-        var data = llvs_buffer()
-        _ = call { llvs_store_value_by_reference(store, arguments.bytes(), arguments.bytes(), &data, $0) }
-        llvs_buffer_dispose(&data)
-    }
-
     private static let versions: Call = { arguments, store in
         let ids = arguments.list()
-        var list: OpaquePointer?
+        var list: UnsafeMutablePointer<llvs_version_list>?
         _ = call { llvs_store_versions(store, ids.start, ids.count, &list, $0) }
         llvs_version_list_free(list)
-        for find in [llvs_store_version, llvs_store_heads_on_branch, llvs_store_successors, llvs_store_versions_of] {
+        for find in [llvs_store_version, llvs_store_successors, llvs_store_versions_of] {
             list = nil
             _ = call { find(store, arguments.bytes(), &list, $0) }
             llvs_version_list_free(list)
         }
+        var heads = llvs_heads_options()
+        heads.branch = arguments.bytes()
+        heads.limit = UInt64(arguments.input.byte() % 3)
+        list = nil
+        _ = call { llvs_store_heads(store, UnsafePointer(arguments.structure(heads)), &list, $0) }
+        llvs_version_list_free(list)
         var isAncestor: llvs_bool = 0
         _ = call { llvs_store_is_ancestor(store, arguments.bytes(), arguments.bytes(), &isAncestor, $0) }
         list = nil
@@ -138,7 +132,7 @@ enum Calls {
         var cursor: OpaquePointer?
         guard call({ llvs_store_history(store, ids.start, ids.count, &cursor, $0) }) else { return }
         for _ in 0..<3 {
-            var page: OpaquePointer?
+            var page: UnsafeMutablePointer<llvs_version_list>?
             let limit = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Int(bitPattern: UInt(arguments.input.uint64()))
             _ = call { llvs_history_cursor_next(cursor, limit, &page, $0) }
             llvs_version_list_free(page)
@@ -147,21 +141,21 @@ enum Calls {
     }
 
     private static let merge: Call = { arguments, store in
-        var list: OpaquePointer?
+        var list: UnsafeMutablePointer<llvs_version_list>?
         withArbiter(arguments) { arbiter in
             _ = call { llvs_store_merge(store, arguments.bytes(), arguments.bytes(), arbiter, arguments.mergeOptions(), &list, $0) }
         }
         llvs_version_list_free(list)
     }
     private static let mergeHeads: Call = { arguments, store in
-        var list: OpaquePointer?
+        var list: UnsafeMutablePointer<llvs_version_list>?
         withArbiter(arguments) { arbiter in
             _ = call { llvs_store_merge_heads(store, arguments.bytes(), arbiter, arguments.mergeOptions(), &list, $0) }
         }
         llvs_version_list_free(list)
     }
     private static let revert: Call = { arguments, store in
-        var list: OpaquePointer?
+        var list: UnsafeMutablePointer<llvs_version_list>?
         _ = call { llvs_store_revert(store, arguments.bytes(), arguments.bytes(), arguments.mergeOptions(), &list, $0) }
         llvs_version_list_free(list)
     }
@@ -206,11 +200,11 @@ enum Calls {
     private static let exchange: Call = { arguments, store in
         var options = llvs_exchange_options()
         options.durability = arguments.constant(2)
-        options.restoration_state = arguments.bytes()
+        options.must_exist = arguments.constant(0)
         let url = arguments.input.byte() < 200 ? arguments.text("memory:fuzz") : nonFile(arguments)
         var exchange: OpaquePointer?
         guard call({ llvs_exchange_open(store, url, UnsafePointer(arguments.structure(options)), &exchange, $0) }) else { return }
-        var result: OpaquePointer?
+        var result: UnsafeMutablePointer<llvs_exchange_result>?
         _ = call { llvs_exchange_send(exchange, arguments.control(), &result, $0) }
         llvs_exchange_result_free(result)
         result = nil
@@ -233,25 +227,25 @@ enum Calls {
             _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, $0) }
         }
         var data = llvs_buffer(), changed: llvs_bool = 0
-        _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), arguments.bytes(), &data, nil, $0) }
+        _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), &data, nil, $0) }
         llvs_buffer_dispose(&data)
         _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &changed, $0) }
         _ = call { llvs_coordinator_set_current_version(coordinator, arguments.bytes(), $0) }
-        _ = call { llvs_coordinator_attach(coordinator, nonFile(arguments), $0) }
+        _ = call { llvs_coordinator_attach(coordinator, nonFile(arguments), nil, $0) }
         llvs_coordinator_free(coordinator)
     }
 
     private static let differences: Call = { arguments, store in
         var cursor: OpaquePointer?
         guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), &cursor, $0) }) else { return }
-        var page: OpaquePointer?
+        var page: UnsafeMutablePointer<llvs_change_list>?
         _ = call { llvs_change_cursor_next(cursor, Int(arguments.input.byte()), arguments.constant(1), &page, $0) }
         llvs_change_list_free(page)
         llvs_change_cursor_free(cursor)
     }
 
     private static let verify: Call = { arguments, store in
-        var report: OpaquePointer?
+        var report: UnsafeMutablePointer<llvs_verify_report>?
         _ = call { llvs_store_verify(store, arguments.control(), &report, $0) }
         llvs_verify_report_free(report)
     }

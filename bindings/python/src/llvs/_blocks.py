@@ -10,7 +10,7 @@ import sys
 from array import array
 from io import BytesIO
 from itertools import accumulate, repeat
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 from . import _abi, _structs
 from ._handle import Handle
@@ -33,7 +33,7 @@ class Block:
 
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
-        self._info = _structs.llvs_value_block_info.from_address(lib.llvs_value_block_get(pointer))
+        self._info = _structs.llvs_value_block.from_address(pointer)
 
     def __enter__(self) -> Block:
         return self
@@ -101,13 +101,13 @@ class Block:
         return array("Q", copy(first, 8 * self._info.count))
 
 
-def fetch(handle: Handle, function: Callable[..., Any], ids: Iterable[str], at: bytes) -> list[Value | None]:
-    """The values under many ids; `function` is llvs_store_value_block or that of the coordinator."""
+def fetch(store: Handle, ids: Iterable[str], at: bytes) -> list[Value | None]:
+    """The values of a store under many ids."""
     asked = ids if isinstance(ids, list) else list(ids)
     joined, sizes = join(asked)
     block = ctypes.c_void_p()
-    with handle._call as pointer:
-        function(pointer, joined, sizes.buffer_info()[0], len(asked), at, ctypes.byref(block))
+    with store._call as pointer:
+        lib.llvs_store_value_block(pointer, joined, sizes.buffer_info()[0], len(asked), at, ctypes.byref(block))
     with Block(block.value or 0) as found:
         return found.values(asked)
 

@@ -4,6 +4,11 @@ A callback registered with the library is one of a few thunks made at import, wh
 payload: the number under which `registry` keeps the Python object until the library says, by `payload_free`, that it has
 let go of it. So no thunk is ever freed while C may still call it.
 
+When a thunk is called from the main thread, the call that led there holds the handlers of signals (`_signals`), or they would raise before the
+thunk is within its `try`: of that ctypes tells nobody but the log, and answers with whatever lies on the stack, 0 maybe. Against what
+else might end a thunk there (`PyThreadState_SetAsyncExc`, say) the answers that say that something is there are more than a 0: bytes of
+a value come with their number, and its end and the places of records with numbers that are none by accident.
+
 An exception in a callback is kept under a number, which travels through the library as the error's user code, and is
 raised again from the call that the callback made fail (`errors.take`). Unsolicited callbacks have no such call: their
 exceptions go to `sys.unraisablehook`.
@@ -56,6 +61,8 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
     """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
     number = next(_numbers)
     _exceptions[number] = problem
+    if not isinstance(problem, Exception):
+        _signals.hear_later(problem)
     while len(_exceptions) > _KEPT_EXCEPTIONS:
         try:
             del _exceptions[next(iter(_exceptions))]
@@ -74,7 +81,10 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
 
 def take_exception(number: int) -> BaseException | None:
     """The exception under a user code, once."""
-    return _exceptions.pop(number, None) if number else None
+    problem = _exceptions.pop(number, None) if number else None
+    if problem in _signals.unheard:
+        _signals.unheard.remove(problem)
+    return problem
 
 
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
@@ -88,12 +98,8 @@ def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
         pass  # a hook that fails has nobody left to tell
 
 
-def _forget(payload: int | None) -> None:
-    registry.pop(payload or 0, None)
-
-
-#: The `llvs_free_fn` of everything registered here.
-payload_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
+#: The `llvs_free_fn` of everything registered here. No bytecode of its own: no signal is served in it, and lost.
+payload_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(registry.pop)
 
 
 def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> Any:
@@ -104,10 +110,16 @@ def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> An
 
     def thunk(payload: int | None, *arguments: Any) -> int:
         *values, slot = arguments
+        serving = _signals.Serving()
         try:
-            with _signals.Serving():
-                return body(registry[payload or 0], *values) or c.OK
-        except BaseException as problem:
+            try:
+                with serving:
+                    return body(registry[payload or 0], *values) or c.OK
+            except BaseException as problem:
+                serving.__exit__()
+                return keep_exception(problem, slot)
+        except BaseException as problem:  # a second one, while the first was being kept
+            serving.__exit__()
             return keep_exception(problem, slot)
 
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *parameter_types, ctypes.c_void_p)(thunk)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 OK: Final = 0
 PASS: Final = 1
+END: Final = 2
 ERROR_INVALID_ARGUMENT: Final = -1
 ERROR_INVALID_VALUE_ID: Final = -2
 ERROR_INVALID_VERSION_ID: Final = -3

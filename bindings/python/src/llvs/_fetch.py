@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any, Callable, ClassVar
 
-from . import _abi, _structs, errors
+from . import _abi, _signals, _structs, errors
 from ._handle import Handle
 from ._memory import piece
 
@@ -96,7 +96,7 @@ class Fetching(Handle):
     _storage_calls_back: bool = False
 
     def _fetch(self, id: bytes, at: bytes) -> tuple[bytes, str] | None:
-        if self._storage_calls_back:
+        if self._storage_calls_back or _signals.listeners:
             with self._call:
                 found: tuple[bytes, str] | None = self._fetcher(self._argument, id, at)
                 return found

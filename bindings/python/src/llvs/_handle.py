@@ -17,7 +17,7 @@ import warnings
 import weakref
 from typing import Any, ClassVar, TypeVar
 
-from . import _abi, errors
+from . import _abi, _signals, errors
 from ._signals import holding
 
 _Self = TypeVar("_Self", bound="Handle")
@@ -37,20 +37,19 @@ class _Call:
     def __enter__(self) -> int:
         handle = self._handle()
         assert handle is not None
-        handle._calls.append(threading.get_ident())
-        if handle._closed:
-            handle._leave()
-            raise handle._closed_error()
-        if handle._calls_back:
+        holds = handle._calls_back or bool(_signals.listeners)
+        if holds:
             holding.__enter__()
+        handle._calls.append(-threading.get_ident() if holds else threading.get_ident())
+        if handle._closed:
+            self.__exit__()
+            raise handle._closed_error()
         return handle._pointer
 
     def __exit__(self, *_: object) -> None:
         handle = self._handle()
-        if handle is not None:
-            handle._leave()
-            if handle._calls_back:
-                holding.__exit__()
+        if handle is not None and handle._leave():
+            holding.__exit__()
 
 
 class Handle:
@@ -69,12 +68,15 @@ class Handle:
     _calls_back: bool = False
     #: Handles with a higher number are closed first when the interpreter exits.
     _exit_order: ClassVar[int] = 1
+    #: Whether `close` was called.
+    _closed: bool = False
 
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
         #: The pointer as calls without a prototype take it, see `_fetch`.
         self._argument: Any = ctypes.c_void_p.from_param(pointer)
         self._owned = [pointer]
+        #: Calls in flight: the threads that make them, as negative numbers where the handlers of signals are held.
         self._calls: list[int] = []
         self._closed = False
         self._process = os.getpid()
@@ -103,13 +105,24 @@ class Handle:
     def _closed_error(self) -> errors.ClosedError:
         return errors.ClosedError(f"{self._what()} has been closed")
 
-    def _leave(self) -> None:
-        try:
-            self._calls.remove(threading.get_ident())
-        except ValueError:
-            pass  # a forked child's copy of what its parent was doing
+    def _leave(self) -> bool:
+        """Ends a call of this thread, and tells whether it holds the handlers of signals."""
+        me, holds = threading.get_ident(), False
+        # The innermost of this thread's; others' come and go, too.
+        for call in reversed(tuple(self._calls)):
+            if call == me or call == -me:
+                holds = call < 0
+                self._calls.remove(call)
+                break
+        else:
+            holds = self._calls_back  # a forked child's copy of what its parent was doing
         if self._closed and not self._calls:
             self._let_go()
+        return holds
+
+    def _is_inside(self) -> bool:
+        me = threading.get_ident()
+        return me in self._calls or -me in self._calls
 
     def _let_go(self) -> None:
         try:
@@ -117,7 +130,13 @@ class Handle:
         except IndexError:
             return
         _open.discard(self)
-        getattr(_abi.lib, self._release)(pointer)
+        release = getattr(_abi.lib, self._release)
+        if self._calls_back or _signals.listeners:
+            # Its end may call back, too: a storage's close, say.
+            with holding:
+                release(pointer)
+        else:
+            release(pointer)
 
     def close(self) -> None:
         """Ends and releases it. Waits for calls of other threads; a call of this very thread (from one of whose callbacks
@@ -127,7 +146,7 @@ class Handle:
         """
         if self._closed:
             return
-        inside = threading.get_ident() in self._calls
+        inside = self._is_inside()
         self._closed = True
         try:
             # Waiting for ourselves would never end; releasing ends it, too, when the call is done.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from . import _abi, _pages, errors
+from . import _abi, _constants as c, _pages, _structs, errors
 from ._handle import Handle
-from ._memory import BytesArray, decode, encode, version_bytes
+from ._memory import BytesArray, address, decode, encode, version_bytes
 from .model import AnyVersion, Version
 
 lib = _abi.lib
@@ -34,6 +34,15 @@ def the(version: Optional[Version]) -> Version:
     return version
 
 
+def _heads_options(branch: bytes, limit: int) -> Any:
+    """An `llvs_heads_options`, which keeps the branch alive, as an argument."""
+    made = _structs.llvs_heads_options(struct_size=ctypes.sizeof(_structs.llvs_heads_options), limit=limit)
+    if branch:
+        made.branch.data, made.branch.size = address(branch), len(branch)
+        made._kept = branch
+    return byref(made)
+
+
 class Cursor(Handle):
     """A walk in pages. One thread at a time."""
 
@@ -55,18 +64,18 @@ class HistoryReading(Handle):
     def heads(self) -> tuple[Version, ...]:
         """The versions without successors, newest first. O(heads)."""
         with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_heads, pointer))
+            return tuple(take_versions(lib.llvs_store_heads, pointer, None))
 
     @property
     def most_recent_head(self) -> Optional[Version]:
         """The newest head; None for an empty store."""
         with self._call as pointer:
-            return take_version(lib.llvs_store_most_recent_head, pointer)
+            return take_version(lib.llvs_store_heads, pointer, _heads_options(b"", 1))
 
     def heads_on_branch(self, branch: str) -> tuple[Version, ...]:
         """The heads that carry this branch name, newest first."""
         with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_heads_on_branch, pointer, encode(branch)))
+            return tuple(take_versions(lib.llvs_store_heads, pointer, _heads_options(encode(branch), 0)))
 
     def version(self, id: AnyVersion) -> Optional[Version]:
         """A version by its id; None when it is not in the store (also after a look at what other processes added). O(1).
@@ -87,9 +96,15 @@ class HistoryReading(Handle):
 
         (A value is found at a version: `store.at(version)[id]`.)
         """
-        found = self.version(id)
+        text = decode(version_bytes(id))
+        try:
+            found = self.version(id)
+        except errors.InvalidIDError:
+            raise errors.InvalidIDError(
+                f"{text!r} is no id of a version, by which a store is read; values are read at a version: store.at(version)[{text!r}]",
+                code=c.ERROR_INVALID_VERSION_ID, version_id=text,
+            ) from None
         if found is None:
-            text = decode(version_bytes(id))
             raise errors.UnknownVersionError(f"there is no version {text!r} in {self._what()}", version_id=text)
         return found
 

@@ -85,6 +85,12 @@ def path_bytes(path: PathLike) -> bytes:
     return plain if isinstance(plain, bytes) else encode_name(plain)
 
 
+def folder_url(path: PathLike) -> str:
+    """The URL of a folder, as exchanges take it."""
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_."
+    return "file://" + "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.path.abspath(path_bytes(path)))
+
+
 def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
     """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the message."""
     if isinstance(data, bytes):

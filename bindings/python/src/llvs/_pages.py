@@ -1,13 +1,14 @@
 """Reads the lists that the library hands out, and releases them.
 
-A list is one array of structs, which is copied and unpacked as a whole; what their pointers lead to is copied piece by piece.
+What a list holds lies one behind the other: it is copied and unpacked as a whole, and what its pointers lead to piece by piece.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any, Iterator
+from array import array
+from typing import Any, Iterator, Sequence
 
 from . import _abi
 from ._memory import copy, decode
@@ -24,6 +25,7 @@ FORK = struct.Struct("=IIIIQQQQQQQQ")
 PROBLEM = struct.Struct("=IiQQQQ")
 EXCHANGE_FILES = struct.Struct("=IIQQQQQQ")
 BYTES = struct.Struct("=QQ")
+LIST = struct.Struct("=IIQQ")
 
 
 def take_buffer(buffer: Any) -> bytes | None:
@@ -36,15 +38,27 @@ def take_buffer(buffer: Any) -> bytes | None:
         lib.llvs_buffer_dispose(ctypes.byref(buffer))
 
 
-def elements(layout: struct.Struct, first: int | None, count: int) -> Iterator[tuple[Any, ...]]:
-    """The structs of an array whose elements say, first of all, how far the next is."""
-    if not first or not count:
+def elements(layout: struct.Struct, pointers: int | None, count: int) -> Iterator[tuple[Any, ...]]:
+    """The structs that an array of pointers leads to; each says, first of all, how far the next is."""
+    if not pointers or not count:
         return iter(())
+    first = int.from_bytes(copy(pointers, 8), "little")
     stride = int.from_bytes(copy(first, 4), "little")
     block = copy(first, stride * count)
     if stride == layout.size:
         return layout.iter_unpack(block)
     return (layout.unpack_from(block, stride * index) for index in range(count))
+
+
+def listed(layout: struct.Struct, pointer: int) -> Iterator[tuple[Any, ...]]:
+    """The structs of a list."""
+    _, _, count, items = LIST.unpack(copy(pointer, LIST.size))
+    return elements(layout, items, count)
+
+
+def addresses(pointers: int | None, count: int) -> Sequence[int]:
+    """What an array of pointers leads to."""
+    return array("Q", copy(pointers, 8 * count)) if pointers and count else ()
 
 
 def bytes_array(first: int | None, count: int) -> list[bytes]:
@@ -90,8 +104,7 @@ def versions(pointer: int | None) -> list[Version]:
 
 def borrowed_versions(pointer: int | None) -> list[Version]:
     """The versions of a list that belongs to somebody else."""
-    count = lib.llvs_version_list_count(pointer)
-    return [version(fields) for fields in elements(VERSION_INFO, lib.llvs_version_list_at(pointer, 0), count)]
+    return [version(fields) for fields in listed(VERSION_INFO, pointer)] if pointer else []
 
 
 def values(pointer: int | None) -> list[Value | None]:
@@ -100,9 +113,7 @@ def values(pointer: int | None) -> list[Value | None]:
         return []
     try:
         found: list[Value | None] = []
-        for _, present, id_data, id_size, data, size, version_data, version_size in elements(
-            VALUE_INFO, lib.llvs_value_list_at(pointer, 0), lib.llvs_value_list_count(pointer)
-        ):
+        for _, present, id_data, id_size, data, size, version_data, version_size in listed(VALUE_INFO, pointer):
             id, stored = decode(copy(id_data, id_size)), decode(copy(version_data, version_size))
             found.append(Value(id, copy(data, size), stored) if present else None)
         return found
@@ -115,11 +126,8 @@ def changes(pointer: int | None) -> list[Change]:
     if not pointer:
         return []
     try:
-        count = lib.llvs_change_list_count(pointer)
         found = []
-        for _, kind, id_data, id_size, data, size, version_data, version_size, _data_size in elements(
-            CHANGE_INFO, lib.llvs_change_list_at(pointer, 0), count
-        ):
+        for _, kind, id_data, id_size, data, size, version_data, version_size, _data_size in listed(CHANGE_INFO, pointer):
             id = decode(copy(id_data, id_size))
             reference = Reference(id, decode(copy(version_data, version_size))) if version_size else None
             found.append(Change(CHANGE_KINDS[kind], id, copy(data, size) if data else None, reference))

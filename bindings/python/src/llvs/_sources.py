@@ -7,8 +7,9 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from . import _abi, _callbacks, _memory, _structs, errors
+from . import _abi, _callbacks, _constants as c, _memory, _structs, errors
 from ._memory import as_bytes, encode
+from ._signals import holding
 
 
 def gives_pieces(value: Any) -> bool:
@@ -37,6 +38,10 @@ def _size(file: Any) -> int:
     return max(0, end - here)
 
 
+#: What no iterable gives: None among its pieces is a mistake, and not the end of the value.
+_NO_MORE = object()
+
+
 class _Reader:
     """Gives what a file or an iterable gives, in pieces of the size that is asked for."""
 
@@ -57,19 +62,22 @@ class _Reader:
                 if not self._left:
                     break
             else:
-                piece = next(self._pieces, None)
-                if piece is None:
+                piece = next(self._pieces, _NO_MORE)
+                if piece is _NO_MORE:
                     break
                 self._left = memoryview(as_bytes(piece))
         piece, self._left = self._left[:room], self._left[room:]
         return piece
 
 
-def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> None:
+def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> int:
     piece = reader.next(capacity)
-    if piece:
-        ctypes.memmove(buffer, bytes(piece), len(piece))
+    if not piece:
+        return c.END
+    ctypes.memmove(buffer, bytes(piece), len(piece))
+    # Last: until then the library takes LLVS_OK for a failure.
     ctypes.c_size_t.from_address(size).value = len(piece)
+    return c.OK
 
 
 _thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p], _give)
@@ -108,6 +116,7 @@ class SourceArray:
         self._array = (_structs.llvs_value_source * len(pairs))()
 
     def __enter__(self) -> tuple[int, int, int]:
+        holding.__enter__()
         for element, id, value in zip(self._array, self._ids, self._values):
             reader = _Reader(value)
             element.id.data, element.id.size = _memory.address(id), len(id)
@@ -120,3 +129,4 @@ class SourceArray:
     def __exit__(self, *_: object) -> None:
         for payload in self._payloads:
             _callbacks.registry.pop(payload, None)
+        holding.__exit__()

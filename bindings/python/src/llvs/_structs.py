@@ -48,13 +48,6 @@ class llvs_control(ctypes.Structure):
     ]
 
 
-class llvs_reference(ctypes.Structure):
-    _fields_ = [
-        ("id", llvs_bytes),
-        ("stored_version", llvs_bytes),
-    ]
-
-
 class llvs_metadata_entry(ctypes.Structure):
     _fields_ = [
         ("key", llvs_bytes),
@@ -86,6 +79,15 @@ class llvs_version_info(ctypes.Structure):
     ]
 
 
+class llvs_version_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+    ]
+
+
 class llvs_value_info(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -96,7 +98,16 @@ class llvs_value_info(ctypes.Structure):
     ]
 
 
-class llvs_value_block_info(ctypes.Structure):
+class llvs_value_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+    ]
+
+
+class llvs_value_block(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("version_count", c_uint32),
@@ -119,6 +130,15 @@ class llvs_change_info(ctypes.Structure):
         ("data", llvs_bytes),
         ("stored_version", llvs_bytes),
         ("data_size", c_uint64),
+    ]
+
+
+class llvs_change_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
     ]
 
 
@@ -168,12 +188,39 @@ class llvs_damage(ctypes.Structure):
     ]
 
 
+class llvs_verify_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("versions", c_uint64),
+        ("values", c_uint64),
+        ("pending", c_uint64),
+        ("damages", c_void_p),
+        ("damage_count", c_size_t),
+        ("unfinished", c_void_p),
+        ("unfinished_count", c_size_t),
+    ]
+
+
 class llvs_salvaged(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("is_complete", c_uint32),
         ("original", llvs_bytes),
         ("version", llvs_bytes),
+    ]
+
+
+class llvs_salvage_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("versions", c_uint64),
+        ("waiting", c_uint64),
+        ("made", c_void_p),
+        ("made_count", c_size_t),
+        ("damages", c_void_p),
+        ("damage_count", c_size_t),
     ]
 
 
@@ -213,6 +260,15 @@ class llvs_version_options(ctypes.Structure):
     ]
 
 
+class llvs_heads_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("branch", llvs_bytes),
+        ("limit", c_uint64),
+    ]
+
+
 class llvs_range(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -239,6 +295,21 @@ class llvs_fork(ctypes.Structure):
     ]
 
 
+class llvs_merge(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("first", c_void_p),
+        ("second", c_void_p),
+        ("ours", c_void_p),
+        ("theirs", c_void_p),
+        ("bases", c_void_p),
+        ("store", c_void_p),
+        ("forks", c_void_p),
+        ("fork_count", c_size_t),
+    ]
+
+
 class llvs_merge_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -257,7 +328,9 @@ class llvs_exchange_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("durability", c_uint32),
-        ("restoration_state", llvs_bytes),
+        ("host_transport", c_void_p),
+        ("must_exist", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -270,7 +343,22 @@ class llvs_problem(ctypes.Structure):
     ]
 
 
-class llvs_snapshot_info(ctypes.Structure):
+class llvs_exchange_result(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("retrieved", c_void_p),
+        ("retrieved_count", c_size_t),
+        ("sent", c_void_p),
+        ("sent_count", c_size_t),
+        ("repaired", c_void_p),
+        ("repaired_count", c_size_t),
+        ("problems", c_void_p),
+        ("problem_count", c_size_t),
+    ]
+
+
+class llvs_snapshot(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("chunk_count", c_uint32),
@@ -289,12 +377,9 @@ class llvs_coordinator_options(ctypes.Structure):
         ("snapshot_policy", c_uint32),
         ("store", c_void_p),
         ("name", llvs_bytes),
-        ("exchange_url", llvs_bytes),
         ("arbiter", c_void_p),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
-        ("exchange_durability", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 
@@ -361,6 +446,16 @@ class llvs_check(ctypes.Structure):
         ("outcome", c_uint32),
         ("name", llvs_bytes),
         ("message", llvs_bytes),
+    ]
+
+
+class llvs_check_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("checks", c_void_p),
+        ("check_count", c_size_t),
+        ("failures", c_size_t),
     ]
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
+from typing import Optional, Union, cast
 
 import llvs
 
 from . import _abi, _pages, _structs
 from ._handle import Handle
-from ._memory import PathLike, decode, path_bytes, text
+from ._memory import PathLike, decode, folder_url, path_bytes, text
 from ._options import StoreOptions
 from .control import CancelToken, Control, ProgressCallback
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
-from .snapshot import Snapshot, take_snapshot
+from .snapshot import Snapshot
 from .storage import Storage
 
 lib = _abi.lib
@@ -22,12 +22,11 @@ byref = ctypes.byref
 _LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
 
 
-def _damages(report: Optional[int], function: str) -> tuple[Damage, ...]:
-    """What `<function>_count` and `<function>_at` give of a report."""
-    at = getattr(lib, function + "_at")
+def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
+    """The damages of a report."""
     damages = []
-    for index in range(getattr(lib, function + "_count")(report)):
-        damage = _structs.llvs_damage.from_address(at(report, index))
+    for address in _pages.addresses(pointers, count):
+        damage = _structs.llvs_damage.from_address(address)
         lost = _LOSSES[damage.lost] if damage.lost < len(_LOSSES) else Loss.VERSION
         damages.append(Damage(text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None))
     return tuple(damages)
@@ -58,17 +57,17 @@ class Upkeep(Handle):
         pointer = ctypes.c_void_p()
         with self._call as store, Control(progress, cancel) as control:
             lib.llvs_store_verify(store, control, byref(pointer))
-        report = pointer.value
         try:
+            report = _structs.llvs_verify_report.from_address(pointer.value or 0)
             return VerifyReport(
-                lib.llvs_verify_report_versions(report),
-                lib.llvs_verify_report_values(report),
-                lib.llvs_verify_report_pending(report),
-                _damages(report, "llvs_verify_report_damage"),
-                _damages(report, "llvs_verify_report_unfinished"),
+                report.versions,
+                report.values,
+                report.pending,
+                _damages(report.damages, report.damage_count),
+                _damages(report.unfinished, report.unfinished_count),
             )
         finally:
-            lib.llvs_verify_report_free(report)
+            lib.llvs_verify_report_free(pointer.value)
 
     @staticmethod
     def salvage(
@@ -98,20 +97,17 @@ class Upkeep(Handle):
         finally:
             source.close()
             target.close()
-        report = pointer.value
         try:
-            made = []
-            for index in range(lib.llvs_salvage_report_made_count(report)):
-                one = _structs.llvs_salvaged.from_address(lib.llvs_salvage_report_made_at(report, index))
-                made.append(Salvaged(text(one.original), text(one.version), bool(one.is_complete)))
+            report = _structs.llvs_salvage_report.from_address(pointer.value or 0)
+            made = [_structs.llvs_salvaged.from_address(address) for address in _pages.addresses(report.made, report.made_count)]
             return SalvageReport(
-                lib.llvs_salvage_report_versions(report),
-                lib.llvs_salvage_report_waiting(report),
-                tuple(made),
-                _damages(report, "llvs_salvage_report_damage"),
+                report.versions,
+                report.waiting,
+                tuple(Salvaged(text(one.original), text(one.version), bool(one.is_complete)) for one in made),
+                _damages(report.damages, report.damage_count),
             )
         finally:
-            lib.llvs_salvage_report_free(report)
+            lib.llvs_salvage_report_free(pointer.value)
 
     def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
         """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of grace.
@@ -134,8 +130,8 @@ class Upkeep(Handle):
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Snapshot]:
         """Writes a snapshot of the whole store into a directory: a manifest and chunks of at most 5 MB. Raises StorageError, CancelledError."""
-        with self._call as pointer, Control(progress, cancel) as control:
-            return take_snapshot(lib.llvs_store_write_snapshot, pointer, path_bytes(directory), control)
+        with self._folder(directory, create=True) as folder:
+            return folder.put_snapshot(progress=progress, cancel=cancel)
 
     def restore_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
@@ -145,8 +141,12 @@ class Upkeep(Handle):
 
         Raises SnapshotError, StorageError, CancelledError.
         """
-        with self._call as pointer, Control(progress, cancel) as control:
-            return take_snapshot(lib.llvs_store_restore_snapshot, pointer, path_bytes(directory), control)
+        with self._folder(directory, create=False) as folder:
+            return folder.restore_snapshot(progress=progress, cancel=cancel)
+
+    def _folder(self, directory: PathLike, *, create: bool) -> llvs.Exchange:
+        """An exchange with a directory, for the snapshot in it."""
+        return llvs.Exchange(cast(llvs.Store, self), folder_url(directory), create=create)
 
     def import_store(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None

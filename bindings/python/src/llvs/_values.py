@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
-from typing import Iterable, Optional, Sequence
+from typing import Iterable, Optional
 
-from . import _abi, _blocks, _pages, _structs, errors, reader
+from . import _abi, _blocks, _structs, errors, reader
 from ._fetch import Fetching, fetcher
 from ._history import take_version
-from ._memory import Column, decode, encode, version_bytes
+from ._memory import decode, encode, version_bytes
 from .model import AnyVersion, Reference, Value, Version
 from .reader import ValueReader
 from .state import Range, State
@@ -45,26 +44,30 @@ class ValueReading(Fetching):
 
         Raises KeyError when there is no such value, and what `value` raises. O(log n).
         """
-        return reader.required(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)), id)
+        return reader.required(reader.open_value(self, id, version_bytes(at)), id)
 
     def open_reference(self, reference: Reference) -> ValueReader:
         """The bytes that a version stored for a value id, as a binary file. Raises KeyError when it stored none, and what `value_by_reference` raises."""
-        return reader.required(reader.open_reference(self, reference), reference.id)
+        found = reader.required(reader.open_value(self, reference.id, encode(reference.stored_version)), reference.id)
+        if found.stored_version != reference.stored_version:
+            found.close()
+            raise KeyError(reference.id)
+        return found
 
     def read_range(self, id: str, offset: int, length: int, *, at: AnyVersion) -> Optional[bytes]:
         """The bytes of a value from `offset` on, at most `length`, fewer only at its end; None when there is no such value.
 
         Who reads many parts of one value opens it. Raises what `value` and `ValueReader.read_range` raise.
         """
-        return reader.range_of(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)), offset, length)
+        return reader.range_of(reader.open_value(self, id, version_bytes(at)), offset, length)
 
     def value_size(self, id: str, *, at: AnyVersion) -> Optional[int]:
         """Bytes of the value that prevails, without reading it; None when there is no such value. O(log n). Errors as for `value`."""
-        return reader.size_of(reader.open_value(self, lib.llvs_store_open_value, id, version_bytes(at)))
+        return reader.size_of(reader.open_value(self, id, version_bytes(at)))
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
         """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""
-        return _blocks.fetch(self, lib.llvs_store_value_block, ids, version_bytes(at))
+        return _blocks.fetch(self, ids, version_bytes(at))
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:
         """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError, InvalidIDError."""
@@ -73,15 +76,17 @@ class ValueReading(Fetching):
 
     def values_by_reference(self, references: Iterable[Reference]) -> list[Optional[Value]]:
         """Many of them at once, in order. Errors as for `value_by_reference`."""
-        wanted: Sequence[Reference] = list(references)
-        ids = Column([encode(reference.id) for reference in wanted])
-        stored = Column([encode(reference.stored_version) for reference in wanted])
-        words = array("Q", bytes(32 * len(wanted)))
-        words[0::4], words[1::4], words[2::4], words[3::4] = ids.addresses, ids.sizes, stored.addresses, stored.sizes
-        page = ctypes.c_void_p()
-        with self._call as pointer:
-            lib.llvs_store_values_by_reference(pointer, words.buffer_info()[0] if wanted else None, len(wanted), byref(page))
-        return _pages.values(page.value)
+        wanted = list(references)
+        # What a version stored is what prevails there: one call for each version.
+        places: dict[str, list[int]] = {}
+        for index, reference in enumerate(wanted):
+            places.setdefault(reference.stored_version, []).append(index)
+        found: list[Optional[Value]] = [None] * len(wanted)
+        for version, indexes in places.items():
+            for index, value in zip(indexes, _blocks.fetch(self, [wanted[index].id for index in indexes], encode(version))):
+                if value is not None and value.stored_version == version:
+                    found[index] = value
+        return found
 
     def at(self, version: AnyVersion) -> State:
         """The values at a version, as a read-only mapping from ids to bytes. Raises UnknownVersionError."""

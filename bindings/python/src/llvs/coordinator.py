@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import ItemsView, KeysView
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, overload
 
-from . import _abi, _blocks, _callbacks, _constants as c, _metadata, _structs, errors, reader
+from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
-from ._fetch import Fetching, fetcher
+from ._handle import Handle
 from ._history import take_version
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_number
 from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, notify_thunk, take_result
+from .exchange import ExchangeResult, exchange_options, notify_thunk, take_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
 from .observer import Observer, observe
@@ -23,7 +24,7 @@ from .reader import ValueReader
 from .state import Range, State
 from .storage import Storage
 from .store import Store, place_of_store
-from .transport import Place, Transport, TransportHandle, take_buffer, url_of
+from .transport import Place, Transport, TransportHandle, url_of
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -40,7 +41,7 @@ def _moved(target: Optional[Callable[[str], Any]], version: int) -> None:
 _moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for changes of the current version")
 
 
-class Coordinator(Fetching):
+class Coordinator(Handle):
     """A store with a current version, from which reads and saves start.
 
         with llvs.Coordinator("notes.llvs", exchange="/shared/folder") as notes:
@@ -59,7 +60,6 @@ class Coordinator(Fetching):
     _end = "llvs_coordinator_close"
     _exit_order = 3
     _calls_back = True
-    _fetcher = staticmethod(fetcher("llvs_coordinator_read_value"))
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class Coordinator(Fetching):
             exchange = url_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
-        travels = durability_number(exchange_durability)
+        self._exchange_durability = exchange_durability
+        durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
-        url = encode(exchange) if isinstance(exchange, str) else b""
-        pieces = Column([encode(name), url])
+        pieces = Column([encode(name)])
         options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
@@ -116,11 +116,9 @@ class Coordinator(Fetching):
                 arbiter=decides._pointer if decides is not None else None,
                 metadata=entries.address,
                 metadata_count=entries.count,
-                exchange_durability=travels,
             )
-            for field, index in ((made.name, 0), (made.exchange_url, 1)):
-                if pieces.sizes[index]:
-                    field.data, field.size = pieces.addresses[index], pieces.sizes[index]
+            if pieces.sizes[0]:
+                made.name.data, made.name.size = pieces.addresses[0], pieces.sizes[0]
             with holding:
                 lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
         finally:
@@ -129,7 +127,7 @@ class Coordinator(Fetching):
                 decides.close()
         super().__init__(pointer.value or 0)
         self._storage_calls_back = isinstance(storage, Storage)
-        if isinstance(exchange, Transport):
+        if exchange is not None:
             try:
                 self.attach(exchange)
             except BaseException:
@@ -198,10 +196,8 @@ class Coordinator(Fetching):
 
     def branch_version(self, branch: str) -> Optional[str]:
         """The id of the most recent head on a branch; None when there is none."""
-        found = _structs.llvs_version_id()
-        with self._call as pointer:
-            lib.llvs_coordinator_branch_version(pointer, encode(branch), byref(found))
-        return found.text.decode() if found.size else None
+        heads = self.store.heads_on_branch(branch)
+        return heads[0].id if heads else None
 
     def save(
         self,
@@ -233,8 +229,13 @@ class Coordinator(Fetching):
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
-        found = self._fetch(encode(id), b"" if at is None else version_bytes(at))
-        return None if found is None else Value(id, *found)
+        if at is not None:
+            return self.store.value(id, at=at)
+        data, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_value(pointer, encode(id), byref(data), byref(stored))
+        found = _pages.take_buffer(data)
+        return None if found is None else Value(id, found, stored.text.decode())
 
     def open_value(self, id: str, *, at: Optional[AnyVersion] = None) -> ValueReader:
         """The value that prevails at the current version, or at another, as a binary file that is read in parts. As `Store.open_value`."""
@@ -249,24 +250,23 @@ class Coordinator(Fetching):
         return reader.size_of(self._open_value(id, at))
 
     def _open_value(self, id: str, at: Optional[AnyVersion]) -> Optional[ValueReader]:
-        return reader.open_value(self, lib.llvs_coordinator_open_value, id, b"" if at is None else version_bytes(at))
+        return reader.open_value(self.store, id, version_bytes(self.current_version if at is None else at))
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        return _blocks.fetch(self, lib.llvs_coordinator_value_block, ids, b"" if at is None else version_bytes(at))
+        return self.store.values(ids, at=self.current_version if at is None else at)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
-        id = version_bytes(self.current_version if version is None else version)
-        return self.store.at(id.decode() if version is None else version)
+        return self.store.at(self.current_version if version is None else version)
 
     # The values at the current version
 
     def __getitem__(self, id: str) -> bytes:
-        found = self._fetch(encode(id), b"")
+        found = self.value(id)
         if found is None:
             raise KeyError(id)
-        return found[0]
+        return found.data
 
     def __contains__(self, id: object) -> bool:
         return id in self.at()
@@ -313,17 +313,11 @@ class Coordinator(Fetching):
         """
         if not isinstance(place, Transport):
             place = url_of(place)
-        with self._call as pointer:
-            if isinstance(place, str):
-                lib.llvs_coordinator_attach(pointer, encode(place))
-                return
-            handle = place._new_handle()
-            try:
-                with handle._call as transport:
-                    lib.llvs_coordinator_attach_transport(pointer, encode(place.name if name is None else name), transport)
-            except BaseException:
-                handle.close()
-                raise
+        with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
+            where = place if isinstance(place, str) else place.name if name is None else name
+            lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
+            handle = options.keep()
+        if handle is not None:
             self._transports.append(handle)
 
     def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
@@ -373,9 +367,29 @@ class Coordinator(Fetching):
 
 def make_branch_name(base: str) -> str:
     """A branch name that nobody else has: the base, an underscore, a UUID."""
-    return (take_buffer(lib.llvs_branch_make_unique, encode(base)) or b"").decode()
+    import uuid
+
+    encode(base)
+    return f"{base}_{str(uuid.uuid4()).upper()}"
 
 
 def default_path(application: str) -> str:
-    """Where an application's store belongs on this platform: `$XDG_DATA_HOME/<name>/store.llvs` on Linux. Nothing is made."""
-    return os.fsdecode(take_buffer(lib.llvs_default_path, encode(application)) or b"")
+    """Where an application's store belongs on this platform: `$XDG_DATA_HOME/<name>/store.llvs` on Linux. Nothing is made.
+
+    Raises InvalidArgumentError for what cannot be the name of a directory, NotFoundError where there is no home directory.
+    """
+    encode(application)
+    if application in ("", ".", "..") or "/" in application or "\0" in application:
+        raise errors.InvalidArgumentError(
+            f"{application!r} cannot be the name of a directory; give a name without slashes and NULs that is not '.' or '..'"
+        )
+    # The specification wants relative values ignored.
+    base = os.environ.get("XDG_DATA_HOME", "") if sys.platform != "darwin" else ""
+    if not base.startswith("/"):
+        home = os.environ.get("HOME", "")
+        if not home:
+            raise errors.NotFoundError(
+                f"there is no home directory to keep the store of {application!r} in; set HOME or XDG_DATA_HOME, or give a path"
+            )
+        base = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/share")
+    return f"{base}/{application}/store.llvs"

@@ -52,16 +52,14 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
     pointer = ctypes.c_void_p()
     function(*arguments, ctypes.byref(pointer))
     try:
-        count = ctypes.c_size_t()
-        moved = []
-        for name in ("retrieved", "sent", "repaired"):
-            array = getattr(lib, f"llvs_exchange_result_{name}")(pointer.value, ctypes.byref(count))
-            moved.append(tuple(decode(id) for id in _pages.bytes_array(array, count.value)))
+        result = _structs.llvs_exchange_result.from_address(pointer.value or 0)
+        moved = [
+            tuple(decode(id) for id in _pages.bytes_array(getattr(result, name), getattr(result, f"{name}_count")))
+            for name in ("retrieved", "sent", "repaired")
+        ]
         problems = tuple(
             Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
-            for _, code, name, name_size, message, message_size in _pages.elements(
-                _pages.PROBLEM, lib.llvs_exchange_result_problem_at(pointer.value, 0), lib.llvs_exchange_result_problem_count(pointer.value)
-            )
+            for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, result.problems, result.problem_count)
         )
         return ExchangeResult(moved[0], moved[1], problems, moved[2])
     finally:
@@ -85,6 +83,35 @@ def _notify(target: Optional[Callable[[], Any]]) -> None:
 notify_thunk = _callbacks.unsolicited([], _notify, "a callback for news of an exchange")
 
 
+class exchange_options:
+    """An `llvs_exchange_options` for the length of a `with`, and the handle of a transport in it, which is closed unless it is kept."""
+
+    def __init__(self, place: str | Transport, durability: str = "full", create: bool = True) -> None:
+        self._struct = _structs.llvs_exchange_options(
+            struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=durability_number(durability), must_exist=int(not create)
+        )
+        self._transport = None if isinstance(place, str) else place._new_handle()
+        self.reference = ctypes.byref(self._struct)
+
+    def __enter__(self) -> exchange_options:
+        if self._transport is not None:
+            self._struct.host_transport = self._transport._call.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._transport is not None:
+            self._transport._call.__exit__(*exception)
+            if not self._is_kept:
+                self._transport.close()
+
+    _is_kept = False
+
+    def keep(self) -> Optional[TransportHandle]:
+        """The handle of the transport, which the caller closes from now on."""
+        self._is_kept = True
+        return self._transport
+
+
 class Exchange(Handle):
     """Moves versions between a store and a place that others reach.
 
@@ -100,14 +127,17 @@ class Exchange(Handle):
     _exit_order = 5
     _calls_back = True
 
-    def __init__(self, store: Store, place: Place, *, restoration_state: bytes = b"", durability: str = "full") -> None:
+    def __init__(
+        self, store: Store, place: Place, *, restoration_state: bytes = b"", durability: str = "full", create: bool = True
+    ) -> None:
         """Opens an exchange.
 
         place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
         "memory:name" a place in this process, shared by all who give the name); or a `Transport`. A `str` is a URL when it begins with a
         scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
-        restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files are on disk before anybody sees them; "normal":
-        faster, but a power cut may leave files without their bytes, which whoever has the version writes anew.
+        restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files
+        are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their bytes, which whoever has the
+        version writes anew. create: False: a folder that is not there is a NotFoundError.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
@@ -116,27 +146,14 @@ class Exchange(Handle):
             place = url_of(place)
         self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
         self._observers: set[Observer] = set()
-        state = as_bytes(restoration_state)
-        options = _structs.llvs_exchange_options(
-            struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=durability_number(durability)
-        )
-        if state:
-            buffer = ctypes.create_string_buffer(state, len(state))
-            options.restoration_state.data, options.restoration_state.size = ctypes.addressof(buffer), len(state)
-        pointer = ctypes.c_void_p()
         self._transport: TransportHandle | None = None
-        with store._call as store_pointer:
-            if isinstance(place, str):
-                lib.llvs_exchange_open(store_pointer, encode(place), ctypes.byref(options), ctypes.byref(pointer))
-            else:
-                self._transport = place._new_handle()
-                try:
-                    with self._transport._call as transport_pointer:
-                        lib.llvs_exchange_open_transport(store_pointer, transport_pointer, ctypes.byref(options), ctypes.byref(pointer))
-                except BaseException:
-                    self._transport.close()
-                    raise
+        pointer = ctypes.c_void_p()
+        with store._call as store_pointer, exchange_options(place, durability, create) as options:
+            lib.llvs_exchange_open(store_pointer, encode(place) if isinstance(place, str) else b"", options.reference, ctypes.byref(pointer))
+            self._transport = options.keep()
         super().__init__(pointer.value or 0)
+        if restoration_state:
+            self.restoration_state = restoration_state
 
     def _what(self) -> str:
         return f"the exchange with {self._place}"

@@ -53,14 +53,15 @@ class Merge:
         self._bases: tuple[Version, ...] | None = None
         self._versions: dict[str, Version] = {}
 
-    def _get(self) -> int:
+    def _get(self) -> Any:
+        """The `llvs_merge`."""
         if self._pointer is None:
             raise errors.ClosedError("a merge can be looked at only while its arbiter resolves it")
-        return self._pointer
+        return _structs.llvs_merge.from_address(self._pointer)
 
     def _version(self, name: str) -> Version:
         if name not in self._versions:
-            self._versions[name] = _pages.version_at(getattr(lib, f"llvs_merge_{name}")(self._get()))
+            self._versions[name] = _pages.version_at(getattr(self._get(), name))
         return self._versions[name]
 
     @property
@@ -87,17 +88,16 @@ class Merge:
     def bases(self) -> tuple[Version, ...]:
         """The best common ancestors, newest first; empty when there are none."""
         if self._bases is None:
-            self._bases = tuple(_pages.borrowed_versions(lib.llvs_merge_bases(self._get())))
+            self._bases = tuple(_pages.borrowed_versions(self._get().bases))
         return self._bases
 
     @property
     def forks(self) -> Forks:
         """How values differ, conflicting or not, by id. O(forks) at its first use."""
         if self._forks is None:
-            pointer = self._get()
-            count = lib.llvs_merge_fork_count(pointer)
+            merge = self._get()
             found = {}
-            for _, kind, side, _, id_data, id_size, *versions in _pages.elements(_pages.FORK, lib.llvs_merge_fork_at(pointer, 0), count):
+            for _, kind, side, _, id_data, id_size, *versions in _pages.elements(_pages.FORK, merge.forks, merge.fork_count):
                 id = decode(copy(id_data, id_size))
                 first, second, ancestor = (
                     Reference(id, decode(copy(versions[at], versions[at + 1]))) if versions[at + 1] else None for at in (0, 2, 4)

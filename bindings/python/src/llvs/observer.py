@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable
 
-from . import _callbacks
+from . import _callbacks, _signals
 from ._handle import Handle
 
 
@@ -23,6 +23,7 @@ class Observer(Handle):
         super().__init__(pointer)
         self._holder = holder
         holder.add(self)
+        _signals.listeners.add(id(self))
 
     def _what(self) -> str:
         return "the registration"
@@ -30,6 +31,10 @@ class Observer(Handle):
     def close(self) -> None:
         self._holder.discard(self)
         super().close()
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        _signals.listeners.discard(id(self))
 
 
 def observe(function: Callable[..., Any], before: tuple[Any, ...], thunk: Any, target: Any, holder: set[Observer]) -> Observer:

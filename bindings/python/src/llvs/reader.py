@@ -145,12 +145,12 @@ class ValueReader(io.RawIOBase):
         super().close()
 
 
-def open_value(owner: Handle, function: Callable[..., Any], id: str, at: bytes) -> Optional[ValueReader]:
-    """What prevails under an id, opened; `function` is llvs_store_open_value or that of the coordinator."""
+def open_value(store: Handle, id: str, at: bytes) -> Optional[ValueReader]:
+    """What prevails under an id at a version of a store, opened."""
     pointer, size, stored = ctypes.c_void_p(), ctypes.c_uint64(), _structs.llvs_version_id()
-    with owner._call as handle:
-        function(handle, encode(id), at, byref(pointer), byref(size), byref(stored))
-    return None if not pointer.value else ValueReader(_Reader(pointer.value, owner._calls_back), id, stored.text.decode(), size.value)
+    with store._call as handle:
+        lib.llvs_store_open_value(handle, encode(id), at, byref(pointer), byref(size), byref(stored))
+    return None if not pointer.value else ValueReader(_Reader(pointer.value, store._calls_back), id, stored.text.decode(), size.value)
 
 
 def required(reader: Optional[ValueReader], id: str) -> ValueReader:
@@ -174,13 +174,3 @@ def size_of(reader: Optional[ValueReader]) -> Optional[int]:
         return None
     with reader:
         return reader.size
-
-
-def open_reference(owner: Handle, reference: Reference) -> Optional[ValueReader]:
-    """The bytes that a version stored, opened."""
-    pointer, size = ctypes.c_void_p(), ctypes.c_uint64()
-    with owner._call as handle:
-        lib.llvs_store_open_value_by_reference(handle, encode(reference.id), encode(reference.stored_version), byref(pointer), byref(size))
-    if not pointer.value:
-        return None
-    return ValueReader(_Reader(pointer.value, owner._calls_back), reference.id, reference.stored_version, size.value)

@@ -37,7 +37,7 @@ def take_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot | N
     if not pointer.value:
         return None
     try:
-        info = _structs.llvs_snapshot_info.from_address(lib.llvs_snapshot_get(pointer.value))
+        info = _structs.llvs_snapshot.from_address(pointer.value)
         return Snapshot(
             text(info.id),
             text(info.format),

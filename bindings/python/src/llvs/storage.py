@@ -38,7 +38,7 @@ class Storage(ABC):
 
     @abstractmethod
     def append(self, records: Sequence[bytes]) -> Sequence[int]:
-        """Keeps the records, all or (also across a crash) none, and returns a place for each: 0 to 2**64 - 1."""
+        """Keeps the records, all or (also across a crash) none, and returns a place for each: 0 to 2**64 - 2."""
 
     @abstractmethod
     def scan(self, mark: int, report: Report) -> int:
@@ -110,8 +110,8 @@ def _append(storage: Storage, records: int, count: int, places: int) -> None:
     if len(chosen) != count:
         raise ValueError(f"append() got {count} records and returned {len(chosen)} places")
     for index, place in enumerate(chosen):
-        if not 0 <= place < 1 << 64:
-            raise ValueError(f"append() returned {place}; a place is a number from 0 to 2**64 - 1")
+        if not 0 <= place < (1 << 64) - 1:
+            raise ValueError(f"append() returned {place}; a place is a number from 0 to 2**64 - 2")
         ctypes.c_uint64.from_address(places + 8 * index).value = place
 
 

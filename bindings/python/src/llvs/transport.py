@@ -21,6 +21,7 @@ from weakref import WeakSet
 from . import _abi, _callbacks, _pages, _sources, _structs, errors
 from ._handle import Handle
 from ._memory import BytesLike, as_bytes, copy, decode, encode_name, path_bytes
+from ._signals import holding
 from .storage import _data, _name
 
 lib = _abi.lib
@@ -79,7 +80,8 @@ class OutgoingFile:
             raise ValueError("a file to be published is good during the call of send_large only")
         payload = _callbacks.register(file)
         try:
-            lib.llvs_outgoing_write(self._pointer, _write_address, payload)
+            with holding:
+                lib.llvs_outgoing_write(self._pointer, _write_address, payload)
         finally:
             _callbacks.registry.pop(payload, None)
 

@@ -6,7 +6,7 @@ import ctypes
 import enum
 from typing import Any, Callable, NamedTuple, Optional
 
-from .. import _abi, _callbacks, _constants as c, _memory, _structs
+from .. import _abi, _callbacks, _constants as c, _memory, _pages, _structs
 from .._handle import Handle
 from .._signals import holding
 from ..storage import Storage
@@ -154,8 +154,8 @@ def _run(function: Any, struct: Any, make: Any, suite: _Suite, traits: int, only
     try:
         with holding:
             function(ctypes.byref(subject), ctypes.byref(report))
-        count = lib.llvs_check_report_count(report.value)
-        found = CheckReport(tuple(_take_check(lib.llvs_check_report_at(report.value, index)) for index in range(count)))
+        made = _structs.llvs_check_report.from_address(report.value or 0)
+        found = CheckReport(tuple(map(_take_check, _pages.addresses(made.checks, made.check_count))))
     finally:
         lib.llvs_check_report_free(report.value)
         _callbacks.registry.pop(payload, None)

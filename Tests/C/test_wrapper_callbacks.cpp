@@ -1,0 +1,366 @@
+// llvs.hpp: observers, logging, cancellation, options of merges, and storages and transports of the host; and what callbacks throw.
+#include "expect.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+/// Records in memory, as whoever has the shared pointer sees them.
+class Shelf : public llvs::Storage {
+public:
+    std::vector<std::string> records;
+    std::map<std::string, std::string> caches;
+    int throwing = 0, syncs = 0, closes = 0;
+    llvs_status failing = LLVS_OK;
+    bool miscounting = false;
+
+    std::vector<std::uint64_t> append(const std::vector<std::string_view> &added) override {
+        trouble();
+        std::vector<std::uint64_t> places;
+        for (std::string_view record : added) {
+            places.push_back(records.size());
+            records.emplace_back(record);
+        }
+        if (miscounting) places.push_back(0);
+        return places;
+    }
+    std::uint64_t scan(std::uint64_t mark, llvs::Reply &reply) override {
+        for (; mark < records.size(); mark++) reply.record(mark, records[mark]);
+        return mark;
+    }
+    void read(std::uint64_t place, std::uint64_t offset, std::uint8_t *buffer, std::size_t size) override {
+        trouble();
+        const std::string &record = records.at(place);
+        if (offset > record.size() || size > record.size() - offset) throw llvs::Error(LLVS_ERROR_DAMAGED, "the record is shorter");
+        std::memcpy(buffer, record.data() + offset, size);
+    }
+    void sync() override { syncs++; }
+    void close() override { closes++; }
+    bool has_caches() const override { return true; }
+    std::optional<std::string> cache_get(std::string_view name) override {
+        auto found = caches.find(std::string(name));
+        return found == caches.end() ? std::nullopt : std::optional<std::string>(found->second);
+    }
+    void cache_put(std::string_view name, std::string_view data) override { caches[std::string(name)] = data; }
+    void cache_delete(std::string_view name) override { caches.erase(std::string(name)); }
+
+private:
+    void trouble() const {
+        if (throwing) throw Thrown{throwing};
+        if (failing) throw llvs::Error(failing, "the shelf is full");
+    }
+};
+
+void storages() {
+    auto shelf = std::make_shared<Shelf>();
+    llvs::VersionID first;
+    const std::string large(3000000, 'x');
+    {
+        llvs::Store store = llvs::Store::on(shelf, llvs::Store::options(), "shelf");
+        first = store.make_version("", {llvs::Change::insert("x", "1"), llvs::Change::insert("large", large)});
+        EXPECT(store.value("x", first)->data == "1" && store.value("large", first)->data == large);
+        shelf->throwing = 7;
+        EXPECT(thrown_by([&] { store.make_version(first, {llvs::Change::update("x", "2")}); }) == 7);
+        shelf->throwing = 0;
+        shelf->failing = LLVS_ERROR_NO_SPACE;
+        EXPECT(code_of([&] { store.make_version(first, {llvs::Change::update("x", "2")}); }) == LLVS_ERROR_NO_SPACE);
+        try {
+            store.make_version(first, {llvs::Change::update("x", "2")});
+        } catch (const llvs::Error &error) {
+            EXPECT(std::string(error.what()) == "the shelf is full"); // the very one
+        }
+        shelf->failing = LLVS_OK;
+        EXPECT(store.history().size() == 1);
+        EXPECT(store.make_version(first, {llvs::Change::update("x", "2")}) != first);
+        store.close();
+    }
+    EXPECT(shelf->closes == 1 && shelf->syncs > 0 && shelf.use_count() == 1);
+    llvs::Store again = llvs::Store::on(shelf);
+    EXPECT(again.history().size() == 2 && again.value("large", first)->data == large);
+    EXPECT(code_of([&] { llvs::Store::on(std::make_shared<Shelf>()).value("x", first); }) == LLVS_ERROR_UNKNOWN_VERSION);
+    shelf->miscounting = true;
+    EXPECT(code_of([&] { again.make_version(first, {}); }) == LLVS_ERROR_UNKNOWN_OUTCOME);
+    bool refused = false;
+    try { llvs::HostStorage(nullptr); } catch (const std::invalid_argument &) { refused = true; }
+    EXPECT(refused);
+}
+
+/// Files in memory.
+class Post : public llvs::Transport {
+public:
+    std::map<std::string, std::string> versions, changes, snapshots;
+    int throwing = 0, large = 0, pieces = 0, read = 0;
+    llvs_status failing = LLVS_OK;
+    std::vector<std::string> unusables;
+
+    void list(llvs::Reply &reply) override {
+        if (throwing && throwing != 9) throw Thrown{throwing};
+        if (failing) throw llvs::Error(failing, "the post does not come");
+        EXPECT(!reply.cancelled());
+        for (const auto &file : versions) reply.add(file.first);
+    }
+    void fetch_versions(const std::vector<std::string_view> &names, llvs::Reply &reply) override {
+        for (std::size_t i = 0; i < names.size(); i++)
+            if (auto file = versions.find(std::string(names[i])); file != versions.end()) reply.set(i, file->second);
+    }
+    void fetch_changes(const std::vector<std::string_view> &names, llvs::Reply &reply) override {
+        for (std::size_t i = 0; i < names.size(); i++) {
+            auto file = changes.find(std::string(names[i]));
+            if (file == changes.end()) continue;
+            auto given = std::make_shared<std::size_t>(0);
+            reply.set_source(i, [this, given, data = file->second](std::uint8_t *buffer, std::size_t capacity) {
+                if (throwing == 9) throw Thrown{9};
+                read++;
+                std::size_t size = std::min(capacity, data.size() - *given);
+                data.copy(reinterpret_cast<char *>(buffer), size, *given);
+                *given += size;
+                return size;
+            }, file->second.size());
+        }
+    }
+    void send(const std::vector<llvs::VersionFiles> &files, llvs::Reply &) override {
+        for (const llvs::VersionFiles &file : files) {
+            changes[std::string(file.name)] = file.changes;
+            versions[std::string(file.name)] = file.version;
+        }
+    }
+    bool takes_large() const override { return true; }
+    void send_large(std::string_view name, std::string_view version, llvs::Outgoing &file, llvs::Reply &) override {
+        std::string data;
+        file.write([&](std::string_view piece) {
+            if (throwing) throw Thrown{throwing};
+            pieces++;
+            data += piece;
+        });
+        EXPECT(data.size() == file.size());
+        changes[std::string(name)] = data;
+        versions[std::string(name)] = version;
+        large++;
+    }
+    bool knows_unusable() const override { return true; }
+    void unusable(const std::vector<std::string_view> &names, llvs::Reply &reply) override {
+        for (std::string_view name : names)
+            if (std::find(unusables.begin(), unusables.end(), name) != unusables.end()) reply.add(name);
+    }
+    bool has_snapshots() const override { return true; }
+    void snapshot_list(llvs::Reply &reply) override {
+        for (const auto &file : snapshots) reply.add(file.first);
+    }
+    std::optional<std::string> snapshot_read(std::string_view name) override {
+        auto found = snapshots.find(std::string(name));
+        return found == snapshots.end() ? std::nullopt : std::optional<std::string>(found->second);
+    }
+    void snapshot_write(std::string_view name, std::string_view data) override { snapshots[std::string(name)] = data; }
+    void snapshot_delete(std::string_view name) override { snapshots.erase(std::string(name)); }
+};
+
+void transports() {
+    auto post = std::make_shared<Post>();
+    llvs::HostTransport mine(post, "post"), theirs(post);
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    const std::string large(3000000, 'y');
+    llvs::VersionID small = one.make_version("", {llvs::Change::insert("x", "1")}), big = one.make_version(small, {llvs::Change::insert("y", large)});
+    llvs::Exchange sending(one, mine), receiving(two, theirs);
+
+    post->throwing = 5;
+    EXPECT(thrown_by([&] { sending.send(); }) == 5); // from list
+    post->throwing = 0;
+    post->failing = LLVS_ERROR_TRANSPORT;
+    EXPECT(code_of([&] { sending.send(); }) == LLVS_ERROR_TRANSPORT);
+    post->failing = LLVS_OK;
+    EXPECT(sending.send().sent.size() == 2 && post->large == 1 && post->pieces > 0 && post->versions.size() == 2);
+    post->throwing = 9;
+    EXPECT(thrown_by([&] { receiving.retrieve(); }) == 9);
+    post->throwing = 0;
+    EXPECT(receiving.retrieve().retrieved.size() == 2 && post->read > 0 && two.value("y", big)->data == large);
+
+    post->changes[small] = "";
+    post->unusables = {small};
+    EXPECT(llvs::Exchange(one, llvs::HostTransport(post)).send().sent == std::vector<llvs::VersionID>{small} && !post->changes[small].empty());
+
+    std::atomic<int> heard{0};
+    {
+        llvs::Observer observer = receiving.observe([&] { heard++; });
+        theirs.notify();
+        while (!heard) std::this_thread::yield();
+        observer.close();
+    }
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs_coordinator_options options = llvs::Coordinator::options();
+    options.store = &memory;
+    llvs::Coordinator coordinator("", options);
+    coordinator.attach("post", llvs::HostTransport(post));
+    coordinator.attach("memory:wrapper-callbacks");
+    EXPECT(coordinator.exchange().retrieved.size() >= 2 && coordinator.value("x")->data == "1");
+    receiving.close();
+    EXPECT(code_of([&] { receiving.send(); }) == LLVS_ERROR_CLOSED);
+}
+
+void arbiters_of_many_threads() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
+    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")}), right = store.make_version(base, {llvs::Change::update("x", "R")});
+    std::atomic<int> next{0}, wrong{0};
+    thread_local int mine = 0;
+    llvs::Arbiter thrower([&](const llvs::Merge &) -> std::optional<std::vector<llvs::Change>> { throw Thrown{mine = ++next}; });
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; i++)
+        threads.emplace_back([&] {
+            for (int turn = 0; turn < 200; turn++)
+                if (thrown_by([&] { store.merge(left, right, thrower); }) != mine) wrong++;
+        });
+    for (std::thread &thread : threads) thread.join();
+    EXPECT(next == 1600 && wrong == 0);
+}
+
+void observers() {
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs_coordinator_options options = llvs::Coordinator::options();
+    options.store = &memory;
+    llvs::Coordinator coordinator("", options);
+    std::vector<llvs::VersionID> seen;
+    llvs::Observer observer = coordinator.observe([&](const llvs::VersionID &version) { seen.push_back(version); });
+    llvs::VersionID first = coordinator.save({llvs::Change::insert("x", "1")});
+    EXPECT(seen == std::vector<llvs::VersionID>{first});
+    llvs::Observer moved = std::move(observer);
+    coordinator.save({llvs::Change::update("x", "2")});
+    EXPECT(seen.size() == 2);
+    moved.close();
+    moved.close();
+    coordinator.save({llvs::Change::update("x", "3")});
+    EXPECT(seen.size() == 2);
+
+    // What an observer throws stays out of the save, and comes out of the observer, once.
+    llvs::Observer throwing = coordinator.observe([](const llvs::VersionID &) { throw Thrown{3}; });
+    EXPECT(!coordinator.save({llvs::Change::update("x", "4")}).empty());
+    EXPECT(thrown_by([&] { throwing.check(); }) == 3 && thrown_by([&] { throwing.check(); }) == 0);
+    coordinator.save({llvs::Change::update("x", "5")});
+    EXPECT(thrown_by([&] { throwing.close(); }) == 3);
+
+    const std::filesystem::path folder = std::filesystem::absolute("wrapper-observed");
+    std::filesystem::remove_all(folder);
+    coordinator.attach("file://" + folder.string());
+    coordinator.exchange();
+    std::atomic<int> heard{0};
+    llvs::Observer news = coordinator.observe_exchanges([&] { heard++; });
+    llvs::Store other = llvs::Store::memory();
+    other.make_version("", {llvs::Change::insert("y", "1")});
+    llvs::Exchange(other, "file://" + folder.string()).send();
+    while (!heard) std::this_thread::yield();
+    news.close();
+}
+
+/// Changes a byte of this text in every file under a folder, and leaves no caches that were made before.
+void spoil(const std::string &folder, const std::string &text) {
+    for (const auto &file : std::filesystem::recursive_directory_iterator(folder)) {
+        if (!file.is_regular_file()) continue;
+        std::ifstream in(file.path(), std::ios::binary);
+        std::string data((std::istreambuf_iterator<char>(in)), {});
+        std::size_t at = data.find(text);
+        if (at == std::string::npos) continue;
+        data[at] ^= 1;
+        std::ofstream(file.path(), std::ios::binary) << data;
+    }
+}
+
+void logging() {
+    std::mutex mutex;
+    std::vector<std::string> messages;
+    llvs::Observer log = llvs::observe_log([&](llvs_log_level level, std::string_view text) {
+        std::lock_guard<std::mutex> lock(mutex);
+        messages.push_back(std::to_string(level) + " " + std::string(text));
+    }, LLVS_LOG_DEBUG);
+    llvs::Observer throwing = llvs::observe_log([](llvs_log_level, std::string_view) { throw Thrown{4}; }, LLVS_LOG_DEBUG);
+    const std::string path = "wrapper-log";
+    std::filesystem::remove_all(path);
+    {
+        llvs::Store store(path);
+        llvs::VersionID first = store.make_version("", {llvs::Change::insert("a value id to be found", "1")});
+        store.make_version(first, {llvs::Change::insert("y", "2")});
+        store.close();
+    }
+    // Damage is worth a message.
+    spoil(path, "a value id to be found");
+    auto look = [&] {
+        try {
+            llvs::Store store(path);
+            store.history();
+        } catch (const llvs::Error &) {
+        }
+    };
+    look();
+    log.close();
+    EXPECT(!messages.empty() && thrown_by([&] { throwing.close(); }) == 4);
+    std::size_t count = messages.size();
+    look();
+    EXPECT(messages.size() == count);
+    EXPECT(code_of([] { llvs::observe_log([](llvs_log_level, std::string_view) {}, 77); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
+void cancellation() {
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    llvs::VersionID last;
+    for (int i = 0; i < 20; i++) last = one.make_version(last, {llvs::Change::update("x", std::to_string(i))});
+    llvs::Exchange sending(one, "memory:wrapper-cancelled"), receiving(two, "memory:wrapper-cancelled");
+    llvs::CancelToken token;
+    EXPECT(!token.cancelled());
+    int heard = 0;
+    sending.send(llvs::Control(token, [&](const llvs_progress &progress) { return progress.total >= progress.completed && ++heard > 0; }));
+    EXPECT(heard > 0);
+    EXPECT(code_of([&] { receiving.retrieve(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(thrown_by([&] { receiving.retrieve(llvs::Control([](const llvs_progress &) -> bool { throw Thrown{6}; })); }) == 6);
+    token.cancel();
+    EXPECT(token.cancelled() && code_of([&] { receiving.retrieve(llvs::Control(token)); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(receiving.retrieve().retrieved.size() == 20);
+}
+
+void merging() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
+    llvs::VersionOptions draft;
+    draft.branch = "draft";
+    llvs::VersionID left = store.make_version(base, {llvs::Change::insert("l", "1")}), right = store.make_version(base, {llvs::Change::insert("r", "1")}, draft);
+    llvs::MergeOptions options;
+    options.metadata["why"] = "\"tests\"";
+    EXPECT(!store.merge_heads(left, llvs::Arbiter::most_recent_change(), options)); // the other head is on a branch
+    options.selection = LLVS_HEADS_BRANCHES;
+    options.branches = {"draft"};
+    std::optional<llvs::Version> merged = store.merge_heads(left, llvs::Arbiter::most_recent_change(), options);
+    EXPECT(merged && merged->metadata.at("why") == "\"tests\"" && store.count(merged->id) == 3);
+    llvs::VersionID apart = store.make_version("", {llvs::Change::insert("x", "2")});
+    options.relation = LLVS_RELATION_RELATED;
+    EXPECT(code_of([&] { store.merge(left, apart, llvs::Arbiter::most_recent_change(), options); }) == LLVS_ERROR_NO_COMMON_ANCESTOR);
+    llvs::CancelToken token;
+    token.cancel();
+    llvs::Control control(token);
+    options.control = control;
+    options.selection = LLVS_HEADS_ALL;
+    EXPECT(code_of([&] { store.merge_heads(left, llvs::Arbiter::most_recent_change(), options); }) == LLVS_ERROR_CANCELLED);
+}
+
+} // namespace
+
+int main() {
+    storages();
+    transports();
+    arbiters_of_many_threads();
+    observers();
+    logging();
+    cancellation();
+    merging();
+    return 0;
+}

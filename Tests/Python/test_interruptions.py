@@ -1,0 +1,303 @@
+"""A signal whose handler raises, at every point of calls that call back: nothing is cut short, and no exception is lost."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import llvs
+import pytest
+
+#: What every program below begins with. `at_every_point(action, check)` runs `action(n)` with SIGINT raised once at the n-th
+#: step that Python takes in the package or in the callbacks, for each n there is, and then `check(n, what it gave or raised)`.
+PRELUDE = """
+import ctypes, io, os, pathlib, signal, sys
+import llvs
+from llvs import _callbacks, _signals
+
+Interrupted = KeyboardInterrupt
+raised = 0
+def handler(number, frame):
+    global raised
+    raised += 1
+    raise Interrupted(raised)
+numbers = (signal.SIGINT, signal.SIGVTALRM, signal.SIGCHLD)
+for number in numbers: signal.signal(number, handler)
+package = str(pathlib.Path(llvs.__file__).parent)
+lost = []
+sys.unraisablehook = lambda details: lost.append(details)
+
+def at_every_point(action, check, granularity="line"):
+    global raised
+    n, runs = 0, 0
+    while True:
+        left = n
+        def step(frame, event, argument):
+            nonlocal left
+            if event == granularity or event == "call":
+                if left == 0:
+                    left = -1
+                    sys.settrace(None)
+                    os.kill(os.getpid(), numbers[n % len(numbers)])  # noted at the next step, as if it came from outside
+                elif left > 0:
+                    left -= 1
+            return step if left >= 0 else None
+        def trace(frame, event, argument):
+            name = frame.f_code.co_filename
+            if not (name.startswith(package) or name == __file__) or frame.f_code is step.__code__ or left < 0:
+                return None
+            frame.f_trace_opcodes = granularity == "opcode"
+            return step(frame, "call", argument)
+        raised, before = 0, {number: signal.getsignal(number) for number in numbers}
+        try:
+            sys.settrace(trace)
+            try:
+                outcome = action(n)
+            finally:
+                sys.settrace(None)
+        except Interrupted as problem:
+            outcome = problem
+        assert left == -1 or raised == 0
+        if left != -1:
+            check(n, outcome)
+            break
+        assert raised == 1, (n, raised, outcome)
+        # In a finaliser Python has nobody to tell, whatever we do.
+        swallowed = [details for details in lost if isinstance(details.exc_value, Interrupted)]
+        assert all(getattr(details.object, "__name__", "") == "__del__" for details in swallowed), (n, lost)
+        assert isinstance(outcome, Interrupted) or swallowed, (n, outcome)
+        lost.clear()
+        assert {number: signal.getsignal(number) for number in numbers} == before, n
+        assert (_signals._held, _signals._noted, _signals._depth) == ({}, [], 0), (n, _signals._held, _signals._noted, _signals._depth)
+        check(n, outcome)
+        runs += 1
+        n += STEP
+    print("points", runs)
+    assert runs > 40, runs
+"""
+
+
+def run(program: str, directory: Path, step: int = 1) -> str:
+    file = directory / "program.py"
+    file.write_text(f"STEP = {step}\n" + PRELUDE + textwrap.dedent(program))
+    done = subprocess.run([sys.executable, str(file)], cwd=directory, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONHASHSEED": "0"})
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+@pytest.mark.parametrize("kind", ["iterable", "file", "large"])
+def test_values_in_pieces(storage: str, kind: str, tmp_path: Path) -> None:
+    run(
+        f"""
+        storage, kind = {storage!r}, {kind!r}
+        size = 1_500_000 if kind == "large" else 9_000
+        whole = bytes(range(256)) * (size // 256)
+        pathlib.Path("value").write_bytes(whole)
+        store = llvs.Store("store" if storage == "file" else None, storage=storage, durability="normal") if storage == "file" else llvs.Store(storage=storage)
+        root = store.make_version(insert={{"a": b"0"}})
+        def pieces():
+            for at in range(0, len(whole), len(whole) // 5 + 1):
+                yield whole[at:at + len(whole) // 5 + 1]
+        def action(n):
+            if kind == "file":
+                with open("value", "rb") as file:
+                    return store.make_version(root, update={{"big": file}}, id=f"v{{n}}")
+            return store.make_version(root, update={{"big": pieces()}}, id=f"v{{n}}")
+        def check(n, outcome):
+            found = store.version(f"v{{n}}")
+            if found is not None:
+                assert store.at(found)["big"] == whole, n
+            else:
+                assert isinstance(outcome, Interrupted)
+        at_every_point(action, check)
+        assert store.at(store.make_version(root, update={{"big": pieces()}}))["big"] == whole
+        store.close()
+        """,
+        tmp_path,
+        step=5 if kind == "large" else 1,
+    )
+
+
+def test_arbiters(tmp_path: Path) -> None:
+    run(
+        """
+        store = llvs.Store(storage="memory")
+        root = store.make_version(insert={"a": b"0", "b": b"0"})
+        ours, theirs = store.make_version(root, update={"a": b"1"}), store.make_version(root, update={"a": b"2", "b": b"2"})
+        def arbiter(merge, store):
+            return [llvs.Change.update(id, b"both") for id in merge.forks]
+        def action(n):
+            return store.merge(ours, theirs, arbiter=arbiter, metadata={"n": n})
+        def check(n, outcome):
+            head = store.most_recent_head
+            if len(head.predecessors) == 2:
+                assert dict(store.at(head)) == {"a": b"both", "b": b"both"}, n
+        at_every_point(action, check)
+        store.close()
+        """,
+        tmp_path,
+    )
+
+
+def test_storages(tmp_path: Path) -> None:
+    run(
+        """
+        class Counting(llvs.DictStorage):
+            syncs = 0
+            def sync(self): self.syncs += 1
+        storage = Counting()
+        store = llvs.Store(storage=storage)
+        root = store.make_version(insert={"a": b"0"})
+        def action(n):
+            return store.make_version(root, insert={str(n): b"x" * 3000}, id=f"v{n}")
+        def check(n, outcome):
+            found = store.version(f"v{n}")
+            if found is not None:
+                assert len(store.at(found)) == 2 and store.at(found)[str(n)] == b"x" * 3000
+            if not isinstance(outcome, Interrupted):
+                assert found is not None
+        at_every_point(action, check)
+        STEP = 11
+        at_every_point(action, check, "opcode")
+        store.reload()
+        made = [version.id for version in store.history()]
+        store.close()
+        with llvs.Store(storage=llvs.DictStorage(storage.records)) as again:
+            assert {version.id for version in again.history()} >= set(made)
+        """,
+        tmp_path,
+    )
+
+
+def test_transports_and_progress(tmp_path: Path) -> None:
+    run(
+        """
+        class Place(llvs.Transport):
+            def __init__(self): self.versions, self.changes = {}, {}
+            def list(self): return list(self.versions)
+            def fetch_versions(self, names): return [self.versions.get(name) for name in names]
+            def fetch_changes(self, names): return [io.BytesIO(self.changes[name]) if name in self.changes else None for name in names]
+            def send(self, files):
+                for file in files:
+                    self.changes[file.name], self.versions[file.name] = file.changes, file.version
+            def send_large(self, name, version, changes):
+                sink = io.BytesIO()
+                changes.write_to(sink)
+                self.changes[name], self.versions[name] = sink.getvalue(), version
+        source = llvs.Store(storage="memory")
+        version = source.make_version(insert={"a": b"0"})
+        version = source.make_version(version, insert={"big": os.urandom(900) * 1000})
+        def action(n):
+            target = llvs.Store(storage="memory")
+            place = Place()
+            try:
+                with llvs.Exchange(source, place) as sending, llvs.Exchange(target, place) as receiving:
+                    sent = sending.send(progress=lambda progress: True)
+                    got = receiving.retrieve(progress=lambda progress: True)
+                    assert not sent.problems and not got.problems and len(got.versions) == 2
+                    assert dict(target.at(version)) == dict(source.at(version))
+                return place
+            finally:
+                target.close()
+        def check(n, outcome): pass
+        at_every_point(action, check)
+        source.close()
+        """,
+        tmp_path,
+        step=41,
+    )
+
+
+def test_observers_and_log(tmp_path: Path) -> None:
+    """What an unsolicited callback would swallow is raised from the call as well."""
+    run(
+        """
+        import gc
+        gc.disable()
+        heard = []
+        notes = llvs.Coordinator(None, storage="memory")
+        notes.observe(heard.append)
+        messages = []
+        listening = llvs.observe_log(lambda level, message: messages.append(message), "debug")
+        def action(n):
+            return notes.save(update={"a": str(n).encode()})
+        def check(n, outcome):
+            assert notes.value("a") is None or notes.store.at(notes.current_version)["a"].isdigit()
+        at_every_point(action, check)
+        listening.close()
+        notes.close()
+        """,
+        tmp_path,
+    )
+
+
+def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
+    """Whatever ends a callback before it can answer (an asynchronous exception, say): a 0 is neither the end of a value nor a place."""
+    from llvs import _abi, _structs
+
+    read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 0)
+    with llvs.Store(tmp_path / "store") as store:
+        source = _structs.llvs_value_source()
+        source.id.data, source.id.size = ctypes.cast(ctypes.c_char_p(b"a"), ctypes.c_void_p).value, 1
+        source.read = ctypes.cast(read, ctypes.c_void_p).value
+        options = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
+        options.sources, options.source_count, options.source_size = ctypes.addressof(source), 1, ctypes.sizeof(source)
+        with store._call as pointer, pytest.raises(llvs.InvalidArgumentError, match="LLVS_END"):
+            _abi.lib.llvs_store_make_version(pointer, b"", None, 0, 56, ctypes.byref(options), None, None)
+        assert store.heads == ()
+
+    class Silent(llvs.DictStorage):
+        pass
+
+    storage = Silent()
+    with llvs.Store(storage=storage) as store:
+        storage.append = lambda records: [(1 << 64) - 1] * len(records)  # type: ignore[method-assign]
+        with pytest.raises(ValueError, match="a place is a number"):
+            store.make_version(insert={"a": b"1"})
+
+
+def test_a_piece_that_is_none_is_no_end() -> None:
+    with llvs.Store(storage="memory") as store:
+        with pytest.raises(TypeError):
+            store.make_version(insert={"a": iter([b"one", None, b"two"])})  # type: ignore[dict-item, list-item]
+        assert store.heads == ()
+
+
+def test_deep_recursion(tmp_path: Path) -> None:
+    """Where there is no room for a callback, the call says so before it begins."""
+    run(
+        """
+        storage = llvs.DictStorage()
+        store = llvs.Store(storage=storage)
+        root = store.make_version(insert={"a": b"0"})
+        made = []
+        def deeper(n):
+            if n:
+                return deeper(n - 1)
+            return store.make_version(root, insert={"b": b"1"}, id=f"v{len(made)}")
+        for room in range(0, 90):
+            made.append(None)
+            name = f"v{len(made)}"
+            try:
+                sys.setrecursionlimit(400)
+                deeper(395 - room - 4)
+            except RecursionError:
+                found = None
+            else:
+                found = store.version(name)
+                assert found is not None, room
+            finally:
+                sys.setrecursionlimit(1000)
+            assert not lost, (room, lost)
+        made.append(None)
+        assert store.at(store.make_version(root, insert={"c": b"1"}))["c"] == b"1"
+        store.close()
+        """,
+        tmp_path,
+    )
