@@ -3,8 +3,8 @@ import LLVS
 
 // MARK: Making versions
 
-/// Before it had sources.
-let earlierSizesOfVersionOptions = [56]
+/// Before it had sources, and before a time and an expected version.
+let earlierSizesOfVersionOptions = [56, 80]
 
 /// What a new version carries, as the engine takes it.
 struct VersionSettings {
@@ -12,6 +12,9 @@ struct VersionSettings {
     var branch = noBytes
     var metadata = Metadata()
     var sources: [ValueSource] = []
+    var expected: VersionID?
+    /// Seconds since 2001.
+    var timestamp: Double?
 }
 
 func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
@@ -20,7 +23,8 @@ func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> Ver
     return VersionSettings(
         id: try optionalVersionID(input.id, "id"), branch: input.branch,
         metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
-        sources: try sources(input.sources, input.source_count, input.source_size))
+        sources: try sources(input.sources, input.source_count, input.source_size), expected: try optionalVersionID(input.expected, "expected"),
+        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001)
 }
 
 private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {

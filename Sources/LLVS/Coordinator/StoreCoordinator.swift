@@ -379,6 +379,8 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var after: ExchangeOutcome?
         /// Where all of it together moved the current version.
         public var move: Move
+        /// Whether the merge moved the current version.
+        public var hasMerged = false
         /// What ended the merge.
         public var mergeFailure: (any Error)?
         /// The first failure of all.
@@ -406,6 +408,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             let merged = try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control)
             outcome.move = outcome.move.followed(by: merged)
             made = merged.isMove
+            outcome.hasMerged = made
         } catch {
             outcome.mergeFailure = error
         }

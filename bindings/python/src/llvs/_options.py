@@ -76,18 +76,23 @@ class StoreOptions:
 class VersionOptions:
     """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
 
-    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]]) -> None:
+    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]],
+                 expected: Optional[bytes] = None, timestamp: Optional[float] = None) -> None:
         if branch == "":
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
             raise errors.make(c.ERROR_INVALID_VERSION_ID, "a version id is empty; leave it out to have one made")
-        pieces = Column([encode(id or ""), encode(branch or "")])
+        pieces = Column([encode(id or ""), encode(branch or ""), expected or b""])
         self._kept = (pieces, _metadata.Entries(metadata))
         self.struct = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
         if id:
             self.struct.id.data, self.struct.id.size = pieces.addresses[0], pieces.sizes[0]
         if branch:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
+        if expected:
+            self.struct.expected.data, self.struct.expected.size = pieces.addresses[2], pieces.sizes[2]
+        if timestamp is not None:
+            self.struct.timestamp = timestamp
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
         self._sources = SourceArray(sources) if sources else None
 
