@@ -104,7 +104,7 @@ static size_t differences(void *store, const version *from, const version *to, u
     llvs_change_list *page;
     llvs_error *error;
     size_t updates = 0, i;
-    must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), &cursor, &error), error);
+    must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), NULL, &cursor, &error), error);
     for (;;) {
         must(llvs_change_cursor_next(cursor, 0, sum != NULL, &page, &error), error);
         if (!page) break;
@@ -153,9 +153,9 @@ static void newest(void *store, version *versions, size_t count) {
     llvs_version_list *page;
     llvs_error *error;
     size_t found = 0, i;
-    must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
+    must(llvs_store_history(store, NULL, NULL, &cursor, &error), error);
     while (found < count) {
-        must(llvs_history_cursor_next(cursor, count - found < PAGE ? count - found : PAGE, &page, &error), error);
+        must(llvs_history_cursor_next(cursor, count - found < PAGE ? count - found : PAGE, NULL, &page, &error), error);
         if (!page) fail("the history has fewer than %zu versions", count);
         for (i = 0; i < page->count; i++) versions[found++] = version_of(page->items[i]);
         llvs_version_list_free(page);

@@ -8,6 +8,8 @@ install(DIRECTORY bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# For hosts that are looked at by valgrind or ThreadSanitizer.
+install(DIRECTORY bindings/c/suppressions/ DESTINATION "${CMAKE_INSTALL_DATADIR}/llvs")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 file(RELATIVE_PATH LLVS_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

@@ -3,23 +3,40 @@
 find_program(SWIFT_EXECUTABLE swift REQUIRED
     DOC "The Swift compiler driver (https://www.swift.org/install/linux)")
 
-# The number in the soname changes when programs built against an older library would break.
+# The number in the soname changes when programs built against an older library would break: while the major version is 0 with the minor one.
 set(LLVS_SONAME "libllvs.so.${PROJECT_VERSION_MAJOR}")
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    string(APPEND LLVS_SONAME ".${PROJECT_VERSION_MINOR}")
+endif()
 set(LLVS_REAL_NAME "libllvs.so.${PROJECT_VERSION}")
 set(LLVS_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib")
 set(LLVS_SWIFT_SCRATCH "${PROJECT_BINARY_DIR}/swift" CACHE PATH "Where SwiftPM keeps its products")
 
-# The linker's list of exports, made from include/llvs.symbols: those names, and nothing of the Swift
-# runtime or of the engine's own C. (A pattern `llvs_*` would let that through.) A listed name that
+# The linker's list of exports, made from include/llvs.symbols: those names with their symbol versions, and nothing of the
+# Swift runtime or of the engine's own C. (A pattern `llvs_*` would let that through.) A listed name that
 # nobody defines is an error of the linker. The digest in the file's name makes SwiftPM link again when
 # the list changes.
-file(STRINGS include/llvs.symbols llvs_symbols REGEX "^llvs_[a-z0-9_]+$")
+file(STRINGS include/llvs.symbols llvs_symbols REGEX "^llvs_[a-z0-9_]+ LLVS_[A-Z0-9_.]+$")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/llvs.symbols)
-list(JOIN llvs_symbols ";\n" llvs_exports)
+set(llvs_symbol_versions "")
+foreach(line IN LISTS llvs_symbols)
+    string(REPLACE " " ";" pair "${line}")
+    list(GET pair 0 name)
+    list(GET pair 1 version)
+    list(APPEND llvs_symbol_versions "${version}")
+    string(APPEND "llvs_symbols_${version}" "${name};\n")
+endforeach()
+list(REMOVE_DUPLICATES llvs_symbol_versions)
+set(llvs_exports "")
+set(llvs_others "local: *;\n") # of the first: what is in none
+foreach(version IN LISTS llvs_symbol_versions)
+    string(APPEND llvs_exports "${version} {\nglobal:\n${llvs_symbols_${version}}${llvs_others}};\n")
+    set(llvs_others "")
+endforeach()
 string(SHA256 llvs_exports_digest "${llvs_exports}")
 string(SUBSTRING "${llvs_exports_digest}" 0 12 llvs_exports_digest)
 set(LLVS_EXPORTS "${PROJECT_BINARY_DIR}/exports-${llvs_exports_digest}.map")
-file(WRITE "${LLVS_EXPORTS}" "{ global:\n${llvs_exports};\nlocal: *; };\n")
+file(WRITE "${LLVS_EXPORTS}" "${llvs_exports}")
 
 # These flags are here rather than in Package.swift because a package with unsafe flags cannot be
 # depended upon, and because `swift test -c release` could not link with them. (SwiftPM's own

@@ -76,8 +76,8 @@
  * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
  * Lists, reports and results are structs, too: the library makes them, a `_free` releases them with all that they lead to, and what
  * is in them is read without a call. Structs that may grow stand in them as arrays of pointers, `list->items[i]->id`, with a NULL
- * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer,
- * llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
+ * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes,
+ * llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
@@ -90,7 +90,10 @@
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
  * Cursors belong to one thread at a time. Lists, results, reports and errors are immutable and may be
- * read from any thread. No call keeps state in the thread.
+ * read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
+ * 64 KiB of stack, and what the callbacks themselves use.
+ *
+ * Systems. The library as it is shipped for Linux needs glibc 2.35 or later; nothing of Swift need be installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
  * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
@@ -217,7 +220,10 @@ enum llvs_status_value {
     /** A sync failed after the write: the version (llvs_error_version_id) may or may not be there after a
         power cut. Making it again under its id is harmless. */
     LLVS_ERROR_UNKNOWN_OUTCOME = -29,
-    /** Another process or handle holds it for too long (see `busy_timeout` of llvs_store_options). */
+    /**
+     * Another process or handle holds it: a store in SQLite for longer than `busy_timeout` of llvs_store_options (10 s unless said
+     * otherwise); all else is told at once.
+     */
     LLVS_ERROR_BUSY = -30,
     /** The process or the system has too many open files: close some, or raise the limit (ulimit -n). Nothing was changed. */
     LLVS_ERROR_TOO_MANY_FILES = -31,
@@ -426,6 +432,13 @@ typedef void (*llvs_log_fn)(LLVS_BORROWED void *payload, llvs_log_level level, L
 LLVS_API LLVS_CHECKED llvs_status llvs_log_observe(llvs_log_level level, llvs_log_fn fn, LLVS_OWNED void *payload,
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 
+/**
+ * Hears that something may have changed. Since 0.1.
+ *   thread     one of the library's, one call at a time per registration
+ *   re-entry   may call the library, also to free its own observer
+ *   result     none
+ */
+typedef void (*llvs_notify_fn)(LLVS_BORROWED void *payload);
 /** Stops long work from any thread. Since 0.1. */
 typedef struct llvs_cancel_token llvs_cancel_token;
 /** Makes a token that is not set. Since 0.1. */
@@ -531,6 +544,9 @@ typedef struct llvs_version_info {
     size_t metadata_count;
     /** The branch named in the metadata; its data is NULL when there is none. */
     llvs_bytes branch;
+    /** In a walk through the history of one value (llvs_history_options.value_id) what this version recorded of it; else 0. */
+    llvs_change_kind change;
+    uint32_t reserved;
 } llvs_version_info;
 
 /** Versions: an immutable list, owned. Since 0.1. */
@@ -729,14 +745,34 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_close(LLVS_BORROWED llvs_store *sto
  * more, dropping that outcome. In a forked child it does nothing to the files. Since 0.1.
  */
 LLVS_API void llvs_store_free(LLVS_OWNED llvs_store *store);
+/** Where the store is: an absolute path; empty for a store in memory or in a storage of the host. Borrowed from the store. Since 0.1. */
+LLVS_API llvs_bytes llvs_store_path(LLVS_BORROWED const llvs_store *store);
 /**
- * Picks up versions that other processes or handles added. (Asking for a version that is not known does so by itself.)
+ * Picks up versions that other processes or handles added: until then a handle has the history as it was when it was opened, or last
+ * reloaded, and what came through itself. (Asking for a version that is not known reloads by itself.)
  * @param added  how many came; may be NULL
  * Errors: storage errors. Cost: the number of files and of new versions.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED uint64_t *added,
     LLVS_OWNED llvs_error **error);
+
+/**
+ * Registers for versions that come into the store, whoever adds them: other processes and handles, and this one by saving, merging,
+ * retrieving or reloading. Called soon after, when they are in the history already: there is no need to reload. What comes close together is
+ * one call, and what was added before by others, and not picked up yet, is the first.
+ *
+ * Nothing is polled: the system tells (inotify) when something is written where the store is. Where it does not, as on network file
+ * systems, or when no more watches are to be had, the store is looked at every two seconds. A store in memory is told of what comes
+ * through this handle, and so is one in a storage of the host: llvs_store_reload finds what others added there.
+ *
+ * The registration does not keep the store open; once the store is closed, nothing is called any more.
+ * @param fn, payload, payload_free  see "Callbacks" above
+ * @param observer  ends the registration when freed
+ * Errors: LLVS_ERROR_IO and others that having no more threads or descriptors gives. Cost: a thread, and two to three descriptors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_observe(LLVS_BORROWED llvs_store *store, llvs_notify_fn fn, LLVS_OWNED void *payload,
+    llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 
 /** Counts of a store. Set struct_size before the call; no more than that is written. Since 0.1. */
 typedef struct llvs_statistics {
@@ -975,21 +1011,25 @@ typedef struct llvs_version_options {
     /** sizeof(llvs_value_source). */
     size_t source_size;
     /**
+     * Seconds since 1970-01-01 UTC at which the version is said to be made; 0: now, or a microsecond after the predecessor when the clock
+     * is behind that. Finite, and later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
+     */
+    double timestamp;
+    /**
      * For llvs_coordinator_save: the version that is expected to be current (with a branch, its newest head). When another is by now,
      * nothing is stored: LLVS_ERROR_MOVED. Empty: any.
      */
     llvs_bytes expected;
-    /** The version's time in seconds since 1970-01-01 UTC; 0: that of the clock. It is later than its predecessor's in any case. */
-    double timestamp;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0 }
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
- * @param predecessor   the version it is based on, whose state it starts from: the newest head (llvs_store_most_recent_head), or what the
- *                      last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store. In one
- *                      that has versions it is a history apart, with none of the values that are there and no ancestor in common,
- *                      and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not pass LLVS_NONE
+ * @param predecessor   the version it is based on, whose state it starts from: the newest head (the first of llvs_store_heads), or what
+ *                      the last save gave. LLVS_NONE makes a root, which starts from *nothing*: that is for the first version of a store.
+ *                      In one that has versions it is a history apart, with none of the values that are there and no ancestor in
+ *                      common, and merges with the rest as two-way merges do. Nothing refuses it: whoever does not mean that must not
+ *                      pass LLVS_NONE
  * @param changes       `change_count` structs, `change_size` bytes each; NULL when there are none. Each value id at most once
  * @param change_size   sizeof(llvs_change)
  * @param options       id, branch, metadata, and values that come in pieces; may be NULL
@@ -1033,7 +1073,8 @@ typedef struct llvs_heads_options {
 } llvs_heads_options;
 #define LLVS_HEADS_OPTIONS_INIT { (uint32_t)sizeof(llvs_heads_options), 0, LLVS_NONE_INIT, 0 }
 /**
- * The versions without successors, newest first: the most recent head comes first, and with a limit of 1 alone.
+ * The versions without successors, newest first: the most recent head comes first, and with a limit of 1 alone. Of those that carry a
+ * branch name the first is the newest of that branch: how to list the branches.
  * @param options  may be NULL
  * @param heads    an empty list where there are none
  * Errors: LLVS_ERROR_INVALID_UTF8, storage errors. O(heads). Since 0.1.
@@ -1066,25 +1107,57 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_stor
 LLVS_API LLVS_CHECKED llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
     LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 
+/** Which versions to walk through: those that satisfy all that is given. Since 0.1. */
+typedef struct llvs_history_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** These versions and their ancestors; NULL with 0: all versions. */
+    const llvs_bytes *from;
+    size_t from_count;
+    /**
+     * Neither these versions nor their ancestors: what is new to somebody who has them ("a..b" of git is from b, hiding a). NULL with 0:
+     * nothing is hidden.
+     */
+    const llvs_bytes *hiding;
+    size_t hiding_count;
+    /** Versions that carry this branch name, UTF-8; empty: any. */
+    llvs_bytes branch;
+    /**
+     * The history of one value: versions that recorded a change of it, an insert, an update, a removal, or what a merge took over of
+     * them; `change` of llvs_version_info tells which. A revert records the inverse. Empty: any.
+     */
+    llvs_bytes value_id;
+    /** Versions that recorded a change of a value whose id begins with these bytes; empty: any. Need not be whole UTF-8 characters. */
+    llvs_bytes prefix;
+} llvs_history_options;
+#define LLVS_HISTORY_OPTIONS_INIT \
+    { (uint32_t)sizeof(llvs_history_options), 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT }
+
 /** A walk through the history, in pages. It walks the history as it was when it was made. One thread at a time. Since 0.1. */
 typedef struct llvs_history_cursor llvs_history_cursor;
 /**
  * Begins a walk in topological order, newest first: each version comes before its predecessors.
- * @param from        versions whose ancestors to walk, themselves included; NULL with 0: the whole history
- * @param from_count  how many
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the number of versions walked.
+ * @param options  NULL: the whole history
+ * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from the progress callback), storage errors.
+ * Cost: the heads. For one value the versions that changed it, and those of more than 1,024 changes; the first time in a process, and
+ * after many versions were added, also the number of versions.
  * Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *from,
-    size_t from_count, LLVS_OWNED llvs_history_cursor **cursor, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_history_options *options,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_history_cursor **cursor, LLVS_OWNED llvs_error **error);
 /**
  * The next page.
  * @param limit     how many versions at most; 0: 1000
+ * @param control   as for llvs_store_history; versions walked over are counted. After LLVS_ERROR_CANCELLED the walk can be gone on with
  * @param versions  the page; NULL when the walk is at its end
- * Errors: storage errors. Cost: the page. Since 0.1.
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are passed over to find it: with
+ * `branch` those of other branches, with `prefix` others, whose records are looked into, and with `value_id` beside `from` or `hiding` those
+ * between. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
-    LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 /** Releases the cursor. Since 0.1. */
 LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
 
@@ -1108,10 +1181,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value(LLVS_BORROWED llvs_store *sto
 /**
  * The value that prevails at a version, into memory of the caller's: for who reads many and allocates none.
  * @param buffer          receives the bytes when they fit, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param capacity        bytes in `buffer`
- * @param size            receives the size of the value; SIZE_MAX when there is none. More than `capacity`: nothing was copied, ask again
- *              with more
+ * @param size            receives the size of the value; SIZE_MAX when there is none, 0 after a failure. More than `capacity`:
+ *                        nothing was copied, ask again with more
  * @param stored_version  as for llvs_store_value
  * Errors, cost: as llvs_store_value. Since 0.1.
  */
@@ -1137,7 +1210,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
 /**
  * Copies the bytes of the value from `offset` on, all of them checked.
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL when `capacity` is 0. Its bytes are undefined after a
- *                failure
+ *                        failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at and behind it
  * Errors: storage errors; LLVS_ERROR_DAMAGED when a block that is touched is not what was written.
  * Cost: with file storage a value above 1 MiB is read and checked by the blocks of 64 KiB that are touched, and a smaller one is read
@@ -1186,10 +1259,15 @@ typedef struct llvs_range {
     uint64_t limit;
     /** A page ends after the value with which its data reaches this many bytes; 0: 16 MiB. */
     uint64_t byte_limit;
+    /** Ids that come before this one: for the next page of a reverse enumeration, the last id of the one before; empty: to the last. */
+    llvs_bytes before;
+    /** 1: from the last id to the first. */
+    llvs_bool reverse;
+    uint32_t reserved;
 } llvs_range;
-#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0 }
+#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0 }
 /**
- * One page of the values at a version, in byte order of their ids. A version never changes, so pages asked for
+ * One page of the values at a version, in byte order of their ids, or the reverse of it. A version never changes, so pages asked for
  * at different times fit together.
  * @param range   NULL: all, from the first
  * @param values  the page; NULL when there are no more
@@ -1202,7 +1280,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store 
 LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
- * How many values prevail at a version (`limit`, `byte_limit` and `without_data` of the range are ignored).
+ * How many values prevail at a version (`limit`, `byte_limit`, `without_data` and `reverse` of the range are ignored).
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. O(log n). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_count(LLVS_BORROWED llvs_store *store, llvs_bytes at, LLVS_BORROWED const llvs_range *range,
@@ -1222,12 +1300,14 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *s
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
- * two versions that hold the same without having it from a common ancestor all values differ.
+ * two versions that hold the same without having it from a common ancestor all values differ. (A merge compares bytes where the versions
+ * differ: to it, equal bytes are no conflict and no change.)
+ * @param range  only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
- * or those that differ; not what is there. Since 0.1.
+ * or those that differ in the range; not what is there. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
-    LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
 /** How many changes there are in all. Since 0.1. */
 LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor *cursor);
 /**
@@ -1421,6 +1501,7 @@ typedef struct llvs_merge_options {
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
+ * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it.
  * @param arbiter  decides conflicts; NULL: most recent change
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
@@ -1490,6 +1571,8 @@ typedef struct llvs_exchange_options {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
     LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_exchange **exchange, LLVS_OWNED llvs_error **error);
+/** The URL that the exchange was opened with; empty when it goes through a `host_transport`. Borrowed from the exchange. Since 0.1. */
+LLVS_API llvs_bytes llvs_exchange_url(LLVS_BORROWED const llvs_exchange *exchange);
 /** Ends the exchange and its observations; later calls give LLVS_ERROR_CLOSED. Closing again is LLVS_OK. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_close(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
 /** Closes and releases the exchange. Since 0.1. */
@@ -1555,13 +1638,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchan
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
-/**
- * Hears that something may have changed. Since 0.1.
- *   thread     one of the library's, one call at a time per registration
- *   re-entry   may call the library, also to free its own observer
- *   result     none
- */
-typedef void (*llvs_notify_fn)(LLVS_BORROWED void *payload);
 /**
  * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came.
  * Errors: LLVS_ERROR_UNSUPPORTED when the transport cannot tell, LLVS_ERROR_IO. Since 0.1.
@@ -1876,7 +1952,10 @@ typedef struct llvs_storage_callbacks {
     /** Copies `size` bytes of the record from `offset` on; LLVS_ERROR_DAMAGED when it has not that many. */
     llvs_status (*read)(LLVS_BORROWED void *payload, uint64_t place, uint64_t offset, LLVS_BORROWED uint8_t *buffer, size_t size,
         LLVS_OWNED llvs_error **error);
-    /** Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be NULL. */
+    /**
+     * Makes what was appended safe from a power cut. When it fails, in whatever way, the call gives LLVS_ERROR_UNKNOWN_OUTCOME. May be
+     * NULL.
+     */
     llvs_status (*sync)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
     /** The store is done with the storage. It may be opened with it again. May be NULL. */
     llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
@@ -2039,7 +2118,7 @@ LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
-LLVS_LAYOUT(llvs_version_info, 104);
+LLVS_LAYOUT(llvs_version_info, 112);
 LLVS_LAYOUT(llvs_value_info, 56);
 LLVS_LAYOUT(llvs_version_list, 24);
 LLVS_LAYOUT(llvs_value_list, 24);
@@ -2055,8 +2134,9 @@ LLVS_LAYOUT(llvs_salvage_report, 56);
 LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_value_source, 40);
 LLVS_LAYOUT(llvs_version_options, 104);
+LLVS_LAYOUT(llvs_history_options, 88);
 LLVS_LAYOUT(llvs_heads_options, 32);
-LLVS_LAYOUT(llvs_range, 88);
+LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);

@@ -11,7 +11,7 @@ static double now(void) {
 
 int main(void) {
     double start = now();
-    void *library = dlopen(LLVS_BINARY_DIR "/lib/libllvs.so.0", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(LLVS_BINARY_DIR "/lib/libllvs.so", RTLD_NOW | RTLD_LOCAL);
     int (*create)(void **, void **), result;
     void *token, *error;
     /* A call that makes an object, so that the runtime of the library has begun to work. */

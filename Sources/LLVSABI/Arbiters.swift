@@ -98,7 +98,7 @@ final class MergeView: StructHandle<llvs_merge>, @unchecked Sendable {
         let arena = Arena()
         bases = try VersionList(merge.bases)
         self.store = StoreHandle(store)
-        let sides = try Items([merge.first, merge.second], in: arena, llvs_version_info.init(_:in:))
+        let sides = try Items([merge.first, merge.second], in: arena, { try llvs_version_info($0, in: $1) })
         let forks = try Items(merge.forks, in: arena) { item, arena in
             let fork = item.fork
             func stored(_ reference: Value.Reference?) throws -> llvs_bytes { try reference.map { try arena.copy($0.version) } ?? noBytes }

@@ -40,8 +40,9 @@ public func llvs_store_changes(_ store: OpaquePointer!, _ version: llvs_bytes, _
 }
 
 @_cdecl("llvs_store_differences") @implementation
-public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, _ to: llvs_bytes, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    LLVSABI.cursor(store, cursor, error) { try $0.differences(from: versionID(from, "from"), to: versionID(to, "to")) }
+public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, _ to: llvs_bytes, _ range: UnsafePointer<llvs_range>!,
+                                   _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    LLVSABI.cursor(store, cursor, error) { try $0.differences(from: versionID(from, "from"), to: versionID(to, "to"), in: Page(range).whole) }
 }
 
 @_cdecl("llvs_change_cursor_count") @implementation

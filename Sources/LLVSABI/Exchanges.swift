@@ -5,9 +5,15 @@ import LLVS
 
 final class ExchangeHandle: Handle, @unchecked Sendable {
     let exchange: Exchange
+    /// In memory of its own.
+    let url: llvs_bytes
+    private let arena = Arena()
     private let lock = Lock()
     private var isClosed = false
-    init(_ exchange: Exchange) { self.exchange = exchange }
+    init(_ exchange: Exchange, url: String) throws {
+        self.exchange = exchange
+        self.url = url.isEmpty ? noBytes : try arena.copy(url)
+    }
     deinit { exchange.close() }
     override func checkReentry() throws { try exchange.store.checkReentry() }
 
@@ -59,9 +65,12 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
             throw StoreError(.invalidArgument, "Both the URL \"\(url)\" and a host_transport are given. Give one of them.")
         }
         let transport = try settings.hostTransport?.claim() ?? settings.transport(url)
-        out.pointee = ExchangeHandle(Exchange(store: store, transport: transport)).owned
+        out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport), url: url).owned
     }
 }
+
+@_cdecl("llvs_exchange_url") @implementation
+public func llvs_exchange_url(_ exchange: OpaquePointer!) -> llvs_bytes { peek(exchange, ExchangeHandle.self)?.url ?? noBytes }
 
 @_cdecl("llvs_exchange_close") @implementation
 public func llvs_exchange_close(_ exchange: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {

@@ -99,10 +99,12 @@ final class HistoryCursor: Handle, @unchecked Sendable {
     init(_ store: Store, _ walk: HistoryWalk) { self.store = store; self.walk = walk }
     override func checkReentry() throws { try store.checkReentry() }
 
-    func next(_ limit: Int) throws -> [Version] {
-        if met.isEmpty { met = try walk.next(limit) }
-        let page = try met.prefix(limit).map { try knownVersion($0.version, in: store) }
-        met.removeFirst(page.count)
+    func next(_ limit: Int, _ control: OperationControl) throws -> VersionList? {
+        if met.isEmpty { met = try walk.next(limit, control) }
+        let steps = met.prefix(limit)
+        if steps.isEmpty { return nil }
+        let page = try VersionList(steps.map { try knownVersion($0.version, in: store) }, changes: steps.map(\.kind))
+        met.removeFirst(steps.count)
         return page
     }
 }
@@ -113,24 +115,34 @@ func pageLimit(_ limit: Int) throws -> Int {
     return limit == 0 ? 1000 : min(limit, Int(Int32.max))
 }
 
+private func historyQuery(_ input: UnsafePointer<llvs_history_options>?) throws -> HistoryQuery {
+    guard let input = try optionalStruct(input, "llvs_history_options") else { return HistoryQuery() }
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_history_options") }
+    return HistoryQuery(
+        from: try versionIDs(input.from, input.from_count, "llvs_history_options.from"),
+        hiding: try versionIDs(input.hiding, input.hiding_count, "llvs_history_options.hiding"),
+        branch: input.branch.size == 0 ? nil : try text(input.branch, "llvs_history_options.branch"),
+        value: input.value_id.size == 0 ? nil : try valueID(input.value_id, "llvs_history_options.value_id"),
+        prefix: try array(input.prefix, "llvs_history_options.prefix"))
+}
+
 @_cdecl("llvs_store_history") @implementation
-public func llvs_store_history(_ store: OpaquePointer!, _ from: UnsafePointer<llvs_bytes>!, _ from_count: Int, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_history(_ store: OpaquePointer!, _ options: UnsafePointer<llvs_history_options>!, _ control: UnsafePointer<llvs_control>!,
+                               _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     cursor?.pointee = nil
     return entry(error) {
         let out = try required(cursor, "cursor")
         let store = try LLVSABI.store(store)
-        let starts = try versionIDs(from, from_count, "from")
-        out.pointee = HistoryCursor(store, try store.walk(HistoryQuery(from: starts))).owned
+        out.pointee = HistoryCursor(store, try store.walk(historyQuery(options), LLVSABI.control(control))).owned
     }
 }
 
 @_cdecl("llvs_history_cursor_next") @implementation
-public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ control: UnsafePointer<llvs_control>!, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     versions?.pointee = nil
     return entry(error) {
         let out = try required(versions, "versions")
-        let page = try handle(cursor, HistoryCursor.self, "cursor").next(pageLimit(limit))
-        if !page.isEmpty { out.pointee = try VersionList(page).handedOut }
+        out.pointee = try handle(cursor, HistoryCursor.self, "cursor").next(pageLimit(limit), LLVSABI.control(control))?.handedOut
     }
 }
 

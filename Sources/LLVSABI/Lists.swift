@@ -4,15 +4,20 @@ import LLVS
 // MARK: Versions, values and changes as lists
 
 final class VersionList: StructHandle<llvs_version_list>, @unchecked Sendable {
-    init(_ versions: [Version]) throws {
+    /// - Parameter changes: what each recorded of the value that was asked about, where one was.
+    init(_ versions: [Version], changes: [Value.Change.Kind?] = []) throws {
         let arena = Arena()
-        let items = try Items(versions, in: arena, llvs_version_info.init(_:in:))
+        var row = 0
+        let items = try Items(versions, in: arena) { version, arena in
+            defer { row += 1 }
+            return try llvs_version_info(version, change: row < changes.count ? changes[row] : nil, in: arena)
+        }
         try super.init(arena, llvs_version_list(struct_size: UInt32(sizeOf: llvs_version_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
 extension llvs_version_info {
-    init(_ version: Version, in arena: Arena) throws {
+    init(_ version: Version, change: Value.Change.Kind? = nil, in arena: Arena) throws {
         let predecessors = try version.predecessors.prefix(2).map { try arena.copy($0) }
         var metadata: UnsafeMutablePointer<llvs_metadata_entry>?
         let entries = version.metadata.entries
@@ -29,7 +34,7 @@ extension llvs_version_info {
             predecessors: (predecessors.first ?? noBytes, predecessors.count > 1 ? predecessors[1] : noBytes),
             timestamp: version.timestamp + Version.secondsFrom1970To2001, value_data_size: version.valueDataSize,
             metadata: UnsafePointer(metadata), metadata_count: entries.count,
-            branch: try version.branch.map { try arena.copy($0) } ?? noBytes)
+            branch: try version.branch.map { try arena.copy($0) } ?? noBytes, change: change.map { UInt32($0.rawValue) } ?? 0, reserved: 0)
     }
 }
 

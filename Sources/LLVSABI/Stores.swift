@@ -175,3 +175,22 @@ private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: U
         struct_size: size, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
         bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker)
 }
+
+@_cdecl("llvs_store_path") @implementation
+public func llvs_store_path(_ store: OpaquePointer!) -> llvs_bytes {
+    peek(store, StoreHandle.self).map { llvs_bytes(data: $0.store.pathText.baseAddress, size: $0.store.pathText.count) } ?? noBytes
+}
+
+@_cdecl("llvs_store_observe") @implementation
+public func llvs_store_observe(_ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+                               _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    observer?.pointee = nil
+    return entry(error) {
+        let out = try required(observer, "observer")
+        guard let fn else { throw InputError.null("fn") }
+        let gate = CallbackGate(payload)
+        let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0) } }
+        out.pointee = ObserverHandle(gate) { observation.cancel() }.owned
+    }
+}

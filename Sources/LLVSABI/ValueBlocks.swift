@@ -84,8 +84,8 @@ public func llvs_store_enumerate_block(_ store: OpaquePointer!, _ at: llvs_bytes
 
 // MARK: One value into memory of the caller's
 
-/// Where a value goes that is read into memory of the caller's: nowhere when it does not fit. `size` stays -1, which is
-/// SIZE_MAX, when there is none.
+/// Where a value goes that is read into memory of the caller's: nowhere when it does not fit. Its size is -1, which is SIZE_MAX,
+/// when there is none.
 struct Target {
     let buffer: UnsafeMutableRawPointer?
     let capacity: Int
@@ -104,7 +104,10 @@ struct Target {
     func room(_ size: Int) -> UnsafeMutableRawPointer? { size <= capacity ? buffer : nil }
 
     func take(_ fetched: Store.Fetched) {
-        guard case .copied(let size, let version) = fetched else { return }
+        guard case .copied(let size, let version) = fetched else {
+            self.size.pointee = -1
+            return
+        }
         self.size.pointee = size
         if stored != nil { write(version, to: stored) }
     }
@@ -113,7 +116,7 @@ struct Target {
 @_cdecl("llvs_store_read_value") @implementation
 public func llvs_store_read_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
                                   _ size: UnsafeMutablePointer<Int>!, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
-    size?.pointee = -1
+    size?.pointee = 0
     write(nil, to: stored_version)
     return entry(error) {
         let target = try Target(buffer, capacity, size, stored_version)

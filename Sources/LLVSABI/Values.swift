@@ -86,21 +86,43 @@ public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs
 
 // MARK: Enumerating
 
+/// Before it could be reversed.
+let earlierSizesOfRange = [88]
+
 /// A range as the engine takes it, and the size of its pages.
 struct Page {
     var range = IDRange.all
     var after: ValueID?
+    var before: ValueID?
+    var isBackwards = false
     var limit = 1000
     var byteLimit = 16 << 20
     var withoutData = false
 
     init(_ input: UnsafePointer<llvs_range>?) throws {
-        guard let input = try optionalStruct(input, "llvs_range") else { return }
+        guard let input = try optionalStruct(input, "llvs_range", earlierSizes: earlierSizesOfRange) else { return }
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_range") }
         withoutData = try flag(input.without_data, "without_data")
         range = Page.range(prefix: try array(input.prefix, "prefix"), from: try array(input.from, "from"), to: try array(input.to, "to"))
         if input.after.size != 0 { after = try valueID(input.after, "after") }
+        if input.before.size != 0 { before = try valueID(input.before, "before") }
+        isBackwards = try flag(input.reverse, "reverse")
         if input.limit > 0 { limit = Int(min(input.limit, UInt64(Int32.max))) }
         if input.byte_limit > 0 { byteLimit = Int(clamping: input.byte_limit) }
+    }
+
+    /// All that the pages hold together.
+    var whole: IDRange {
+        guard after != nil || before != nil else { return range }
+        var from: [UInt8] = [], to: [UInt8] = [], prefix: [UInt8] = []
+        switch range {
+        case .all: break
+        case .prefix(let bytes): prefix = bytes
+        case .range(let low, let high): (from, to) = (low ?? [], high ?? [])
+        }
+        if let after, from.lexicographicallyPrecedes(after.bytes + [0]) { from = after.bytes + [0] }
+        if let before, to.isEmpty || before.bytes.lexicographicallyPrecedes(to) { to = before.bytes }
+        return Page.range(prefix: prefix, from: from, to: to)
     }
 
     /// What satisfies all that is given; empty means not given.
@@ -126,7 +148,7 @@ struct Page {
     /// The page; nil when it is empty.
     func batch(at version: VersionID, of store: Store, isSeparated: Bool = true) throws -> ValueBatch? {
         let batch = try store.batch(
-            at: version, in: range, after: after, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
+            at: version, in: range, after: after, before: before, isBackwards: isBackwards, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
         return batch.count > 0 ? batch : nil
     }
 }
@@ -147,16 +169,6 @@ public func llvs_store_count(_ store: OpaquePointer!, _ at: llvs_bytes, _ range:
     return entry(error) {
         let out = try required(count, "count")
         let store = try LLVSABI.store(store)
-        var page = try Page(range)
-        if let after = page.after {
-            // The first bytes behind an id are the id and a NUL.
-            let next = after.bytes + [0]
-            page.range = switch page.range {
-            case .all: .range(from: next, to: nil)
-            case .prefix(let prefix): Page.range(prefix: prefix, from: next, to: [])
-            case .range(let from, let to): .range(from: from.map { $0.lexicographicallyPrecedes(next) ? next : $0 } ?? next, to: to)
-            }
-        }
-        out.pointee = UInt64(clamping: try store.count(at: versionID(at, "at"), in: page.range))
+        out.pointee = UInt64(clamping: try store.count(at: versionID(at, "at"), in: Page(range).whole))
     }
 }

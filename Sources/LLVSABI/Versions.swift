@@ -3,7 +3,7 @@ import LLVS
 
 // MARK: Making versions
 
-/// Before it had sources, and before a time and an expected version.
+/// Before it had sources, and a timestamp.
 let earlierSizesOfVersionOptions = [56, 80]
 
 /// What a new version carries, as the engine takes it.
@@ -12,9 +12,9 @@ struct VersionSettings {
     var branch = noBytes
     var metadata = Metadata()
     var sources: [ValueSource] = []
-    var expected: VersionID?
-    /// Seconds since 2001.
+    /// Seconds since 2001-01-01 UTC.
     var timestamp: Double?
+    var expected: VersionID?
 }
 
 func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
@@ -23,8 +23,8 @@ func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> Ver
     return VersionSettings(
         id: try optionalVersionID(input.id, "id"), branch: input.branch,
         metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
-        sources: try sources(input.sources, input.source_count, input.source_size), expected: try optionalVersionID(input.expected, "expected"),
-        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001)
+        sources: try sources(input.sources, input.source_count, input.source_size),
+        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001, expected: try optionalVersionID(input.expected, "expected"))
 }
 
 private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {
@@ -59,7 +59,7 @@ public func llvs_store_make_version(
         let predecessor = try optionalVersionID(predecessor, "predecessor")
         let options = try versionOptions(options)
         let made = try withChanges(changes, change_count, change_size) {
-            try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id)
+            try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id, timestamp: options.timestamp)
         }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).handedOut }

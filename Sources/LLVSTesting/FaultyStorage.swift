@@ -23,6 +23,8 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     public var description: String { base.description }
     public var isReadOnly: Bool { base.isReadOnly }
+    public var path: String { base.path }
+    public var watchedPlaces: [WatchedPlace] { base.watchedPlaces }
     public var isCallingBack: Bool { base.isCallingBack }
     public var blockShape: BlockShape { base.blockShape }
     public var blobThreshold: Int? { base.blobThreshold }

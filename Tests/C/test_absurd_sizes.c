@@ -126,8 +126,8 @@ static void read_all(llvs_store *store) {
     llvs_history_cursor *history;
     llvs_version_list *page;
     llvs_verify_report *report;
-    if (llvs_store_history(store, NULL, 0, &history, &error) == LLVS_OK) {
-        while (llvs_history_cursor_next(history, 0, &page, &error) == LLVS_OK && page) {
+    if (llvs_store_history(store, NULL, NULL, &history, &error) == LLVS_OK) {
+        while (llvs_history_cursor_next(history, 0, NULL, &page, &error) == LLVS_OK && page) {
             for (size_t i = 0; i < page->count; i++) {
                 llvs_buffer data;
                 llvs_value_list *values;

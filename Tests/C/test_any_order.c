@@ -71,7 +71,7 @@ static llvs_status use_changes(void *cursor) {
 }
 static llvs_status use_history(void *cursor) {
     llvs_version_list *page;
-    llvs_status status = llvs_history_cursor_next(cursor, 1, &page, NULL);
+    llvs_status status = llvs_history_cursor_next(cursor, 1, NULL, &page, NULL);
     if (status == LLVS_OK) llvs_version_list_free(page);
     return status;
 }
@@ -170,7 +170,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     OK(llvs_change_cursor_next(changes, 0, 1, &page, &error));
     add(b, changes, release_change_cursor, use_changes);
     add(b, page, release_change_list, NULL);
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
     add(b, history, release_history_cursor, use_history);
     OK(llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &reader, NULL, NULL, &error));
     add(b, reader, release_value_reader, use_reader);

@@ -38,6 +38,7 @@ static void unknown_versions(void **state) {
     llvs_history_cursor *history;
     llvs_value_list *values;
     llvs_bytes unknown = llvs_str("NO-SUCH-VERSION"), here = llvs_id(&base);
+    llvs_history_options options = LLVS_HISTORY_OPTIONS_INIT;
     uint64_t count;
     llvs_bool answer;
     (void)state;
@@ -49,8 +50,10 @@ static void unknown_versions(void **state) {
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_enumerate(store, unknown, NULL, &values, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_count(store, unknown, NULL, &count, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_changes(store, unknown, &changes, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_differences(store, here, unknown, &changes, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_history(store, &unknown, 1, &history, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_differences(store, here, unknown, NULL, &changes, &error));
+    options.from = &unknown;
+    options.from_count = 1;
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_history(store, &options, NULL, &history, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_successors(store, unknown, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_is_ancestor(store, here, unknown, &answer, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_bases(store, unknown, here, &list, &error));
@@ -173,7 +176,7 @@ static void nulls(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_statistics(store, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_retrieve(NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_merge(NULL, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_history_cursor_next(NULL, 0, &list, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_history_cursor_next(NULL, 0, NULL, &list, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_builtin(LLVS_ARBITER_OURS, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_cancel_token_create(NULL, &error));
 }

@@ -172,8 +172,8 @@ static int check_imported(const char *path) {
     int count;
     OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, &error));
     assert_int_equal(version_count(whole), FOREIGN_VERSIONS);
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
-    OK(llvs_history_cursor_next(history, 0, &versions, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
+    OK(llvs_history_cursor_next(history, 0, NULL, &versions, &error));
     llvs_history_cursor_free(history);
     count = versions ? (int)versions->count : 0;
     assert_int_equal(version_count(store), count);

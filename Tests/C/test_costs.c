@@ -225,7 +225,7 @@ static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_
     llvs_change_cursor *cursor;
     llvs_change_list *page;
     size_t count = 0;
-    OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), NULL, &cursor, &error));
     for (;;) {
         OK(llvs_change_cursor_next(cursor, 0, with_data, &page, &error));
         if (!page) break;
@@ -325,8 +325,8 @@ static void measure_saving_and_reading(const subject *subject) {
     end("fetch-at-the-first", subject->group, 5000);
     close_store(store);
     store = open_kind(path, subject->kind, LLVS_DURABILITY_NORMAL);
-    OK(llvs_store_history(store, NULL, 0, &cursor, &error));
-    OK(llvs_history_cursor_next(cursor, UPDATES, &versions, &error));
+    OK(llvs_store_history(store, NULL, NULL, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, UPDATES, NULL, &versions, &error));
     llvs_history_cursor_free(cursor);
     fetch_here_and_there(store, &data, versions, 0, 500);
     begin();
@@ -366,6 +366,7 @@ static void measure_history_and_large_values(void) {
     uint8_t *large = malloc(LARGE);
     llvs_version_list *list;
     llvs_history_cursor *cursor;
+    llvs_history_options history = LLVS_HISTORY_OPTIONS_INIT;
     llvs_change change = LLVS_CHANGE_INIT;
     llvs_buffer buffer;
     uint64_t state = 3;
@@ -378,12 +379,30 @@ static void measure_history_and_large_values(void) {
     end("merge-base-500-back", "history", 1);
     for (i = 0; i < 2; i++) {
         begin();
-        OK(llvs_store_history(store, NULL, 0, &cursor, &error));
-        OK(llvs_history_cursor_next(cursor, 100, &list, &error));
+        OK(llvs_store_history(store, NULL, NULL, &cursor, &error));
+        OK(llvs_history_cursor_next(cursor, 100, NULL, &list, &error));
         llvs_version_list_free(list);
         llvs_history_cursor_free(cursor);
     }
     end("newest-100", "history", 1);
+    /* One value among a thousand versions, changed three times. */
+    history.value_id = llvs_str("rare");
+    a = save(store, &a, update("rare", "1"));
+    a = save_updates(store, &data, a, 2 * BRANCH, BRANCH);
+    a = save(store, &a, update("rare", "2"));
+    a = save_updates(store, &data, a, 3 * BRANCH, BRANCH);
+    change.kind = LLVS_CHANGE_REMOVE;
+    change.id = history.value_id;
+    a = save(store, &a, change);
+    for (i = 0; i < 2; i++) {
+        begin();
+        OK(llvs_store_history(store, &history, NULL, &cursor, &error));
+        OK(llvs_history_cursor_next(cursor, 100, NULL, &list, &error));
+        assert_int_equal(list->count, 3);
+        llvs_version_list_free(list);
+        llvs_history_cursor_free(cursor);
+    }
+    end("of-one-value,-3-changes", "history", 1);
     assert_non_null(large);
     for (i = 0; i < LARGE; i++) large[i] = (uint8_t)draw(&state);
     change.kind = LLVS_CHANGE_INSERT;

@@ -21,7 +21,7 @@ static void the_child_is_told(void **state) {
     id = save(store, NULL, insert("x", "1"));
     OK(llvs_exchange_open(store, llvs_str("memory:fork"), NULL, &exchange, &error));
     OK(llvs_store_heads(store, NULL, &heads, &error));
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
     OK(llvs_arbiter_builtin(LLVS_ARBITER_OURS, &arbiter, &error));
     OK(llvs_cancel_token_create(&token, &error));
     child = fork();
@@ -38,7 +38,7 @@ static void the_child_is_told(void **state) {
         CHILD(llvs_store_make_version(store, llvs_id(&id), &change, 1, sizeof change, NULL, NULL, NULL, NULL) == LLVS_ERROR_FORKED);
         CHILD(llvs_store_close(store, NULL) == LLVS_ERROR_FORKED);
         CHILD(llvs_exchange_send(exchange, NULL, NULL, NULL) == LLVS_ERROR_FORKED);
-        CHILD(llvs_history_cursor_next(history, 0, &list, NULL) == LLVS_ERROR_FORKED);
+        CHILD(llvs_history_cursor_next(history, 0, NULL, &list, NULL) == LLVS_ERROR_FORKED);
         CHILD(heads->count == 1); /* memory only */
         llvs_version_list_free(heads);
         llvs_history_cursor_free(history);

@@ -21,6 +21,7 @@ static void initialisers_agree(void **state) {
     CHECK_INIT(llvs_statistics, LLVS_STATISTICS_INIT);
     CHECK_INIT(llvs_compaction_report, LLVS_COMPACTION_REPORT_INIT);
     CHECK_INIT(llvs_version_options, LLVS_VERSION_OPTIONS_INIT);
+    CHECK_INIT(llvs_history_options, LLVS_HISTORY_OPTIONS_INIT);
     CHECK_INIT(llvs_range, LLVS_RANGE_INIT);
     CHECK_INIT(llvs_merge_options, LLVS_MERGE_OPTIONS_INIT);
     CHECK_INIT(llvs_exchange_options, LLVS_EXCHANGE_OPTIONS_INIT);

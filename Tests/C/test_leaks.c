@@ -90,11 +90,11 @@ static void making_and_reading(llvs_storage_kind kind) {
     llvs_value_block_free(block);
     OK(llvs_store_heads(store, NULL, &versions, &error));
     llvs_version_list_free(versions);
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
-    OK(llvs_history_cursor_next(history, 2, &versions, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
+    OK(llvs_history_cursor_next(history, 2, NULL, &versions, &error));
     llvs_version_list_free(versions);
     llvs_history_cursor_free(history);
-    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, &cursor, &error));
     OK(llvs_change_cursor_next(cursor, 0, 1, &changes, &error));
     llvs_change_list_free(changes);
     llvs_change_cursor_free(cursor);

@@ -55,8 +55,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_is_ancestor(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_merge_bases(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_versions_of(NULL, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_history(NULL, NULL, 0, NULL, NULL));
-    REFUSES(llvs_history_cursor_next(NULL, 0, NULL, NULL));
+    REFUSES(llvs_store_observe(NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_history(NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_history_cursor_next(NULL, 0, NULL, NULL, NULL));
     llvs_history_cursor_free(NULL);
     REFUSES(llvs_store_value(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_read_value(NULL, LLVS_NONE, LLVS_NONE, NULL, 0, NULL, NULL, NULL));
@@ -69,7 +70,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_enumerate_block(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_count(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_changes(NULL, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     (void)llvs_change_cursor_count(NULL);
     REFUSES(llvs_change_cursor_next(NULL, 0, 0, NULL, NULL));
     llvs_change_cursor_free(NULL);

@@ -18,7 +18,7 @@ static void children_outlive_their_store(void **state) {
     const llvs_value_info *value;
     size_t count;
     (void)state;
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
     OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
     OK(llvs_store_heads(store, NULL, &versions, &error));
     OK(llvs_store_enumerate(store, llvs_id(&id), NULL, &values, &error));
@@ -44,7 +44,7 @@ static void children_outlive_their_store(void **state) {
     assert_true(bytes_are(page->items[0]->data, "1"));
     llvs_change_list_free(page);
     llvs_version_list_free(versions);
-    OK(llvs_history_cursor_next(history, 0, &versions, &error));
+    OK(llvs_history_cursor_next(history, 0, NULL, &versions, &error));
     llvs_version_list_free(versions);
     llvs_history_cursor_free(history);
     assert_int_equal(result->problem_count, 0);
@@ -66,7 +66,7 @@ static void closed_is_closed_for_children(void **state) {
     size_t size;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     (void)state;
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
     OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
     OK(llvs_exchange_open(store, llvs_str("memory:closed"), NULL, &exchange, &error));
     OK(llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &reader, NULL, NULL, &error));
@@ -80,7 +80,7 @@ static void closed_is_closed_for_children(void **state) {
     FAILS(LLVS_ERROR_CLOSED, llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_reload(store, NULL, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_statistics(store, &statistics, &error));
-    FAILS(LLVS_ERROR_CLOSED, llvs_history_cursor_next(history, 0, &versions, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_history_cursor_next(history, 0, NULL, &versions, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_change_cursor_next(changes, 0, 1, &page, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_exchange_send(exchange, NULL, NULL, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_exchange_retrieve(exchange, NULL, NULL, &error));

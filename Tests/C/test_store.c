@@ -111,19 +111,163 @@ static void every_version_keeps_its_state(void **state) {
     llvs_store_free(store);
 }
 
+/* Who removed a value, and what else became of it; on a branch; of a prefix; and a walk that is cancelled. */
+static void the_history_of_a_value_tells_removals(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_history_options history = LLVS_HISTORY_OPTIONS_INIT;
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_version_id a = save(store, NULL, update("note/1", "1")), b = save(store, &a, update("note/1", "2")), c, d;
+    llvs_history_cursor *cursor;
+    llvs_version_list *page;
+    const llvs_version_info *info;
+    (void)state;
+    change.kind = LLVS_CHANGE_REMOVE;
+    change.id = llvs_str("note/1");
+    options.branch = llvs_str("draft");
+    OK(llvs_store_make_version(store, llvs_id(&b), &change, 1, sizeof change, &options, &c, NULL, &error));
+    d = save(store, &c, update("note/2", "1"));
+    history.value_id = llvs_str("note/1");
+    OK(llvs_store_history(store, &history, NULL, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, 2, NULL, &page, &error));
+    assert_int_equal(page->count, 2);
+    info = page->items[0];
+    assert_true(same_id(info->id, &c) && info->change == LLVS_CHANGE_REMOVE && info->reserved == 0);
+    info = page->items[1];
+    assert_true(same_id(info->id, &b) && info->change == LLVS_CHANGE_UPDATE);
+    llvs_version_list_free(page);
+    OK(llvs_history_cursor_next(cursor, 2, NULL, &page, &error));
+    assert_true(page->count == 1 && page->items[0]->change == LLVS_CHANGE_INSERT);
+    llvs_version_list_free(page);
+    OK(llvs_history_cursor_next(cursor, 2, NULL, &page, &error));
+    assert_null(page);
+    llvs_history_cursor_free(cursor);
+    history.value_id = LLVS_NONE;
+    history.branch = llvs_str("draft");
+    history.prefix = llvs_str("note/");
+    OK(llvs_store_history(store, &history, NULL, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, 0, NULL, &page, &error));
+    assert_true(page->count == 1 && same_id(page->items[0]->id, &c));
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+    OK(llvs_cancel_token_create(&control.token, &error));
+    OK(llvs_store_history(store, NULL, &control, &cursor, &error));
+    llvs_cancel_token_cancel(control.token);
+    FAILS(LLVS_ERROR_CANCELLED, llvs_history_cursor_next(cursor, 0, &control, &page, &error));
+    OK(llvs_history_cursor_next(cursor, 0, NULL, &page, &error));
+    assert_true(page->count == 4 && same_id(page->items[0]->id, &d));
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+    FAILS(LLVS_ERROR_CANCELLED, llvs_store_history(store, NULL, &control, &cursor, &error));
+    llvs_cancel_token_free(control.token);
+    history.value_id = llvs_bytes_make("\xff", 1);
+    FAILS(LLVS_ERROR_INVALID_UTF8, llvs_store_history(store, &history, NULL, &cursor, &error));
+    history.value_id = LLVS_NONE;
+    history.reserved = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_history(store, &history, NULL, &cursor, &error));
+    llvs_store_free(store);
+}
+
+/* The last ids first, in pages; and differences in a part. */
+static void ranges_go_backwards(void **state) {
+    llvs_store *store = memory_store();
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_version_id a = save(store, NULL, update("a", "1")), b, c;
+    llvs_value_list *values;
+    llvs_change_cursor *cursor;
+    char last[3];
+    int seen = 0;
+    const char *const expected[] = { "b9", "b7", "b5", "b3", "b1" };
+    llvs_version_id at = a;
+    char id[3] = "b0";
+    (void)state;
+    for (id[1] = '1'; id[1] <= '9'; id[1] = (char)(id[1] + 2)) at = save(store, &at, update(id, "x"));
+    b = save(store, &at, update("c", "1"));
+    range.prefix = llvs_str("b");
+    range.reverse = 1;
+    range.limit = 2;
+    for (;;) {
+        size_t i;
+        OK(llvs_store_enumerate(store, llvs_id(&b), &range, &values, &error));
+        if (!values) break;
+        for (i = 0; i < values->count; i++, seen++) {
+            assert_true(seen < 5);
+            assert_memory_equal(values->items[i]->id.data, expected[seen], 2);
+            memcpy(last, expected[seen], 3);
+        }
+        llvs_value_list_free(values);
+        range.before = llvs_str(last);
+    }
+    assert_int_equal(seen, 5);
+    range.before = llvs_str("b7");
+    range.after = llvs_str("b1");
+    { uint64_t count; OK(llvs_store_count(store, llvs_id(&b), &range, &count, &error)); assert_int_equal(count, 2); }
+    c = save(store, &b, update("c", "2"));
+    c = save(store, &c, update("b3", "2"));
+    OK(llvs_store_differences(store, llvs_id(&b), llvs_id(&c), &range, &cursor, &error));
+    assert_int_equal(llvs_change_cursor_count(cursor), 1);
+    llvs_change_cursor_free(cursor);
+    range.reverse = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_enumerate(store, llvs_id(&b), &range, &values, &error));
+    llvs_store_free(store);
+}
+
+static void note(void *payload) { __atomic_add_fetch((int *)payload, 1, __ATOMIC_SEQ_CST); }
+
+/* A registration hears of what comes; after its end nothing is called. Where things are is told, and timestamps are taken. */
+static void stores_tell_of_what_comes_and_where_they_are(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_store *store, *memory = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_exchange *exchange;
+    llvs_observer *observer;
+    llvs_version_list *version;
+    llvs_version_id a;
+    int heard = 0, waited, known;
+    (void)state;
+    OK(llvs_store_open(llvs_str(path), NULL, &store, &error));
+    assert_true(llvs_store_path(store).size == strlen(path) && !strcmp((const char *)llvs_store_path(store).data, path));
+    assert_true(llvs_store_path(memory).size == 0 && llvs_store_path(NULL).size == 0 && llvs_exchange_url(NULL).size == 0);
+    OK(llvs_exchange_open(store, llvs_str("memory:url"), NULL, &exchange, &error));
+    assert_string_equal((const char *)llvs_exchange_url(exchange).data, "memory:url");
+    llvs_exchange_free(exchange);
+    OK(llvs_store_observe(store, note, &heard, NULL, &observer, &error));
+    a = save(store, NULL, update("x", "1"));
+    for (waited = 0; waited < 3000 && !__atomic_load_n(&heard, __ATOMIC_SEQ_CST); waited++) usleep(10000);
+    assert_true(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) > 0);
+    llvs_observer_free(observer);
+    known = heard;
+    options.timestamp = 1e9;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&a), NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error));
+    OK(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, &version, &error));
+    assert_true(version->items[0]->timestamp == 1e9);
+    llvs_version_list_free(version);
+    usleep(100000);
+    assert_int_equal(heard, known);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_observe(store, NULL, NULL, NULL, &observer, &error));
+    OK(llvs_store_close(store, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_store_observe(store, note, &heard, NULL, &observer, &error));
+    llvs_store_free(store);
+    llvs_store_free(memory);
+    free(path);
+    free(directory);
+}
+
 static void history_comes_in_pages_newest_first(void **state) {
     enum { COUNT = 25 };
     llvs_store *store = memory_store();
     llvs_version_id ids[COUNT];
     llvs_history_cursor *cursor;
     llvs_version_list *page;
-    llvs_bytes from;
+    llvs_history_options options = LLVS_HISTORY_OPTIONS_INIT;
+    llvs_bytes from, hidden;
     size_t seen = 0, i;
     (void)state;
     for (i = 0; i < COUNT; i++) ids[i] = save(store, i ? &ids[i - 1] : NULL, update("x", i % 2 ? "odd" : "even"));
-    OK(llvs_store_history(store, NULL, 0, &cursor, &error));
+    OK(llvs_store_history(store, NULL, NULL, &cursor, &error));
     for (;;) {
-        OK(llvs_history_cursor_next(cursor, 10, &page, &error));
+        OK(llvs_history_cursor_next(cursor, 10, NULL, &page, &error));
         if (!page) break;
         assert_true(page->count <= 10);
         for (i = 0; i < page->count; i++, seen++)
@@ -133,9 +277,20 @@ static void history_comes_in_pages_newest_first(void **state) {
     assert_int_equal(seen, COUNT);
     llvs_history_cursor_free(cursor);
     from = llvs_id(&ids[4]);
-    OK(llvs_store_history(store, &from, 1, &cursor, &error));
-    OK(llvs_history_cursor_next(cursor, 0, &page, &error));
+    options.from = &from;
+    options.from_count = 1;
+    OK(llvs_store_history(store, &options, NULL, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, 0, NULL, &page, &error));
     assert_int_equal(page->count, 5);
+    llvs_version_list_free(page);
+    llvs_history_cursor_free(cursor);
+    hidden = llvs_id(&ids[1]);
+    options.hiding = &hidden;
+    options.hiding_count = 1;
+    OK(llvs_store_history(store, &options, NULL, &cursor, &error));
+    OK(llvs_history_cursor_next(cursor, 0, NULL, &page, &error));
+    assert_int_equal(page->count, 3);
+    assert_int_equal(page->items[0]->change, 0);
     llvs_version_list_free(page);
     llvs_history_cursor_free(cursor);
     llvs_store_free(store);
@@ -266,7 +421,7 @@ static void differences_lead_from_one_state_to_the_other(void **state) {
     OK(llvs_store_make_version(store, LLVS_NONE, first, 3, sizeof first[0], NULL, &a, NULL, &error));
     second[0] = update("changed", "new"); second[1] = removal("removed"); second[2] = insert("added", "a");
     OK(llvs_store_make_version(store, llvs_id(&a), second, 3, sizeof second[0], NULL, &b, NULL, &error));
-    OK(llvs_store_differences(store, llvs_id(&a), llvs_id(&b), &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&a), llvs_id(&b), NULL, &cursor, &error));
     assert_int_equal(llvs_change_cursor_count(cursor), 3);
     OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
     assert_int_equal(changes->count, 2);
@@ -516,6 +671,9 @@ int main(void) {
         cmocka_unit_test(one_variable_is_enough_for_the_head),
         cmocka_unit_test(every_version_keeps_its_state),
         cmocka_unit_test(history_comes_in_pages_newest_first),
+        cmocka_unit_test(the_history_of_a_value_tells_removals),
+        cmocka_unit_test(ranges_go_backwards),
+        cmocka_unit_test(stores_tell_of_what_comes_and_where_they_are),
         cmocka_unit_test(values_are_enumerated_in_byte_order),
         cmocka_unit_test(pages_end_at_their_byte_limit),
         cmocka_unit_test(many_values_come_at_once),

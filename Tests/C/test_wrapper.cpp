@@ -24,6 +24,15 @@ static void stores() {
     EXPECT(store.most_recent_head()->id == b && store.heads().size() == 1 && store.history().size() == 2);
     EXPECT(store.is_ancestor(a, b) && !store.is_ancestor(b, a));
     EXPECT(store.versions_of("x").size() == 2 && store.count(b) == 2);
+    llvs::HistoryOptions news;
+    news.hiding = {a};
+    EXPECT(store.history(news).size() == 1 && store.history(news)[0].id == b);
+    auto changed = store.value_history("y/1");
+    EXPECT(changed.size() == 2 && changed[0].first.id == b && changed[0].second == LLVS_CHANGE_REMOVE && changed[1].second == LLVS_CHANGE_INSERT);
+    EXPECT(store.branches().empty() && store.path().empty() && store.differences(a, b, "y/").size() == 1);
+    std::string backwards;
+    store.for_each(a, [&](const llvs::Value &value) { backwards += value.id + ";"; }, "y/", true);
+    EXPECT(backwards == "y/2;y/1;");
     std::string seen;
     store.for_each(a, [&](llvs::Value value) { seen += value.id + ";"; }, "y/");
     EXPECT(seen == "y/1;y/2;");

@@ -186,6 +186,17 @@ void transports() {
     post->throwing = 0;
     EXPECT(receiving.retrieve().retrieved.size() == 2 && post->read > 0 && two.value("y", big)->data == large);
 
+    // Snapshots go through the same transport.
+    EXPECT(!sending.snapshot());
+    llvs::Snapshot put = sending.put_snapshot();
+    EXPECT(put.version_count == 2 && put.latest_version == big && put.chunk_count > 0 && put.total_size > 0 && !post->snapshots.empty());
+    EXPECT(receiving.snapshot()->id == put.id && receiving.snapshot()->format == put.format && put.created_at > 1e9);
+    llvs::Store empty = llvs::Store::memory();
+    llvs::Exchange restoring(empty, llvs::HostTransport(post));
+    EXPECT(code_of([&] { restoring.restore_snapshot(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(restoring.restore_snapshot().id == put.id && empty.value("y", big)->data == large);
+    EXPECT(code_of([&] { llvs::Exchange(llvs::Store::memory(), "memory:nothing-there").restore_snapshot(); }) == LLVS_ERROR_SNAPSHOT_MISSING);
+
     post->changes[small] = "";
     post->unusables = {small};
     EXPECT(llvs::Exchange(one, llvs::HostTransport(post)).send().sent == std::vector<llvs::VersionID>{small} && !post->changes[small].empty());
@@ -277,6 +288,24 @@ void spoil(const std::string &folder, const std::string &text) {
     }
 }
 
+void verifying(const std::string &damaged) {
+    llvs::Store whole = llvs::Store::memory();
+    llvs::VersionID id = whole.make_version("", {llvs::Change::insert("x", "1"), llvs::Change::insert("y", "2")});
+    llvs::VerifyReport report = whole.verify();
+    EXPECT(report.versions == 1 && report.values == 2 && report.pending == 0 && report.damages.empty() && report.unfinished.empty());
+    EXPECT(code_of([&] { whole.verify(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(whole.statistics().versions == 1 && whole.statistics().heads == 1 && whole.reload() == 0);
+
+    report = llvs::Store(damaged).verify();
+    EXPECT(!report.damages.empty() && !report.damages[0].file.empty() && !report.damages[0].message.empty());
+    llvs::CancelToken token;
+    token.cancel();
+    std::filesystem::remove_all("wrapper-salvaged");
+    EXPECT(code_of([&] { llvs::salvage(damaged, "wrapper-salvaged", llvs::Store::options(), llvs::Store::options(), llvs::Control(token)); }) == LLVS_ERROR_CANCELLED);
+    std::filesystem::remove_all("wrapper-salvaged");
+    EXPECT(!llvs::salvage(damaged, "wrapper-salvaged").damages.empty());
+}
+
 void logging() {
     std::mutex mutex;
     std::vector<std::string> messages;
@@ -307,6 +336,7 @@ void logging() {
     EXPECT(!messages.empty() && thrown_by([&] { throwing.close(); }) == 4);
     std::size_t count = messages.size();
     look();
+    verifying(path);
     EXPECT(messages.size() == count);
     EXPECT(code_of([] { llvs::observe_log([](llvs_log_level, std::string_view) {}, 77); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }

@@ -200,8 +200,8 @@ void judge(const struct place *place, enum strictness strictness, uint32_t must)
     llvs_version_list *page = NULL;
     llvs_error *error;
     if (!is_found) broken("out of memory");
-    if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) goto done;
-    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
+    if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, NULL, &cursor, &error), &error)) goto done;
+    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, NULL, &page, &error), &error) && page) {
         for (size_t i = 0; i < page->count && !ledger_has_failed(); i++) {
             const llvs_version_info *version = page->items[i];
             add_name(&all, version->id);

@@ -90,9 +90,9 @@ static void learn(struct truth *truth, llvs_store *store) {
     llvs_history_cursor *cursor;
     llvs_version_list *page;
     memset(truth, 0, sizeof *truth);
-    must("reading the history", llvs_store_history(store, NULL, 0, &cursor, &error), error);
+    must("reading the history", llvs_store_history(store, NULL, NULL, &cursor, &error), error);
     for (;;) {
-        must("reading the history", llvs_history_cursor_next(cursor, 0, &page, &error), error);
+        must("reading the history", llvs_history_cursor_next(cursor, 0, NULL, &page, &error), error);
         if (!page) break;
         size_t count = page->count;
         truth->facts = realloc(truth->facts, sizeof *truth->facts * (truth->count + count));

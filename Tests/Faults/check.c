@@ -104,8 +104,8 @@ static struct history read_history(const struct check *check, llvs_store *store)
     llvs_version_list *page = NULL;
     llvs_error *error;
     size_t room = 0;
-    if (!works("walking the history", llvs_store_history(store, NULL, 0, &cursor, &error), &error)) return history;
-    while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, &page, &error), &error) && page) {
+    if (!works("walking the history", llvs_store_history(store, NULL, NULL, &cursor, &error), &error)) return history;
+    while (!book->failure[0] && works("walking the history", llvs_history_cursor_next(cursor, 0, NULL, &page, &error), &error) && page) {
         for (size_t i = 0; i < page->count && !book->failure[0]; i++) {
             const llvs_version_info *version = page->items[i];
             struct found *found;

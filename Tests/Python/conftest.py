@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 # An installed package is what is tested (a wheel, say); else the sources, with the library of this tree.
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
-    os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so.0"))
+    os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
 import llvs  # noqa: E402

@@ -15,6 +15,7 @@
 #include "llvs/host.hpp"
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
+#include "llvs/reports.hpp"
 #include "llvs/salvage.hpp"
 #include "llvs/store.hpp"
 #include "llvs/values.hpp"

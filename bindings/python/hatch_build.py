@@ -18,7 +18,10 @@ from typing import Any, Iterator
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PACKAGED_NAME = "libllvs.so.0"
+#: As _lib.py of the package makes it: libllvs.so.<major>.<minor>.
+PACKAGED_NAME = "libllvs.so." + ".".join(
+    re.findall(r"^VERSION_(?:MAJOR|MINOR): Final = (\d+)", (Path(__file__).parent / "src" / "llvs" / "_constants.py").read_text(), re.M)
+)
 
 
 def find_library(root: Path) -> Path:

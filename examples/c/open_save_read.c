@@ -70,12 +70,12 @@ int main(int argc, char **argv) {
     print_value(store, "note/2", &second);
 
     printf("The history, newest first:\n");
-    status = llvs_store_history(store, NULL, 0, &cursor, &error);
+    status = llvs_store_history(store, NULL, NULL, &cursor, &error);
     check(status, error);
     for (;;) {
         llvs_version_list *page;
         size_t i;
-        status = llvs_history_cursor_next(cursor, 100, &page, &error);
+        status = llvs_history_cursor_next(cursor, 100, NULL, &page, &error);
         check(status, error);
         if (!page) break;
         for (i = 0; i < page->count; i++) {

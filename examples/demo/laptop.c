@@ -295,8 +295,8 @@ static void show(llvs_store *store) {
     llvs_error *error;
     size_t i;
     int count = 0;
-    must(llvs_store_history(store, NULL, 0, &cursor, &error), error);
-    must(llvs_history_cursor_next(cursor, VERSIONS, &page, &error), error);
+    must(llvs_store_history(store, NULL, NULL, &cursor, &error), error);
+    must(llvs_history_cursor_next(cursor, VERSIONS, NULL, &page, &error), error);
     for (i = 0; i < page->count; i++) versions[count++] = page->items[i];
 
     printf("The version graph, newest first:\n\n");

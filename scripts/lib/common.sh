@@ -4,7 +4,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 build="${LLVS_BUILD:-$root/build}"
 logs="$build/logs"
-library="$build/lib/libllvs.so.0"
+library="$build/lib/libllvs.so"
 venv="$build/venv"
 python="$venv/bin/python"
 cd "$root"

@@ -13,6 +13,10 @@ public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".
     var description: String { get }
     var isReadOnly: Bool { get }
+    /// Where it is: an absolute path; empty when it has none.
+    var path: String { get }
+    /// Where others may add records, each once: what is written there is to be looked at by `scan`. None when nobody can, or nobody can tell.
+    var watchedPlaces: [WatchedPlace] { get }
     /// Whether the calling thread is inside a callback by which this storage asks the host: it holds locks then, and
     /// whoever came back into the store would wait for itself.
     var isCallingBack: Bool { get }
@@ -119,6 +123,8 @@ public protocol Storage: AnyObject, Sendable {
 }
 
 extension Storage {
+    public var path: String { "" }
+    public var watchedPlaces: [WatchedPlace] { [] }
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }

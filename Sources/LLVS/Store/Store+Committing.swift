@@ -29,12 +29,10 @@ extension Store {
     }
 
     /// Not new: the same version was there already.
+    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil: the time now.
     func make(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
     ) throws -> (version: Version, isNew: Bool) {
-        if let timestamp, !timestamp.isFinite {
-            throw StoreError(.invalidArgument, "A version was to be made with the timestamp \(timestamp), which is no time. Give seconds, or none for the clock's.")
-        }
         let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
             try checkOpenLocked()
             return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
@@ -59,7 +57,8 @@ extension Store {
             if id != nil {
                 // Another handle may have taken the id.
                 _ = try findOrdinal(version.id)
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: false) { return (existing, false) }
+                if let timestamp { version.timestamp = timestamp }
+                if let existing = try existingVersion(version, recorded, comparingTimestamp: timestamp != nil) { return (existing, false) }
                 try version.id.checkIsFileName()
             }
             if version.id == EmptyRoot.id {
@@ -67,13 +66,31 @@ extension Store {
             } else {
                 let unconfirmed = id.flatMap { id in lock.withRead { unpublished.unconfirmed(id) } }
                 let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-                version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(timestamp ?? surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
+                if let timestamp {
+                    try checkTimestamp(timestamp, behind: behind, predecessor)
+                    version.timestamp = timestamp
+                } else {
+                    version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
+                }
             }
             if id != nil { try checkUnconfirmed(version, recorded) }
             let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
             return (version, true)
         }
+    }
+
+    /// One that the caller gives: versions made here are later than those that they are based on.
+    private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
+        guard timestamp.isFinite else {
+            throw StoreError(.invalidArgument, "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the time now.")
+        }
+        guard let behind, timestamp <= behind else { return }
+        let since1970 = Version.secondsFrom1970To2001
+        throw StoreError(
+            .invalidArgument,
+            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. Give a later one, or none for the time now.",
+            versionID: predecessor?.description)
     }
 
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.

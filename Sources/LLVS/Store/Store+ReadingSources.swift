@@ -14,7 +14,8 @@ extension Store {
     ///   it does not give as many bytes as it said; else as `makeVersion`. Then nothing of the version is stored.
     @discardableResult
     public func makeVersion(
-        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil, timestamp: Double? = nil
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil,
+        timestamp: Double? = nil
     ) throws -> Version {
         guard !sources.isEmpty else { return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp) }
         try checkWritable("Making a version")

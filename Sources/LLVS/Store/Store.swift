@@ -133,6 +133,9 @@ public final class Store: @unchecked Sendable {
     /// - Parameter began: when opening it began, for the log.
     init(storage: any Storage, options: Options, loading: Bool = true, began: Double? = nil) throws {
         self.storage = storage
+        let text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: storage.path.utf8.count + 1)
+        _ = text.initialize(from: Array(storage.path.utf8) + [0])
+        pathText = UnsafeBufferPointer(rebasing: text.dropLast())
         dagReference = .passUnretained(dag)
         durability = options.durability
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
@@ -152,10 +155,17 @@ public final class Store: @unchecked Sendable {
         compactIfItPays(.opened)
     }
 
-    deinit { try? close() }
+    deinit {
+        try? close()
+        pathText.deallocate()
+    }
 
     /// What it is and where, for messages.
     public var description: String { storage.description }
+    /// Where it is: an absolute path; empty for a store in memory or in a storage of the host.
+    public var path: String { storage.path }
+    /// The same in UTF-8, with a NUL behind it; good while the store is.
+    public let pathText: UnsafeBufferPointer<UInt8>
     /// Whether it was opened for reading only.
     public var isReadOnly: Bool { storage.isReadOnly }
     /// Whether the calling thread is inside a callback of the host's storage, from where the store cannot be called.

@@ -6,6 +6,11 @@ package struct Surroundings: Sendable {
     /// The id of a version for which none was given; nil: a random one.
     package var newID: (@Sendable () -> VersionID)?
 
+    /// False: as where the file system does not tell of changes.
+    package var asksForChanges = true
+    /// Milliseconds after which it is looked for changes there.
+    package var lookInterval: Int32 = 2_000
+
     package init(clock: @escaping @Sendable () -> Double = { Clock.now() }, newID: (@Sendable () -> VersionID)? = nil) {
         self.clock = clock
         self.newID = newID

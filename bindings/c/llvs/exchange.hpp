@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,8 @@ public:
         handle_ = decltype(handle_)(raw);
     }
     /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot tell.
+    /// The URL that it was opened with; empty when it goes through a transport of the host.
+    std::string url() const { return detail::string(llvs_exchange_url(raw())); }
     Observer observe(std::function<void()> callback) {
         return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
             return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);
@@ -71,6 +74,18 @@ public:
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_send(raw(), control, &result, error); });
         return ExchangeResult(result);
+    }
+    /// Puts a snapshot of the whole store beside the versions of the exchange, replacing an older one of ours.
+    Snapshot put_snapshot(const llvs_control *control = nullptr) {
+        return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_put_snapshot(raw(), control, out, error); });
+    }
+    /// Restores the snapshot that lies there into the store, which must be empty or hold one version, or a part of this snapshot.
+    Snapshot restore_snapshot(const llvs_control *control = nullptr) {
+        return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_restore_snapshot(raw(), control, out, error); });
+    }
+    /// The manifest of the snapshot that lies there, of any format; nothing when there is none.
+    std::optional<Snapshot> snapshot() const {
+        return detail::snapshot([&](auto out, auto error) { return llvs_exchange_snapshot(raw(), out, error); });
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     llvs_exchange *raw() const { return handle_.get(); }

@@ -12,14 +12,6 @@
 
 namespace llvs {
 
-/// A place whose bytes are not what was written; see llvs_damage.
-struct Damage {
-    llvs_loss lost;
-    std::string file;
-    std::uint64_t offset;
-    std::string message, version, value_id;
-};
-
 /// A version that a salvage made; see llvs_salvaged.
 struct Salvaged {
     VersionID original, version;
@@ -35,9 +27,10 @@ struct SalvageReport {
 
 /// Writes all that is whole in the damaged store at `path` into a new one at `target`; see llvs_store_salvage.
 inline SalvageReport salvage(
-    std::string_view path, std::string_view target, const llvs_store_options &options = Store::options(), const llvs_store_options &target_options = Store::options()) {
+    std::string_view path, std::string_view target, const llvs_store_options &options = Store::options(), const llvs_store_options &target_options = Store::options(),
+    const llvs_control *control = nullptr) {
     llvs_salvage_report *raw = nullptr;
-    detail::run([&](llvs_error **error) { return llvs_store_salvage(detail::bytes(path), &options, detail::bytes(target), &target_options, nullptr, &raw, error); });
+    detail::run([&](llvs_error **error) { return llvs_store_salvage(detail::bytes(path), &options, detail::bytes(target), &target_options, control, &raw, error); });
     detail::Handle<llvs_salvage_report, llvs_salvage_report_free> owned(raw);
     SalvageReport report;
     report.versions = raw->versions;
@@ -46,10 +39,7 @@ inline SalvageReport salvage(
         const llvs_salvaged *one = raw->made[i];
         report.made.push_back({detail::string(one->original), detail::string(one->version), one->is_complete != 0});
     }
-    for (std::size_t i = 0; i < raw->damage_count; i++) {
-        const llvs_damage *damage = raw->damages[i];
-        report.damages.push_back({damage->lost, detail::string(damage->file), damage->offset, detail::string(damage->message), detail::string(damage->version), detail::string(damage->value_id)});
-    }
+    report.damages = detail::damages(raw->damages, raw->damage_count);
     return report;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,15 +17,30 @@
 #include "control.hpp"
 #include "host.hpp"
 #include "merge.hpp"
+#include "reports.hpp"
 #include "values.hpp"
 
 namespace llvs {
+
+/// Which versions of a history: those that satisfy all that is given.
+struct HistoryOptions {
+    /// These versions and their ancestors; empty: all.
+    std::vector<VersionID> from;
+    /// Neither these versions nor their ancestors.
+    std::vector<VersionID> hiding;
+    /// Versions that carry this branch name; empty: any.
+    std::string branch;
+    /// Versions that recorded a change of a value whose id begins so; empty: any.
+    std::string prefix;
+};
 
 struct VersionOptions {
     std::string id, branch;
     std::map<std::string, std::string> metadata;
     /// Further values to set, whose bytes come in pieces.
     std::vector<ValueSource> sources;
+    /// Seconds since 1970 at which the version is said to be made; 0: now.
+    double timestamp = 0;
 };
 
 namespace detail {
@@ -37,6 +53,7 @@ public:
         raw_.branch = bytes(options.branch);
         raw_.metadata = entries_.entries.data();
         raw_.metadata_count = entries_.entries.size();
+        raw_.timestamp = options.timestamp;
         sources_.put_into(raw_);
     }
     const llvs_version_options *raw() const { return &raw_; }
@@ -119,15 +136,16 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_values(raw(), borrowed.data(), borrowed.size(), detail::bytes(at), &list, error); });
         return detail::take(list);
     }
-    /// Calls with each value at a version that begins with the prefix, in byte order of the ids.
+    /// Calls with each value at a version that begins with the prefix, in byte order of the ids, or the reverse of it.
     template <typename Body>
-    void for_each(std::string_view at, Body body, std::string_view prefix = {}) const {
+    void for_each(std::string_view at, Body body, std::string_view prefix = {}, bool reverse = false) const {
         llvs_range range = LLVS_RANGE_INIT;
         range.prefix = detail::bytes(prefix);
+        range.reverse = reverse;
         std::string last;
         for (;;) {
             llvs_value_list *list = nullptr;
-            range.after = detail::bytes(last);
+            (reverse ? range.before : range.after) = detail::bytes(last);
             detail::run([&](llvs_error **error) { return llvs_store_enumerate(raw(), detail::bytes(at), &range, &list, error); });
             if (!list) return;
             std::vector<std::optional<Value>> page = detail::take(list);
@@ -163,24 +181,41 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error); });
         return answer != 0;
     }
-    /// All versions, newest first in topological order.
-    std::vector<Version> history() const {
-        llvs_history_cursor *raw_cursor = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_store_history(raw(), nullptr, 0, &raw_cursor, error); });
-        detail::Handle<llvs_history_cursor, llvs_history_cursor_free> cursor(raw_cursor);
+    /// Versions in topological order, newest first: all of them, or those that the options ask for.
+    std::vector<Version> history(const HistoryOptions &options = {}) const {
         std::vector<Version> versions;
-        for (;;) {
-            llvs_version_list *page = nullptr;
-            detail::run([&](llvs_error **error) { return llvs_history_cursor_next(raw_cursor, 0, &page, error); });
-            if (!page) return versions;
-            for (Version &version : detail::take(page)) versions.push_back(std::move(version));
-        }
+        walk_history(options, {}, [&](const llvs_version_info &info) { versions.emplace_back(info); });
+        return versions;
     }
+    /// Every version in which a value changed, with what the version recorded of it, newest first.
+    std::vector<std::pair<Version, llvs_change_kind>> value_history(std::string_view id, const HistoryOptions &options = {}) const {
+        std::vector<std::pair<Version, llvs_change_kind>> versions;
+        walk_history(options, id, [&](const llvs_version_info &info) { versions.emplace_back(Version(info), info.change); });
+        return versions;
+    }
+    /// The branches that heads carry, each with the newest of its heads.
+    std::map<std::string, Version> branches() const {
+        std::map<std::string, Version> newest;
+        for (Version &head : heads())
+            if (head.branch) newest.emplace(*head.branch, head);
+        return newest;
+    }
+    /// Calls back, on a thread of the library, soon after versions came into the store, whoever added them.
+    Observer observe(std::function<void()> callback) {
+        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_store_observe(raw(), detail::notify, payload, payload_free, observer, error);
+        });
+    }
+    /// Where the store is: an absolute path; empty for one in memory or in a storage of the host.
+    std::string path() const { return detail::string(llvs_store_path(raw())); }
     std::vector<Change> changes(std::string_view version) const {
         return walk([&](auto out, auto error) { return llvs_store_changes(raw(), detail::bytes(version), out, error); });
     }
-    std::vector<Change> differences(std::string_view from, std::string_view to) const {
-        return walk([&](auto out, auto error) { return llvs_store_differences(raw(), detail::bytes(from), detail::bytes(to), out, error); });
+    /// What to apply to the state at `from` to reach that at `to`, of values whose ids begin with the prefix.
+    std::vector<Change> differences(std::string_view from, std::string_view to, std::string_view prefix = {}) const {
+        llvs_range range = LLVS_RANGE_INIT;
+        range.prefix = detail::bytes(prefix);
+        return walk([&](auto out, auto error) { return llvs_store_differences(raw(), detail::bytes(from), detail::bytes(to), &range, out, error); });
     }
 
     Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
@@ -199,6 +234,26 @@ public:
     Version revert(std::string_view version, std::string_view at) {
         return *one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
     }
+    /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
+    VerifyReport verify(const llvs_control *control = nullptr) const {
+        llvs_verify_report *found = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_verify(raw(), control, &found, error); });
+        detail::Handle<llvs_verify_report, llvs_verify_report_free> owned(found);
+        return {found->versions, found->values, found->pending, detail::damages(found->damages, found->damage_count),
+                detail::damages(found->unfinished, found->unfinished_count)};
+    }
+    /// Counts; see llvs_statistics.
+    llvs_statistics statistics() const {
+        llvs_statistics found = LLVS_STATISTICS_INIT;
+        detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), &found, error); });
+        return found;
+    }
+    /// Picks up versions that other processes or handles added, and returns how many came.
+    std::uint64_t reload() {
+        std::uint64_t added = 0;
+        detail::run([&](llvs_error **error) { return llvs_store_reload(raw(), &added, error); });
+        return added;
+    }
     CompactionReport compact(const llvs_control *control = nullptr) {
         llvs_compaction_report done = LLVS_COMPACTION_REPORT_INIT;
         detail::run([&](llvs_error **error) { return llvs_store_compact(raw(), control, &done, error); });
@@ -211,6 +266,30 @@ public:
     }
 
 private:
+    template <typename Body>
+    void walk_history(const HistoryOptions &options, std::string_view value_id, Body body) const {
+        std::vector<llvs_bytes> from, hiding;
+        for (const VersionID &id : options.from) from.push_back(detail::bytes(id));
+        for (const VersionID &id : options.hiding) hiding.push_back(detail::bytes(id));
+        llvs_history_options raw_options = LLVS_HISTORY_OPTIONS_INIT;
+        raw_options.from = from.data();
+        raw_options.from_count = from.size();
+        raw_options.hiding = hiding.data();
+        raw_options.hiding_count = hiding.size();
+        raw_options.branch = detail::bytes(options.branch);
+        raw_options.prefix = detail::bytes(options.prefix);
+        raw_options.value_id = detail::bytes(value_id);
+        llvs_history_cursor *raw_cursor = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_history(raw(), &raw_options, nullptr, &raw_cursor, error); });
+        detail::Handle<llvs_history_cursor, llvs_history_cursor_free> cursor(raw_cursor);
+        for (;;) {
+            llvs_version_list *page = nullptr;
+            detail::run([&](llvs_error **error) { return llvs_history_cursor_next(raw_cursor, 0, nullptr, &page, error); });
+            if (!page) return;
+            detail::Handle<llvs_version_list, llvs_version_list_free> held(page);
+            for (std::size_t i = 0; i < page->count; i++) body(*page->items[i]);
+        }
+    }
     template <typename Call>
     static std::vector<Version> many(Call call) {
         llvs_version_list *list = nullptr;

@@ -47,6 +47,14 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public let description: String
     public let isReadOnly: Bool
+    public var path: String { directory.path }
+    /// Values of their own may come after the records that name them, from a syncing program. Their directory is made with the first.
+    public var watchedPlaces: [WatchedPlace] {
+        [
+            WatchedPlace(directory.segments, names: { $0.hasSuffix(".seg") }), WatchedPlace(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
+            WatchedPlace(directory.path, names: { ["segments", "blobs"].contains($0) }),
+        ]
+    }
     public let blobThreshold: Int? = 1 << 20
     public let blockShape = BlockShape.segments(8 << 10)
 

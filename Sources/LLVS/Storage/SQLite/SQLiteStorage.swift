@@ -34,6 +34,11 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public let description: String
     public let isReadOnly: Bool
+    /// The log is written at each commit, and the database when the log is put into it.
+    public var watchedPlaces: [WatchedPlace] {
+        let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+        return [WatchedPlace(StoreDirectory.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
+    }
     public let blobThreshold: Int? = nil
     public let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
 
@@ -41,7 +46,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     static let format: Int64 = 1
     static let chunkSize = 65_536
 
-    let path: String
+    public let path: String
     let options: Options
     let readers: SQLiteReaders
 

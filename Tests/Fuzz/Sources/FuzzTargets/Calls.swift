@@ -128,13 +128,17 @@ enum Calls {
     }
 
     private static let history: Call = { arguments, store in
-        let ids = arguments.list()
+        let ids = arguments.list(), hidden = arguments.list()
+        var options = llvs_history_options()
+        options.struct_size = UInt32(MemoryLayout<llvs_history_options>.size)
+        (options.from, options.from_count, options.hiding, options.hiding_count) = (ids.start, ids.count, hidden.start, hidden.count)
+        (options.branch, options.value_id, options.prefix) = (arguments.bytes(), arguments.bytes(), arguments.bytes())
         var cursor: OpaquePointer?
-        guard call({ llvs_store_history(store, ids.start, ids.count, &cursor, $0) }) else { return }
+        guard call({ llvs_store_history(store, &options, nil, &cursor, $0) }) else { return }
         for _ in 0..<3 {
             var page: UnsafeMutablePointer<llvs_version_list>?
             let limit = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Int(bitPattern: UInt(arguments.input.uint64()))
-            _ = call { llvs_history_cursor_next(cursor, limit, &page, $0) }
+            _ = call { llvs_history_cursor_next(cursor, limit, nil, &page, $0) }
             llvs_version_list_free(page)
         }
         llvs_history_cursor_free(cursor)
@@ -238,7 +242,7 @@ enum Calls {
 
     private static let differences: Call = { arguments, store in
         var cursor: OpaquePointer?
-        guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), &cursor, $0) }) else { return }
+        guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), nil, &cursor, $0) }) else { return }
         var page: UnsafeMutablePointer<llvs_change_list>?
         _ = call { llvs_change_cursor_next(cursor, Int(arguments.input.byte()), arguments.constant(1), &page, $0) }
         llvs_change_list_free(page)

@@ -97,7 +97,7 @@ class Handle:
         return ""
 
     def __repr__(self) -> str:
-        if not hasattr(self, "_closed"):
+        if not hasattr(self, "_pointer"):
             return f"<{type(self).__name__}, never opened>"
         detail = self._detail()
         return f"<{type(self).__name__}{detail and ' '}{detail}{', closed' if self._closed else ''}>"

@@ -8,7 +8,8 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from . import _abi, _constants as c, _pages, _structs, errors
 from ._handle import Handle
 from ._memory import BytesArray, address, decode, encode, version_bytes
-from .model import AnyVersion, Version
+from .control import CancelToken, Control, ProgressCallback
+from .model import CHANGE_KINDS, AnyVersion, ChangeKind, Version
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -67,6 +68,12 @@ class HistoryReading(Handle):
             return tuple(take_versions(lib.llvs_store_heads, pointer, None))
 
     @property
+    def branches(self) -> dict[str, Version]:
+        """The branches that heads carry, each with the newest of its heads, in order of the names. O(heads)."""
+        newest = {head.branch: head for head in reversed(self.heads) if head.branch is not None}
+        return {name: newest[name] for name in sorted(newest)}
+
+    @property
     def most_recent_head(self) -> Optional[Version]:
         """The newest head; None for an empty store."""
         with self._call as pointer:
@@ -116,26 +123,91 @@ class HistoryReading(Handle):
         """Whether a version (or id) is in the store. O(1)."""
         return isinstance(id, (str, Version)) and self.version(id) is not None
 
-    def history(self, *versions: AnyVersion) -> Iterator[Version]:
+    def history(
+        self,
+        *versions: AnyVersion,
+        hiding: Iterable[AnyVersion] = (),
+        branch: Optional[str] = None,
+        prefix: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Iterator[Version]:
         """All versions, or those given and their ancestors, in topological order, newest first: each comes before its predecessors.
 
-        It walks the history as it is now, fetched by the page. Raises UnknownVersionError. Cost: the number of versions walked.
+        hiding: versions that are left out with their ancestors: what is new to somebody who has them (`store.history(b, hiding=[a])` is
+        a..b of git). branch: versions that carry this branch name. prefix: versions that recorded a change of a value whose id begins so.
+
+        It walks the history as it is now, fetched by the page. Raises UnknownVersionError, CancelledError, StorageError. Cost: the versions
+        that are given, and those passed over: with `branch` those of other branches; with `prefix` all, whose records are looked into.
         """
-        packed = BytesArray(map(version_bytes, versions))
+        walk = self._begin_walk(versions, hiding, branch, b"", encode(prefix), progress, cancel)
+        return (version for version, _ in self._walk(walk, progress, cancel))
+
+    def value_history(
+        self,
+        id: str,
+        *versions: AnyVersion,
+        hiding: Iterable[AnyVersion] = (),
+        branch: Optional[str] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Iterator[tuple[Version, ChangeKind]]:
+        """The history of one value: every version in which it changed, with what the version recorded, in topological order, newest first.
+
+            removed_by = next(version for version, kind in store.value_history("note/1") if kind == "remove")
+
+        The kinds are "insert", "update" and "remove", and what a merge took over from its second predecessor: "preserve" and
+        "preserve_removal". A revert records the inverse. The other arguments are those of `history`.
+
+        Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions that are given; with `versions` or `hiding`
+        also those between. The first time, and after many versions were added, the number of versions once.
+        """
+        key = encode(id)
+        if not key:
+            raise errors.make(c.ERROR_INVALID_VALUE_ID, "a value id is empty; those are 1 to 4096 bytes of UTF-8")
+        walk = self._begin_walk(versions, hiding, branch, key, b"", progress, cancel)
+        return ((version, CHANGE_KINDS[kind]) for version, kind in self._walk(walk, progress, cancel))
+
+    def _begin_walk(
+        self,
+        versions: Iterable[AnyVersion],
+        hiding: Iterable[AnyVersion],
+        branch: Optional[str],
+        value_id: bytes,
+        prefix: bytes,
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> Cursor:
+        if isinstance(hiding, (str, Version)):
+            raise TypeError("hiding takes a list of versions, not one version")
+        if branch == "":
+            raise errors.InvalidMetadataError("the name of a branch is empty; leave it out to walk through versions of any branch and of none")
+        starts, hidden = BytesArray(map(version_bytes, versions)), BytesArray(map(version_bytes, hiding))
+        options = _structs.llvs_history_options(struct_size=ctypes.sizeof(_structs.llvs_history_options))
+        setattr(options, "from", starts.address)
+        options.from_count = starts.count
+        options.hiding, options.hiding_count = hidden.address, hidden.count
+        kept = (encode(branch or ""), value_id, prefix)
+        for name, data in zip(("branch", "value_id", "prefix"), kept):
+            if data:
+                field = getattr(options, name)
+                field.data, field.size = address(data), len(data)
         pointer = ctypes.c_void_p()
-        with self._call as store:
-            lib.llvs_store_history(store, packed.address, packed.count, byref(pointer))
-        return self._walk(Cursor("llvs_history_cursor_free", pointer.value or 0))
+        with self._call as store, Control(progress, cancel) as control:
+            lib.llvs_store_history(store, byref(options), control, byref(pointer))
+        return Cursor("llvs_history_cursor_free", pointer.value or 0)
 
     @staticmethod
-    def _walk(cursor: Cursor) -> Iterator[Version]:
+    def _walk(cursor: Cursor, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]) -> Iterator[tuple[Version, int]]:
         with cursor:
             while True:
-                with cursor._call as pointer:
-                    page = take_versions(lib.llvs_history_cursor_next, pointer, 0)
-                if not page:
+                page = ctypes.c_void_p()
+                with cursor._call as pointer, Control(progress, cancel) as control:
+                    lib.llvs_history_cursor_next(pointer, 0, control, byref(page))
+                found = _pages.version_changes(page.value)
+                if not found:
                     return
-                yield from page
+                yield from found
 
     def successors(self, version: AnyVersion) -> tuple[Version, ...]:
         """The versions that have this one as a predecessor, newest first. Raises UnknownVersionError."""
@@ -161,6 +233,6 @@ class HistoryReading(Handle):
             return tuple(take_versions(lib.llvs_store_merge_bases, pointer, version_bytes(a), version_bytes(b)))
 
     def versions_of(self, id: str) -> tuple[Version, ...]:
-        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError."""
+        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError. (`value_history` has removals and merges as well.)"""
         with self._call as pointer:
             return tuple(take_versions(lib.llvs_store_versions_of, pointer, encode(id)))

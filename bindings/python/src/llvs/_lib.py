@@ -11,7 +11,7 @@ import os
 from . import _constants as c
 
 #: The name under which a wheel carries the library, beside this file.
-PACKAGED_NAME = "libllvs.so.0"
+PACKAGED_NAME = f"libllvs.so.{c.VERSION_MAJOR}.{c.VERSION_MINOR}"
 
 
 def library_path() -> str:

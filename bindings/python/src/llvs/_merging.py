@@ -10,10 +10,11 @@ import llvs
 from . import _abi, _metadata, _pages
 from ._handle import Handle
 from ._history import Cursor, take_version, the
-from ._memory import version_bytes
+from ._memory import encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Version
+from .state import Range
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -29,15 +30,24 @@ class Merging(Handle):
             lib.llvs_store_changes(store, version_bytes(version), byref(pointer))
         return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
 
-    def diff(self, a: AnyVersion, b: AnyVersion, *, with_data: bool = True) -> Iterator[Change]:
+    def diff(
+        self, a: AnyVersion, b: AnyVersion, *, prefix: str = "", start: str = "", stop: Optional[str] = None, with_data: bool = True
+    ) -> Iterator[Change]:
         """What to apply to the state at `a` to reach the state at `b`, as insert, update and remove, in byte order of the ids.
 
         Any two versions, related or not. A value that was stored anew is an update, also with the same bytes: values are told
-        apart by the versions that stored them. Raises UnknownVersionError. Cost: what differs, not what is there.
+        apart by the versions that stored them.
+
+        prefix: only ids that begin so. start, stop: only ids that are not before `start` and before `stop` (None: to the last), by bytes.
+
+        Raises UnknownVersionError. Cost: what was recorded between the two, or what differs there; not what is there.
         """
         pointer = ctypes.c_void_p()
+        wanted = Range(encode(prefix)).within(encode(start), None if stop is None else encode(stop)).struct()
         with self._call as store:
-            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(pointer))
+            if wanted is None:
+                return iter(())
+            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(wanted), byref(pointer))
         return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
 
     @staticmethod

@@ -76,8 +76,15 @@ class StoreOptions:
 class VersionOptions:
     """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
 
-    def __init__(self, id: Optional[str], branch: Optional[str], metadata: Optional[_metadata.Metadata], sources: list[tuple[str, Any]],
-                 expected: Optional[bytes] = None, timestamp: Optional[float] = None) -> None:
+    def __init__(
+        self,
+        id: Optional[str],
+        branch: Optional[str],
+        metadata: Optional[_metadata.Metadata],
+        sources: list[tuple[str, Any]],
+        timestamp: Optional[float] = None,
+        expected: Optional[bytes] = None,
+    ) -> None:
         if branch == "":
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
@@ -91,9 +98,10 @@ class VersionOptions:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
         if expected:
             self.struct.expected.data, self.struct.expected.size = pieces.addresses[2], pieces.sizes[2]
-        if timestamp is not None:
-            self.struct.timestamp = timestamp
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
+        if timestamp is not None:
+            # 0 means the default to the library: the time now.
+            self.struct.timestamp = timestamp or sys.float_info.min
         self._sources = SourceArray(sources) if sources else None
 
     def __enter__(self) -> Any:

@@ -17,7 +17,7 @@ from .model import CHANGE_KINDS, Change, Reference, Value, Version
 lib = _abi.lib
 
 # As in _structs: an llvs_bytes is QQ. A test compares the sizes.
-VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQ")
+VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQII")
 VALUE_INFO = struct.Struct("=IIQQQQQQ")
 CHANGE_INFO = struct.Struct("=IIQQQQQQQ")
 METADATA_ENTRY = struct.Struct("=QQQQ")
@@ -70,7 +70,7 @@ def bytes_array(first: int | None, count: int) -> list[bytes]:
 
 def version(fields: tuple[Any, ...]) -> Version:
     """A version from its unpacked `llvs_version_info`."""
-    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size = fields
+    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _ = fields
     if count == 0:
         predecessors: tuple[str, ...] = ()
     elif count == 1:
@@ -98,6 +98,16 @@ def versions(pointer: int | None) -> list[Version]:
         return []
     try:
         return borrowed_versions(pointer)
+    finally:
+        lib.llvs_version_list_free(pointer)
+
+
+def version_changes(pointer: int | None) -> list[tuple[Version, int]]:
+    """The versions of a list, with what each recorded of the value that was asked about. The list is released."""
+    if not pointer:
+        return []
+    try:
+        return [(version(fields), fields[14]) for fields in listed(VERSION_INFO, pointer)]
     finally:
         lib.llvs_version_list_free(pointer)
 

@@ -39,7 +39,7 @@ def _size(file: Any) -> int:
 
 
 #: What no iterable gives: None among its pieces is a mistake, and not the end of the value.
-_NO_MORE = object()
+_NO_MORE: Any = object()
 
 
 class _Reader:

@@ -76,6 +76,8 @@ class llvs_version_info(ctypes.Structure):
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
         ("branch", llvs_bytes),
+        ("change", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -257,8 +259,22 @@ class llvs_version_options(ctypes.Structure):
         ("sources", c_void_p),
         ("source_count", c_size_t),
         ("source_size", c_size_t),
-        ("expected", llvs_bytes),
         ("timestamp", c_double),
+        ("expected", llvs_bytes),
+    ]
+
+
+class llvs_history_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("from", c_void_p),
+        ("from_count", c_size_t),
+        ("hiding", c_void_p),
+        ("hiding_count", c_size_t),
+        ("branch", llvs_bytes),
+        ("value_id", llvs_bytes),
+        ("prefix", llvs_bytes),
     ]
 
 
@@ -281,6 +297,9 @@ class llvs_range(ctypes.Structure):
         ("after", llvs_bytes),
         ("limit", c_uint64),
         ("byte_limit", c_uint64),
+        ("before", llvs_bytes),
+        ("reverse", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

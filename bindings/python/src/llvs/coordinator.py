@@ -16,12 +16,12 @@ from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_numbe
 from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, SyncResult, exchange_options, notify_thunk, take_result, take_sync_result
+from .exchange import ExchangeResult, SyncResult, exchange_options, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
-from .observer import Observer, observe
+from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
-from .state import Range, State
+from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, url_of
@@ -221,7 +221,7 @@ class Coordinator(Handle):
         packed = ChangeArray(insert, update, remove, changes)
         is_plain = not (metadata or branch is not None or packed.sources or expected is not None or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
-        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, wanted, timestamp) as options, self._call as pointer:
+        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
             return take_version(
                 lib.llvs_coordinator_save,
                 pointer,
@@ -268,7 +268,7 @@ class Coordinator(Handle):
     # The values at the current version
 
     def __getitem__(self, id: str) -> bytes:
-        found = self.value(id)
+        found = None if key_of(id) is None else self.value(id)
         if found is None:
             raise KeyError(id)
         return found.data
@@ -307,9 +307,12 @@ class Coordinator(Handle):
         """The values at the current version whose ids begin with `prefix`."""
         return self.at().prefix(prefix)
 
-    def range(self, start: str = "", stop: Optional[str] = None) -> State:
-        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
-        return self.at().range(start, stop)
+    def range(self, start: str = "", stop: Optional[str] = None, *, reverse: bool = False) -> State:
+        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes.
+
+        reverse: from the last id to the first.
+        """
+        return self.at().range(start, stop, reverse=reverse)
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, NamedTuple, Optional
 
-from . import _abi, _callbacks, _pages, _structs
+from . import _abi, _pages, _structs
 from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
-from .observer import Observer, observe
+from .observer import Observer, notify_thunk, observe
 from .snapshot import Snapshot, take_snapshot
 from .store import Store
 from .transport import Place, Transport, TransportHandle, take_buffer, url_of
@@ -111,14 +111,6 @@ def _error_code(number: int) -> int:
         return ErrorCode(number)
     except ValueError:
         return number
-
-
-def _notify(target: Optional[Callable[[], Any]]) -> None:
-    if target is not None:
-        target()
-
-
-notify_thunk = _callbacks.unsolicited([], _notify, "a callback for news of an exchange")
 
 
 class exchange_options:
@@ -256,6 +248,13 @@ class Exchange(Handle):
     def restoration_state(self, state: bytes) -> None:
         with self._call as pointer:
             lib.llvs_exchange_set_restoration_state(pointer, as_bytes(state))
+
+    @property
+    def url(self) -> str:
+        """The URL that the exchange was opened with; empty when it goes through a `Transport`."""
+        with self._call as pointer:
+            found = lib.llvs_exchange_url(pointer)
+            return decode(copy(found.data, found.size)) if found.size else ""
 
     def put_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
         """Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Cost: the size of the store.

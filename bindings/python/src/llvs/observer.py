@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import _callbacks, _signals
 from ._handle import Handle
@@ -44,3 +44,12 @@ def observe(function: Callable[..., Any], before: tuple[Any, ...], thunk: Any, t
     # The library frees the payload also when it refuses.
     function(*before, thunk, payload, _callbacks.payload_free, ctypes.byref(pointer))
     return Observer(pointer.value or 0, holder)
+
+
+def _notify(target: Optional[Callable[[], Any]]) -> None:
+    if target is not None:
+        target()
+
+
+#: Behind which callbacks without arguments are registered.
+notify_thunk = _callbacks.unsolicited([], _notify, "a callback for news of a store or an exchange")

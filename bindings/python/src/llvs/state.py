@@ -10,6 +10,7 @@ import llvs
 
 from . import _abi, _structs
 from ._blocks import Block
+from ._constants import VALUE_ID_SIZE_MAX
 from ._memory import address, encode
 from .model import Reference, Value
 
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 lib = _abi.lib
 _Default = TypeVar("_Default")
 _Part = TypeVar("_Part")
+
+
+def key_of(id: object) -> bytes | None:
+    """The bytes of a value id; None for what can be none, and under which therefore nothing is."""
+    if not isinstance(id, str) or not id:
+        return None
+    try:
+        key = id.encode()
+    except UnicodeEncodeError:
+        return None
+    return key if len(key) <= VALUE_ID_SIZE_MAX else None
 
 
 class Range:
@@ -45,32 +57,35 @@ class Range:
     def __contains__(self, id: bytes) -> bool:
         return not self._nothing and id.startswith(self.prefix) and id >= self.start and (self.stop is None or id < self.stop)
 
-    def struct(self, after: bytes, without_data: bool) -> Any | None:
-        """The `llvs_range` and what keeps its bytes alive; None when it is empty."""
+    def struct(self, last: bytes = b"", without_data: bool = True, reverse: bool = False) -> Any | None:
+        """The `llvs_range` of what comes behind `last`, and what keeps its bytes alive; None when it is empty."""
         if self._nothing:
             return None
-        made = _structs.llvs_range(struct_size=ctypes.sizeof(_structs.llvs_range), without_data=int(without_data))
-        for name, data in (("prefix", self.prefix), ("from", self.start), ("to", self.stop or b""), ("after", after)):
+        made = _structs.llvs_range(struct_size=ctypes.sizeof(_structs.llvs_range), without_data=int(without_data), reverse=int(reverse))
+        behind = "before" if reverse else "after"
+        for name, data in (("prefix", self.prefix), ("from", self.start), ("to", self.stop or b""), (behind, last)):
             if data:
                 field = getattr(made, name)
                 field.data, field.size = address(data), len(data)
-        made._kept = (self.prefix, self.start, self.stop, after)
+        made._kept = (self.prefix, self.start, self.stop, last)
         return made
 
 
 class State(Mapping[str, bytes]):
     """A read-only mapping from value ids to bytes: the values at a version, or those in a range of ids.
 
-    Iterates in byte order of the ids (that is not the order of Python's strings beyond U+FFFF). A version never changes, so
+    Iterates in byte order of the ids (that is not the order of Python's strings beyond U+FFFF); `reversed` goes the other way, of
+    `keys()`, `items()` and `values()` as well. A version never changes, so
     nor does this. Lookup is O(log n); iteration fetches pages of a thousand, and `items()` and `values()` bring the bytes along.
     """
 
-    __slots__ = ("_is_whole", "_range", "_store", "_version_id", "__weakref__")
+    __slots__ = ("_is_reverse", "_is_whole", "_range", "_store", "_version_id", "__weakref__")
 
-    def __init__(self, store: llvs._values.ValueReading, version_id: bytes | None, range: Range) -> None:
+    def __init__(self, store: llvs._values.ValueReading, version_id: bytes | None, range: Range, reverse: bool = False) -> None:
         self._store = store
         self._version_id = version_id  # None: the state of a version that is not stored, which is empty
         self._range = range
+        self._is_reverse = reverse
         self._is_whole = not range.prefix and not range.start and range.stop is None
 
     @property
@@ -80,14 +95,20 @@ class State(Mapping[str, bytes]):
 
     def prefix(self, prefix: str) -> State:
         """The part whose ids begin with `prefix`."""
-        return State(self._store, self._version_id, self._range.with_prefix(encode(prefix)))
+        return State(self._store, self._version_id, self._range.with_prefix(encode(prefix)), self._is_reverse)
 
-    def range(self, start: str = "", stop: str | None = None) -> State:
-        """The part whose ids are not before `start` and before `stop` (None: to the last), by bytes."""
-        return State(self._store, self._version_id, self._range.within(encode(start), None if stop is None else encode(stop)))
+    def range(self, start: str = "", stop: str | None = None, *, reverse: bool = False) -> State:
+        """The part whose ids are not before `start` and before `stop` (None: to the last), by bytes.
+
+        reverse: it iterates the other way round, from the last id when this one begins with the first.
+        """
+        part = self._range.within(encode(start), None if stop is None else encode(stop))
+        return State(self._store, self._version_id, part, self._is_reverse != reverse)
 
     def value(self, id: str) -> Value | None:
-        """The value under an id, or None."""
+        """The value under an id, or None. Raises InvalidIDError, where the forms of a mapping find nothing."""
+        if isinstance(id, str) and key_of(id) is None and self._version_id is not None:
+            self._store._fetch(encode(id), self._version_id)
         found = self._fetch(id)
         return None if found is None else Value(id, *found)
 
@@ -98,10 +119,8 @@ class State(Mapping[str, bytes]):
         return found[0]
 
     def _fetch(self, id: object) -> tuple[bytes, str] | None:
-        if not isinstance(id, str) or self._version_id is None:
-            return None
-        key = encode(id)
-        if not self._is_whole and key not in self._range:
+        key = key_of(id)
+        if key is None or self._version_id is None or (not self._is_whole and key not in self._range):
             return None
         return self._store._fetch(key, self._version_id)
 
@@ -118,12 +137,13 @@ class State(Mapping[str, bytes]):
         return default if found is None else found[0]
 
     def __contains__(self, id: object) -> bool:
-        if not isinstance(id, str) or not id or self._version_id is None or encode(id) not in self._range:
+        key = key_of(id)
+        if key is None or self._version_id is None or key not in self._range:
             return False
-        return self._store.reference(id, at=self.version) is not None
+        return self._store.reference(key.decode(), at=self.version) is not None
 
     def __len__(self) -> int:
-        made = self._range.struct(b"", True)
+        made = self._range.struct()
         if made is None or self._version_id is None:
             return 0
         count = ctypes.c_uint64()
@@ -131,10 +151,10 @@ class State(Mapping[str, bytes]):
             lib.llvs_store_count(pointer, self._version_id, ctypes.byref(made), ctypes.byref(count))
         return count.value
 
-    def _walk(self, read: Callable[[Block], list[_Part]], without_data: bool = False) -> Iterator[_Part]:
-        after = b""
+    def _walk(self, read: Callable[[Block], list[_Part]], without_data: bool = False, turned: bool = False) -> Iterator[_Part]:
+        last = b""
         while True:
-            made = self._range.struct(after, without_data)
+            made = self._range.struct(last, without_data, self._is_reverse != turned)
             if made is None or self._version_id is None:
                 return
             page = ctypes.c_void_p()
@@ -143,12 +163,15 @@ class State(Mapping[str, bytes]):
             if not page.value:
                 return
             with Block(page.value) as block:
-                after = block.last_id()
+                last = block.last_id()
                 found = read(block)
             yield from found
 
     def __iter__(self) -> Iterator[str]:
         return self._walk(Block.ids, without_data=True)
+
+    def __reversed__(self) -> Iterator[str]:
+        return self._walk(Block.ids, without_data=True, turned=True)
 
     def references(self) -> Iterator[Reference]:
         """Which bytes prevail, in byte order of the ids, without reading them."""
@@ -156,7 +179,7 @@ class State(Mapping[str, bytes]):
 
     def keys(self) -> KeysView[str]:
         """The ids."""
-        return KeysView(self)
+        return _Keys(self)
 
     def items(self) -> ItemsView[str, bytes]:
         """Ids and bytes, fetched by the page."""
@@ -177,13 +200,27 @@ class State(Mapping[str, bytes]):
         return f"<the {len(self)} values at version {self.version}>" if not self._store.closed else f"<values at version {self.version}>"
 
 
+class _Keys(KeysView[str]):
+    def __reversed__(self) -> Iterator[str]:
+        state: State = self._mapping  # type: ignore[attr-defined]
+        return reversed(state)
+
+
 class _Items(ItemsView[str, bytes]):
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         state: State = self._mapping  # type: ignore[attr-defined]
         return state._walk(Block.items)
+
+    def __reversed__(self) -> Iterator[tuple[str, bytes]]:
+        state: State = self._mapping  # type: ignore[attr-defined]
+        return state._walk(Block.items, turned=True)
 
 
 class _Values(ValuesView[bytes]):
     def __iter__(self) -> Iterator[bytes]:
         state: State = self._mapping  # type: ignore[attr-defined]
         return state._walk(Block.data)
+
+    def __reversed__(self) -> Iterator[bytes]:
+        state: State = self._mapping  # type: ignore[attr-defined]
+        return state._walk(Block.data, turned=True)

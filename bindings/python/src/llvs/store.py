@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Iterable, Optional, Union
+from typing import Any, Callable, Iterable, Optional, Union
 
 from . import _abi, _constants as c, _metadata, errors
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
 from ._history import HistoryReading, take_version, the
-from ._memory import PathLike, path_bytes, version_bytes
+from ._memory import PathLike, copy, path_bytes, version_bytes
 from ._merging import Merging
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions
 from ._signals import holding
 from ._upkeep import Upkeep
 from ._values import ValueReading
 from .model import AnyVersion, Change, Version
+from .observer import Observer, notify_thunk, observe
 from .storage import Storage
 
 lib = _abi.lib
@@ -80,6 +81,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         Cost: the size of the history's index, not of the values.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
+        self._observers: set[Observer] = set()
         options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
@@ -96,6 +98,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
     def _adopt(cls, pointer: int, path: str, kind: Union[str, Storage]) -> Store:
         store = cls.__new__(cls)
         store._path, store._kind = path, kind
+        store._observers = set()
         Handle.__init__(store, pointer)
         return store
 
@@ -104,6 +107,30 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
 
     def _detail(self) -> str:
         return place_of_store(self._path, self._kind)
+
+    @property
+    def path(self) -> str:
+        """Where the store is: an absolute path; empty for one in memory or in a `Storage` object."""
+        with self._call as pointer:
+            found = lib.llvs_store_path(pointer)
+            return os.fsdecode(copy(found.data, found.size)) if found.size else ""
+
+    def observe(self, callback: Callable[[], Any]) -> Observer:
+        """Calls `callback()` soon after versions came into the store, whoever added them: other processes and handles, and this one by
+        saving, merging, retrieving or reloading. They are in the history by then: there is no need to reload.
+
+        On a thread of the library, one call at a time; what comes close together is one call. What others added before, and was not picked
+        up yet, is the first. Nothing is polled, save on file systems that do not tell of changes (those of a network, say), where the
+        store is looked at every two seconds. A store in memory or in a `Storage` object hears of what comes through this handle.
+        """
+        with self._call as pointer:
+            return observe(lib.llvs_store_observe, (pointer,), notify_thunk, callback, self._observers)
+
+    def close(self) -> None:
+        """Flushes, seals and lets go of the files, and ends the observations. Waits for calls that run. Closing again does nothing."""
+        for observer in tuple(self._observers):
+            observer.close()
+        super().close()
 
     # Making versions
 
@@ -119,6 +146,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         branch: Optional[str] = None,
         id: Optional[str] = None,
         root: bool = False,
+        timestamp: Optional[float] = None,
     ) -> Version:
         """Records one version: all of it or, also across a crash, nothing.
 
@@ -130,6 +158,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
         remove: ids. changes: further `Change` objects. Each id at most once in all.
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
+        timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond after
+        the predecessor when the clock is behind that.
         id: the id to make it under; None: a new UUID. Making the same version again under its id is not an error.
 
         Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
@@ -140,8 +170,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
             self._check_root(root, id)
         elif root:
             raise errors.InvalidArgumentError("root=True and a predecessor exclude each other: a root is a version without one")
-        is_plain = not (metadata or branch is not None or id is not None or packed.sources)
-        with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources) as options, self._call as pointer:
+        is_plain = not (metadata or branch is not None or id is not None or packed.sources or timestamp is not None)
+        with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources, timestamp) as options, self._call as pointer:
             return the(
                 take_version(
                     lib.llvs_store_make_version,

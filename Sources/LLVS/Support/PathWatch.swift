@@ -1,0 +1,161 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A directory in which others may add something.
+public struct WatchedPlace: Sendable {
+    /// Of the directory.
+    public var path: String
+    /// Which files in it matter, by their names; nil: all.
+    public var names: (@Sendable (String) -> Bool)?
+    /// Whether it may be missing: it is looked for again whenever something happens.
+    public var isOptional: Bool
+    public init(_ path: String, isOptional: Bool = false, names: (@Sendable (String) -> Bool)? = nil) {
+        self.path = path; self.isOptional = isOptional; self.names = names
+    }
+}
+
+/// Waits until something is written into one of some directories, or somebody signals, or for a time.
+///
+/// By inotify. It tells nothing of what another host writes to a network file system, and watches may be used up: who waits
+/// then looks from time to time (`isTold`).
+final class PathWatch: @unchecked Sendable {
+    enum Woken { case changed, signalled, late }
+
+    private let places: [WatchedPlace]
+    /// Read and written by the thread that waits.
+    private var watched: [Int32: Int] = [:]
+    private let inotify: Int32
+    private let reading: Int32, writing: Int32
+    private let isReliable: Bool
+    private let lock = Lock()
+    private var isSignalled = false
+
+    /// - Parameter asks: false: as where there is no inotify.
+    /// - Throws: what having no descriptors throws.
+    init(_ places: [WatchedPlace], asks: Bool = true) throws {
+        self.places = places
+        (reading, writing) = try posix("Watching", places.first?.path ?? "") { () throws(Errno) in try System.pipe() }
+        #if os(Linux)
+        inotify = asks && !places.isEmpty ? (try? System.inotify()) ?? -1 : -1
+        #else
+        inotify = -1
+        #endif
+        isReliable = places.allSatisfy { $0.isOptional || llvs_shim_is_local($0.path) == 1 }
+        renew()
+    }
+    deinit {
+        for descriptor in [reading, writing, inotify] where descriptor >= 0 { System.close(descriptor) }
+    }
+
+    /// Whether all that happens is told. Asked by the thread that waits.
+    var isTold: Bool {
+        let known = Set(watched.values)
+        return isReliable && places.indices.allSatisfy { places[$0].isOptional || known.contains($0) }
+    }
+
+    /// Ends the wait, now or when it begins. Any thread.
+    func signal() {
+        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was }) else { return }
+        var byte: UInt8 = 0
+        _ = write(writing, &byte, 1)
+    }
+
+    /// - Parameter milliseconds: how long at most; negative: for ever.
+    func wait(_ milliseconds: Int32) -> Woken {
+        var descriptors = [pollfd(fd: reading, events: Int16(POLLIN), revents: 0)]
+        if inotify >= 0 { descriptors.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)) }
+        let steady = Clock.steady()
+        while true {
+            let rest = milliseconds < 0 ? -1 : Int32(max(0, Double(milliseconds) - (Clock.steady() - steady) * 1_000))
+            let count = poll(&descriptors, nfds_t(descriptors.count), rest)
+            if count < 0, errno == EINTR { continue }
+            // A failure is a pause, not a loop without one.
+            if count < 0 { usleep(100_000) }
+            guard count > 0 else { return .late }
+            if descriptors.count > 1, descriptors[1].revents != 0, drain() { return .changed }
+            if takeSignal() { return .signalled }
+        }
+    }
+
+    /// Waits until nothing more comes for some milliseconds, but no longer than so many times: what comes close together is one change.
+    /// True when there was a change.
+    func settle(_ milliseconds: UInt32, atMost times: Int) -> Bool {
+        var any = false
+        for _ in 0..<times {
+            usleep(milliseconds * 1_000)
+            let changed = drain(), signalled = takeSignal()
+            any = any || changed
+            if !changed, !signalled { break }
+        }
+        return any
+    }
+
+    /// Watches what is there again.
+    func renew() {
+        #if os(Linux)
+        guard inotify >= 0 else { return }
+        let events = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
+        for (i, place) in places.enumerated() where !watched.values.contains(i) {
+            let watch = inotify_add_watch(inotify, place.path, UInt32(events) | UInt32(IN_ONLYDIR))
+            if watch >= 0 { watched[watch] = i }
+        }
+        #endif
+    }
+
+    private func takeSignal() -> Bool {
+        lock.withLock {
+            guard isSignalled else { return false }
+            isSignalled = false
+            var byte: UInt8 = 0
+            _ = read(reading, &byte, 1)
+            return true
+        }
+    }
+
+    /// Takes the events that have come; whether one of them matters.
+    private func drain() -> Bool {
+        #if os(Linux)
+        guard inotify >= 0 else { return false }
+        var buffer = [UInt8](repeating: 0, count: 16 << 10), matters = false
+        while true {
+            let count = read(inotify, &buffer, buffer.count)
+            guard count > 0 else { break }
+            buffer.withUnsafeBytes { bytes in
+                let head = MemoryLayout<inotify_event>.size
+                var at = 0
+                while at + head <= count {
+                    let event = bytes.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
+                    let start = at + head, end = min(count, start + Int(event.len))
+                    at = start + Int(event.len)
+                    if note(event, name: String(decoding: bytes[start..<end].prefix { $0 != 0 }, as: UTF8.self)) { matters = true }
+                }
+            }
+        }
+        if matters { renew() }
+        return matters
+        #else
+        return false
+        #endif
+    }
+
+    #if os(Linux)
+    private func note(_ event: inotify_event, name: String) -> Bool {
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
+        if event.mask & UInt32(IN_IGNORED | IN_MOVE_SELF) != 0 {
+            if let gone = watched.removeValue(forKey: event.wd) {
+                inotify_rm_watch(inotify, event.wd)
+                return !places[gone].isOptional
+            }
+            return false
+        }
+        guard let i = watched[event.wd] else { return false }
+        return places[i].names?(name) ?? true
+    }
+    #endif
+}

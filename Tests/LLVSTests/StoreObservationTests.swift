@@ -1,0 +1,163 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Hearing of versions that others add, and what else is asked of a store as a whole. (Tests/Python/test_observing.py does it with
+/// another process.)
+@Suite struct StoreObservationTests {
+    /// Waits, up to half a minute, until something is so.
+    private func become(_ what: String, _ isSo: () throws -> Bool) throws {
+        for _ in 0..<3_000 {
+            if try isSo() { return }
+            usleep(10_000)
+        }
+        Issue.record("\(what) did not come")
+    }
+
+    private final class Heard: @unchecked Sendable {
+        private let lock = Lock()
+        private var number = 0
+        private var running = false
+        var overlapped = false
+        func add() {
+            lock.withLock {
+                if running { overlapped = true }
+                running = true
+                number += 1
+            }
+            usleep(1_000)
+            lock.withLock { running = false }
+        }
+        var count: Int { lock.withLock { number } }
+    }
+
+    private static func open(_ kind: String, _ directory: TemporaryDirectory, asks: Bool = true) throws -> Store {
+        var options = Store.Options()
+        options.storage = kind == "sqlite" ? .sqlite : .file
+        options.durability = .normal
+        let store = try Store(path: directory.path + "/store", options: options)
+        store.surroundings.asksForChanges = asks
+        store.surroundings.lookInterval = 30
+        return store
+    }
+
+    @Test(arguments: ["file", "sqlite", "file, not told", "sqlite, not told"]) func versionsOfOthersAreHeardOf(how: String) throws {
+        let directory = TemporaryDirectory(), kind = how.hasPrefix("file") ? "file" : "sqlite"
+        let reader = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), writer = try Self.open(kind, directory)
+        // What came before is picked up at first.
+        var last = try writer.set(["x": "0"], nil)
+        let heard = Heard()
+        let observation = try reader.observeAdditions { heard.add() }
+        try become("what was there") { try reader.contains(last.id) && heard.count > 0 }
+        for i in 1...5 {
+            let before = heard.count
+            last = try writer.set(["x": "\(i)"], last)
+            try become("version \(i), \(how)") { try reader.contains(last.id) && heard.count > before }
+        }
+        // Another handle opens a file of its own.
+        let third = try Self.open(kind, directory)
+        let before = heard.count
+        last = try third.set(["x": "third"], last)
+        try become("that of a new handle") { try reader.contains(last.id) && heard.count > before }
+        // Many at once are few calls; the last of them comes behind the last version.
+        let known = heard.count
+        for i in 0..<300 { last = try writer.set(["y": "\(i)"], last) }
+        try become("the last of many") { try reader.contains(last.id) && heard.count > known }
+        #expect(heard.count - known < 300 && !heard.overlapped)
+        observation.cancel()
+        let silent = heard.count
+        last = try writer.set(["x": "unheard"], last)
+        usleep(300_000)
+        #expect(try heard.count == silent && !reader.contains(last.id))
+        for store in [reader, writer, third] { try store.close() }
+    }
+
+    @Test(arguments: ["file", "memory", "host"]) func ownVersionsAreHeardOf(kind: String) throws {
+        let directory = TemporaryDirectory()
+        let store = switch kind {
+        case "file": try Self.open("file", directory)
+        case "memory": try memoryStore()
+        default: try Store(storage: CountingStorage(MemoryStorage()), options: Store.Options())
+        }
+        let heard = Heard()
+        let observation = try store.observeAdditions { heard.add() }
+        var last = try store.set(["x": "0"], nil)
+        try become("an own version") { heard.count == 1 }
+        last = try store.set(["x": "1"], last)
+        try become("the next") { heard.count == 2 }
+        // One registration ends; another goes on.
+        let other = Heard()
+        let second = try store.observeAdditions { other.add() }
+        observation.cancel()
+        observation.cancel()
+        _ = try store.set(["x": "2"], last)
+        try become("that for the other") { other.count == 1 }
+        #expect(heard.count == 2)
+        try store.close()
+        second.cancel()
+        #expect(throws: StoreError.self) { try store.observeAdditions {} }
+    }
+
+    @Test func anObservationMayEndItselfAndTheStore() throws {
+        let directory = TemporaryDirectory()
+        final class Box: @unchecked Sendable { var observation: (any ExchangeObservation)?; var ended = false }
+        let box = Box(), heard = Heard()
+        var store: Store? = try Self.open("file", directory)
+        box.observation = try store?.observeAdditions {
+            heard.add()
+            box.observation?.cancel()
+            box.ended = true
+        }
+        let first = try #require(try store?.set(["x": "0"], nil))
+        try become("the end") { box.ended }
+        _ = try store?.set(["x": "1"], first)
+        usleep(100_000)
+        #expect(heard.count == 1)
+        box.observation = nil
+        // An observation does not keep the store open.
+        let left = try #require(try store?.observeAdditions {})
+        weak let gone = store
+        store = nil
+        try become("the store's end") { gone == nil }
+        left.cancel()
+    }
+
+    @Test func storesSayWhereTheyAre() throws {
+        let directory = TemporaryDirectory()
+        #expect(try Self.open("file", directory).path == directory.path + "/store" && memoryStore().path == "")
+        var options = Store.Options()
+        options.storage = .sqlite
+        #expect(try Store(path: directory.path + "/./x.sqlite", options: options).path.hasSuffix("x.sqlite"))
+    }
+
+    @Test func aTimestampMayBeGiven() throws {
+        let store = try memoryStore()
+        func code(_ body: () throws -> Void) -> StoreError.Code? {
+            do { try body(); return nil } catch { return (error as? StoreError)?.code }
+        }
+        let root = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: [1])], timestamp: 1_000)
+        #expect(root.timestamp == 1_000)
+        let next = try store.makeVersion(basedOn: root.id, changes: [.insert(id("x"), data: [2])], timestamp: 1_000.5)
+        #expect(try next.timestamp == 1_000.5 && store.version(next.id)?.timestamp == 1_000.5)
+        for wrong in [1_000.5, 1_000, -5, .nan, .infinity, -.infinity] {
+            #expect(code { try store.makeVersion(basedOn: next.id, changes: [], timestamp: wrong) } == .invalidArgument, "\(wrong)")
+        }
+        for wrong in [Double.nan, .infinity] { #expect(code { try store.makeVersion(basedOn: nil, changes: [], timestamp: wrong) } == .invalidArgument) }
+        #expect(try store.makeVersion(basedOn: nil, changes: [], timestamp: -1e9).timestamp == -1e9)
+        #expect(try store.makeVersion(basedOn: next.id, changes: []).timestamp > 700_000_000)
+        // Under an id of its own the same again is the same.
+        let mine = try VersionID("mine")
+        let made = try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000)
+        #expect(try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000) == made && store.makeVersion(basedOn: root.id, changes: [], id: mine) == made)
+        #expect(code { try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_001) } == .versionMismatch)
+        let source = ValueSource(id: try id("y"), size: nil) { _ in 0 }
+        #expect(try store.makeVersion(basedOn: root.id, borrowing: BorrowedChanges([]), reading: [source], timestamp: 3_000).timestamp == 3_000)
+    }
+}

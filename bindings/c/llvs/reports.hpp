@@ -1,0 +1,69 @@
+// What a store tells of itself, and the manifests of snapshots.
+// Part of llvs.hpp.
+#ifndef LLVS_REPORTS_HPP
+#define LLVS_REPORTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model.hpp"
+
+namespace llvs {
+
+/// A place whose bytes are not what was written; see llvs_damage.
+struct Damage {
+    llvs_loss lost;
+    std::string file;
+    std::uint64_t offset;
+    std::string message, version, value_id;
+};
+
+/// What a look at everything found; see llvs_store_verify.
+struct VerifyReport {
+    /// Versions and values read, and versions that wait for their ancestry.
+    std::uint64_t versions = 0, values = 0, pending = 0;
+    /// Damaged places; and those where files are unfinished, which are not among them.
+    std::vector<Damage> damages, unfinished;
+};
+
+/// What a snapshot's manifest says.
+struct Snapshot {
+    std::string id, format;
+    VersionID latest_version;
+    /// Seconds since 1970.
+    double created_at = 0;
+    std::uint64_t version_count = 0;
+    std::uint32_t chunk_count = 0;
+    /// Bytes of all chunks.
+    std::uint64_t total_size = 0;
+};
+
+namespace detail {
+
+inline std::vector<Damage> damages(const llvs_damage *const *items, std::size_t count) {
+    std::vector<Damage> found;
+    for (std::size_t i = 0; i < count; i++) {
+        const llvs_damage &one = *items[i];
+        found.push_back({one.lost, string(one.file), one.offset, string(one.message), string(one.version), string(one.value_id)});
+    }
+    return found;
+}
+
+/// Calls `call(&manifest, &error)`.
+template <typename Call>
+std::optional<Snapshot> snapshot(Call call) {
+    llvs_snapshot *raw = nullptr;
+    run([&](llvs_error **error) { return call(&raw, error); });
+    if (!raw) return std::nullopt;
+    Handle<llvs_snapshot, llvs_snapshot_free> owned(raw);
+    return Snapshot{string(raw->id), string(raw->format), string(raw->latest_version), raw->created_at, raw->version_count, raw->chunk_count, raw->total_size};
+}
+
+} // namespace detail
+
+} // namespace llvs
+
+#endif
