@@ -86,6 +86,10 @@
  * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
  * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
  * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
+ * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). What the library holds while
+ * one runs stays held until the next call of the same thread, which takes it back: memory stays lost, a payload may never be freed, what
+ * the call was doing is undone or not, and a store whose storage's callback did not return while a version was being stored is
+ * LLVS_ERROR_CLOSED. Until then other threads wait, or get LLVS_ERROR_BUSY. On the stack of a coroutine nothing is taken back.
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
  * may be used from any number of threads at once (two exchanges over one handle wait for each other).
@@ -394,8 +398,17 @@ typedef void (*llvs_free_fn)(LLVS_OWNED void *payload);
 /** A registration of an unsolicited callback: log or notification. Since 0.1. */
 typedef struct llvs_observer llvs_observer;
 /**
- * Ends the registration: waits for a running callback (except when called from within it), then none
- * comes after. The payload is freed. NULL is a no-op. Since 0.1.
+ * Ends the registration without waiting: no callback begins after it, but one that runs on another thread may still run. The payload is
+ * freed when none does. The handle stays, for llvs_observer_free. Any thread, under any lock. NULL is a no-op. Since 0.1.
+ */
+LLVS_API void llvs_observer_cancel(LLVS_BORROWED llvs_observer *observer);
+/**
+ * Ends the registration, waits for its running callbacks, and releases the handle: then none runs, and none comes after. From within an
+ * unsolicited callback, of this registration or of any other, it does not wait, since two callbacks might wait for each other; so does the
+ * close or free of an exchange, a coordinator or a store there. NULL is a no-op.
+ *
+ * Lock order: hold no lock here that a callback of the registration takes, or both wait for ever. Who must let go of it under such a
+ * lock calls llvs_observer_cancel there, and this without the lock. Since 0.1.
  */
 LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 
@@ -906,10 +919,8 @@ typedef struct llvs_salvage_report {
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
  * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
- * within
- * the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
- * callback),
- * storage errors: the new store is to be deleted.
+ * within the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors: the new store is to be deleted.
  * Cost: reads the damaged store up to three times; memory for the history and for the ids of the values that go into versions that
  * are made. A database needs its own size again beside the new store while it lasts.
  * Since 0.1.
@@ -1613,8 +1624,7 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  * Repairs, too: versions of the store in which reading, or llvs_store_verify, met damage through any use of this store handle are fetched
  * as well, and what is damaged of them is written anew. What is whole of such a version must be the same there, else it is a problem
  * (LLVS_ERROR_VERSION_MISMATCH), and nothing of it is changed. So is what keeps one from being repaired (LLVS_ERROR_DAMAGED): a folder in
- * the
- * place of a value's file, or a file that may not be read.
+ * the place of a value's file, or a file that may not be read.
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage

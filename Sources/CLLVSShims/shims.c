@@ -124,6 +124,59 @@ uint32_t llvs_shim_thread_number(void) {
     return own - 1;
 }
 
+/* ---- marks of calls of the host ---- */
+
+enum { MOST_MARKS = 24 };
+static _Thread_local struct {
+    uint32_t count;
+    struct { uintptr_t frame; void *mark; int observes; } marks[MOST_MARKS];
+} host;
+
+uint32_t llvs_shim_host_depth(void) { return host.count; }
+
+int llvs_shim_host_observes(void) {
+    uint32_t i;
+    for (i = 0; i < host.count; i++) if (host.marks[i].observes) return 1;
+    return 0;
+}
+
+int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes) {
+    if (host.count == MOST_MARKS) return 0;
+    host.marks[host.count].frame = frame;
+    host.marks[host.count].mark = mark;
+    host.marks[host.count].observes = observes;
+    host.count++;
+    return 1;
+}
+
+int llvs_shim_host_leave(uintptr_t frame) {
+    if (host.count == 0 || host.marks[host.count - 1].frame != frame) return 0;
+    host.count--;
+    return 1;
+}
+
+/* Whether two frames are of the stack that the thread began with: of coroutines' stacks nothing can be told. */
+static int are_on_own_stack(uintptr_t a, uintptr_t b) {
+#if defined(__linux__)
+    pthread_attr_t attributes;
+    void *start = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+    pthread_attr_getstack(&attributes, &start, &size);
+    pthread_attr_destroy(&attributes);
+    return a - (uintptr_t)start < size && b - (uintptr_t)start < size;
+#else
+    return a != b;
+#endif
+}
+
+void *llvs_shim_host_left(uintptr_t frame) {
+    /* Stacks grow downwards: who was called from there would be below. */
+    if (host.count == 0 || host.marks[host.count - 1].frame >= frame) return NULL;
+    if (!are_on_own_stack(frame, host.marks[host.count - 1].frame)) return NULL;
+    return host.marks[--host.count].mark;
+}
+
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
     static _Thread_local uint64_t counts[4];
     return counts[which & 3] += more;

@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import LLVS
 
 // MARK: Exchange
@@ -79,6 +80,7 @@ public func llvs_exchange_close(_ exchange: OpaquePointer!, _ error: ErrorOut!) 
 
 @_cdecl("llvs_exchange_free") @implementation
 public func llvs_exchange_free(_ exchange: OpaquePointer!) {
+    HostCalls.cleanUp(llvs_shim_frame())
     guard let handle = peek(exchange, ExchangeHandle.self), !handle.isForked else { return }
     handle.close()
     free(exchange, ExchangeHandle.self, leadsToStore: true)

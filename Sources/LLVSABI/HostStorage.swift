@@ -15,7 +15,7 @@ class StorageHandle: Handle, @unchecked Sendable {
     /// Opens the storage, failing as the plans say, the first of them next to it.
     final func claim(readOnly: Bool, failing plans: [FaultPlan] = []) throws -> any Storage {
         try lock.withLock {
-            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open store; close that first.") }
+            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open store, or was being opened when a callback of it did not return. Close the store, or make another storage.") }
             isClaimed = true
         }
         let claim = StorageClaim(self)
@@ -64,7 +64,7 @@ final class HostStorageHandle: StorageHandle, @unchecked Sendable {
 }
 
 /// The callbacks as the engine calls them, one at a time.
-private final class HostFunctions: @unchecked Sendable {
+private final class HostFunctions: HostCallMark, @unchecked Sendable {
     private let host: HostStorageHandle
     /// The thread that is in a callback.
     private var caller: pthread_t?
@@ -79,8 +79,9 @@ private final class HostFunctions: @unchecked Sendable {
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
         callerLock.withLock { caller = pthread_self() }
         defer { callerLock.withLock { caller = nil } }
-        try callHost("\(what) of \(host.name)", keeping: HostFunctions.codes, call)
+        _ = try HostCalls.run(self) { try callHost("\(what) of \(host.name)", keeping: HostFunctions.codes, call) }
     }
+    override func hostLeft() { callerLock.withLock { caller = nil } }
     private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
 
     func functions(_ claim: StorageClaim) -> CallbackStorage.Functions {

@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import Glibc
 import LLVS
 
@@ -7,7 +8,7 @@ import LLVS
 /// Lets callbacks of one registration through until it ends; ending waits for those that run, and frees the payload.
 ///
 /// The gate alone holds the payload: closures of the engine may live on for a moment in a thread that is about to end.
-final class CallbackGate: @unchecked Sendable {
+final class CallbackGate: HostCallMark, @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
     private var running: [pthread_t] = []
@@ -22,26 +23,35 @@ final class CallbackGate: @unchecked Sendable {
             return closed ? nil : payload
         }
         guard let pointer = kept.map(\.pointer) else { return }
-        withExtendedLifetime(kept) { body(pointer) }
+        withExtendedLifetime(kept) { HostCalls.run(self, observes: true) { body(pointer) } }
         // Kept until the callback is over, also when it ended its own registration; gone before anybody who waits goes on.
         kept = nil
+        hostLeft()
+    }
+
+    override func hostLeft() {
+        let me = pthread_self()
         lock.withLock {
             if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }
             if closed { changed.broadcast() }
         }
     }
 
-    /// None comes after. Waits for running ones, but not for one on this thread, which would be waiting for itself.
-    func close() {
-        let me = pthread_self()
+    /// None begins after. Those that run keep the payload until they are over.
+    func cancel() {
         let freed = lock.withLock { () -> Payload? in
             closed = true
-            while running.contains(where: { pthread_equal($0, me) == 0 }) { changed.wait(lock) }
             defer { payload = nil }
             return payload
         }
         // Freed here, with no lock held.
         withExtendedLifetime(freed) {}
+    }
+
+    /// The same, and waits for those that run: but not within a callback of any registration, for which one of them may be waiting.
+    func close() {
+        cancel()
+        lock.withLock { while !running.isEmpty && !HostCalls.isObserving { changed.wait(lock) } }
     }
 }
 
@@ -57,8 +67,16 @@ final class ObserverHandle: Handle, @unchecked Sendable {
     }
 }
 
+@_cdecl("llvs_observer_cancel") @implementation
+public func llvs_observer_cancel(_ observer: OpaquePointer!) {
+    HostCalls.cleanUp(llvs_shim_frame())
+    guard let handle = peek(observer, ObserverHandle.self), !handle.isForked else { return }
+    handle.gate.cancel()
+}
+
 @_cdecl("llvs_observer_free") @implementation
 public func llvs_observer_free(_ observer: OpaquePointer!) {
+    HostCalls.cleanUp(llvs_shim_frame())
     guard let handle = peek(observer, ObserverHandle.self), !handle.isForked else { return }
     handle.end()
     free(observer, ObserverHandle.self, leadsToStore: true)

@@ -40,7 +40,7 @@ WRAPPED(area_close, (void *p, llvs_error **e), (p, e))
 
 /* Codes that a table keeps; -1000 ends them. All that are not named become LLVS_ERROR_USER. */
 static const int storage_codes[] = { LLVS_ERROR_NO_SPACE, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_DAMAGED, LLVS_ERROR_READ_ONLY,
-                                     LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_UNKNOWN_OUTCOME, -1000 };
+                                     LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_UNKNOWN_OUTCOME, -1000 };
 static const int transport_codes[] = { LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, -1000 };
 static const int read_codes[] = { LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, -1000 };
 static const int cancelled[] = { LLVS_ERROR_CANCELLED, -1000 };

@@ -1,6 +1,8 @@
 /* Versions, history, values and differences, as a host uses them. */
 #include "support.h"
 
+#include <time.h>
+
 static void a_version_is_read_back(void **state) {
     llvs_store *store = memory_store();
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
@@ -215,6 +217,12 @@ static void ranges_go_backwards(void **state) {
 
 static void note(void *payload) { __atomic_add_fetch((int *)payload, 1, __ATOMIC_SEQ_CST); }
 
+static void nap(long milliseconds) {
+    struct timespec pause;
+    pause.tv_sec = milliseconds / 1000;
+    pause.tv_nsec = milliseconds % 1000 * 1000000;
+    nanosleep(&pause, NULL);
+}
 /* A registration hears of what comes; after its end nothing is called. Where things are is told, and timestamps are taken. */
 static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
@@ -234,7 +242,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     llvs_exchange_free(exchange);
     OK(llvs_store_observe(store, note, &heard, NULL, &observer, &error));
     a = save(store, NULL, update("x", "1"));
-    for (waited = 0; waited < 3000 && !__atomic_load_n(&heard, __ATOMIC_SEQ_CST); waited++) usleep(10000);
+    for (waited = 0; waited < 3000 && !__atomic_load_n(&heard, __ATOMIC_SEQ_CST); waited++) nap(10);
     assert_true(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) > 0);
     llvs_observer_free(observer);
     known = heard;
@@ -243,7 +251,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     OK(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, &version, &error));
     assert_true(version->items[0]->timestamp == 1e9);
     llvs_version_list_free(version);
-    usleep(100000);
+    nap(100);
     assert_int_equal(heard, known);
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_observe(store, NULL, NULL, NULL, &observer, &error));
     OK(llvs_store_close(store, &error));

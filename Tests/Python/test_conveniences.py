@@ -30,8 +30,9 @@ def test_a_coordinator_reads_as_a_mapping() -> None:
         state = notes.at()
         notes.save(remove=["other"])
         assert "other" not in notes and "other" in state
-        with pytest.raises(TypeError):
-            notes[5]  # type: ignore[index]
+        for id in ("", "absent", 5):
+            with pytest.raises(KeyError):
+                notes[id]  # type: ignore[index]
     with pytest.raises(llvs.ClosedError):
         notes["note/1"]
 
@@ -180,6 +181,9 @@ def test_what_things_say_of_themselves(tmp_path: Path) -> None:
     assert repr(notes) == f"<Coordinator {str(path)!r}, closed>"
     with llvs.Store(storage="memory") as store:
         assert repr(store) == "<Store in memory>"
+        state = store.at(store.make_version(insert={"a": b"1"}, id="first"))
+        assert repr(state) == "<the 1 values at version first>"
+    assert repr(state) == "<values at version first, closed>"
     with llvs.Store(storage=llvs.DictStorage()) as store:
         assert repr(store).startswith("<Store on <llvs.storage.DictStorage")
     token = llvs.CancelToken()

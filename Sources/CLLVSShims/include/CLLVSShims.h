@@ -65,6 +65,18 @@ static inline void llvs_shim_pause(void) {
 }
 /* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
 uint32_t llvs_shim_thread_number(void);
+/* What stays set while code of the host runs on this thread: marks, the innermost last, each with the frame that set it. See HostCalls.swift. */
+static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* How many there are. */
+uint32_t llvs_shim_host_depth(void);
+/* 1 when one of them is of an unsolicited callback. */
+int llvs_shim_host_observes(void);
+/* Sets one; 0 when there are too many to keep. */
+int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes);
+/* Takes away the innermost when it was set by this frame; 0 when it was not. */
+int llvs_shim_host_leave(uintptr_t frame);
+/* Takes away the innermost when it was set by a frame that cannot exist any more, since a call of this frame is running; else NULL. */
+void *llvs_shim_host_left(uintptr_t frame);
 /* Adds to one of four numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 

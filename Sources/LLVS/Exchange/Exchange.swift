@@ -152,7 +152,7 @@ public struct ExchangeProblem: Sendable {
 }
 
 /// Lets one thread at a time through, and tells a thread that comes back from within, instead of leaving it waiting for itself.
-final class ExchangeGate: @unchecked Sendable {
+final class ExchangeGate: HostCallMark, @unchecked Sendable {
     private let lock = Lock()
     private let freed = Condition()
     private var owner: pthread_t?
@@ -178,17 +178,20 @@ final class ExchangeGate: @unchecked Sendable {
             try checkOpenLocked(what)
             owner = pthread_self()
         }
-        defer {
-            let closes = lock.withLock {
-                owner = nil
-                freed.broadcast()
-                defer { mustClose = false }
-                return mustClose
-            }
-            if closes { whenClosed() }
-        }
-        return try body()
+        defer { leave() }
+        return try HostCalls.run(self, body)
     }
+
+    private func leave() {
+        let closes = lock.withLock {
+            owner = nil
+            freed.broadcast()
+            defer { mustClose = false }
+            return mustClose
+        }
+        if closes { whenClosed() }
+    }
+    override func hostLeft() { leave() }
 
     func checkOpen(_ what: String) throws { try lock.withLock { try checkOpenLocked(what) } }
     private func checkOpenLocked(_ what: String) throws {

@@ -109,8 +109,8 @@ public struct ExchangeFiles: Sendable {
     public init(name: String, version: [UInt8], changes: [UInt8]) { self.init(name: name, version: version, changes: OutgoingFile(changes)) }
 }
 
-/// A running observation. `cancel` waits for a running callback (except from within one); none comes
-/// after. Letting go of the observation cancels it too.
+/// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
+/// observation. Letting go of the observation cancels it too.
 public protocol ExchangeObservation: AnyObject, Sendable {
     func cancel()
 }

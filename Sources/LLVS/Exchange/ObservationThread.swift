@@ -8,8 +8,7 @@ import Darwin
 
 /// A thread that calls back on behalf of one observation, and ends with it.
 ///
-/// Cancelling waits until the callback is over, unless it comes from within the callback, and none
-/// comes after. In a forked child, where the thread does not exist, it waits for nothing.
+/// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a forked child, where the thread does not exist, it waits for nothing.
 public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     /// What the thread and the observation share; outlives the observation when that goes first.
     final class State: @unchecked Sendable {
@@ -18,7 +17,6 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         var isCancelled = false
         var isFinished = false
         var isSignalled = false
-        var thread: pthread_t?
         let process = getpid()
         let body: @Sendable (State) -> Void
         /// Wakes the body where it waits for something else than `changed`.
@@ -57,8 +55,7 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         let error = pthread_create(&thread, nil, { argument in
             guard let argument else { return nil }
             let state = Unmanaged<State>.fromOpaque(argument).takeRetainedValue()
-            state.lock.withLock { state.thread = pthread_self() }
-            state.body(state)
+            HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
             state.lock.withLock { state.isFinished = true; state.changed.broadcast() }
             return nil
         }, box.toOpaque())
@@ -79,8 +76,7 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         let mustWait = state.lock.withLock {
             state.isCancelled = true
             state.changed.broadcast()
-            guard let thread = state.thread else { return true }
-            return pthread_equal(thread, pthread_self()) == 0
+            return !HostCalls.isObserving
         }
         state.wake()
         guard mustWait else { return }

@@ -129,7 +129,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             envelopes.append(UnsafeRawBufferPointer(envelope))
             at += size
         }
-        return try lock.withLock {
+        return try lock.withLockWhileCalling {
             try checkOpen()
             let places = try functions.append(envelopes)
             guard places.count == records.count else {
@@ -142,7 +142,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     }
 
     public func sync() throws {
-        try lock.withLock {
+        try lock.withLockWhileCalling {
             try checkOpen()
             if isReadOnly { return }
             try functions.sync()
@@ -189,7 +189,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     private func fetch(_ place: UInt64, _ offset: UInt64, _ bytes: inout [UInt8]) throws {
         let wanted = bytes.count
         let got = try bytes.withUnsafeMutableBytes { buffer in
-            try lock.withLock {
+            try lock.withLockWhileCalling {
                 try checkOpen()
                 return try functions.read(place, offset, buffer)
             }
@@ -207,7 +207,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         var from = lock.withLock { mark }
         var watch = ListingWatch()
         while true {
-            let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
+            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
             try watch.met(records, of: description)
             for record in records where !lock.withLock({ own.contains(record.place) }) {
                 try visit(record, thorough: false, found) { damage in
@@ -228,7 +228,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         var from: UInt64 = 0, done = 0
         var watch = ListingWatch()
         while true {
-            let (records, next) = try lock.withLock { try checkOpen(); return try functions.list(from) }
+            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
             try watch.met(records, of: description)
             for record in records {
                 try control.check(.verifying, done, of: 0, doing: "Verifying \(description)")
@@ -369,7 +369,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     /// With a checksum before it, so that what the host hands back can be told from garbage.
     public func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
-        return try lock.withLock {
+        return try lock.withLockWhileCalling {
             try checkOpen()
             guard hostKeepsCaches else { return memoryCaches[name] }
             guard let bytes = try functions.cacheGet?(name), bytes.count >= 4 else { return nil }
@@ -382,7 +382,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
-        try lock.withLock {
+        try lock.withLockWhileCalling {
             try checkOpen()
             guard hostKeepsCaches else { memoryCaches[name] = data; return }
             let crc = data.withUnsafeBytes { Bytes.crc32c($0) }
@@ -392,7 +392,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
-        try lock.withLock {
+        try lock.withLockWhileCalling {
             try checkOpen()
             guard hostKeepsCaches else { memoryCaches[name] = nil; return }
             try functions.cacheDelete?(name)
@@ -405,7 +405,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             abandoned = true
             return
         }
-        try lock.withLock {
+        try lock.withLockWhileCalling {
             if closed { return }
             closed = true
             try functions.close()

@@ -3,13 +3,21 @@ final class InFlight: @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
     private var ids: Set<VersionID> = []
+    /// Of a store in which nothing is made any more.
+    private var isOver = false
 
     /// Waits until nobody else makes the version, and keeps others waiting until `end`.
     func begin(_ id: VersionID) {
         lock.lock()
-        while ids.contains(id) { changed.wait(lock) }
+        while ids.contains(id) && !isOver { changed.wait(lock) }
         ids.insert(id)
         lock.unlock()
+    }
+    func letGo() {
+        lock.withLock {
+            isOver = true
+            changed.broadcast()
+        }
     }
     func end(_ id: VersionID) {
         lock.lock()

@@ -83,7 +83,7 @@ public final class Store: @unchecked Sendable {
     /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
     /// Held while the storage appends or scans.
-    let commitLock = Lock()
+    let commitLock: CommitLock
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     /// What was read of the tables of changes of records lately.
@@ -137,6 +137,7 @@ public final class Store: @unchecked Sendable {
         _ = text.initialize(from: Array(storage.path.utf8) + [0])
         pathText = UnsafeBufferPointer(rebasing: text.dropLast())
         dagReference = .passUnretained(dag)
+        commitLock = CommitLock { [inFlight] in inFlight.letGo() }
         durability = options.durability
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
         blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
@@ -180,10 +181,10 @@ public final class Store: @unchecked Sendable {
         }
         guard first else { return }
         let began = Log.begin(.info)
-        compactIfItPays(.closing)
+        if !commitLock.isLeft { compactIfItPays(.closing) }
         do {
             try withCommitLock {
-                saveCaches()
+                if !commitLock.isLeft { saveCaches() }
                 try storage.close(discarding: false)
             }
         } catch {
@@ -203,13 +204,19 @@ public final class Store: @unchecked Sendable {
     /// Throws when the store is closed. The caller holds the lock.
     @inline(__always)
     func checkOpenLocked() throws {
-        if isClosed { throw StoreError(.closed, "The store is closed. Open it again to go on.") }
+        if isClosed || commitLock.isLeft { throw closedError }
+    }
+
+    private var closedError: StoreError {
+        StoreError(.closed, commitLock.isLeft
+            ? "The store is closed, since a callback of its storage did not return while a version was being stored: it may be there, or not. Open the store again to go on."
+            : "The store is closed. Open it again to go on.")
     }
 
     /// Runs `body`, in which the storage appends or scans, while no other thread does; what there is to be logged is logged then.
     @inline(__always)
     func withCommitLock<R>(_ body: () throws -> R) rethrows -> R {
-        try Log.holding { try commitLock.withLock(body) }
+        try Log.holding { try commitLock.run(body) }
     }
     func checkOpen() throws { try lock.withRead { try checkOpenLocked() } }
 
@@ -275,4 +282,24 @@ public final class Store: @unchecked Sendable {
         }
     }
     func releaseNote(ofCoordinator name: String) { coordinators.withLock { _ = $0.remove(name) } }
+}
+
+/// Held while the storage appends or scans.
+final class CommitLock: HostCallMark, @unchecked Sendable {
+    private let lock = Lock()
+    /// A callback of the host's storage never returned from there: what is in memory is half of something.
+    private(set) var isLeft = false
+    private let whenLeft: @Sendable () -> Void
+    init(whenLeft: @escaping @Sendable () -> Void) { self.whenLeft = whenLeft }
+
+    func run<R>(_ body: () throws -> R) rethrows -> R {
+        lock.lock()
+        defer { lock.unlock() }
+        return try HostCalls.run(self, body)
+    }
+    override func hostLeft() {
+        isLeft = true
+        lock.unlock()
+        whenLeft()
+    }
 }

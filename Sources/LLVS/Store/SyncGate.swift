@@ -3,7 +3,7 @@
 /// Threads that commit one version after another come back soon after a sync has let them go. Whoever is to sync next
 /// waits for them, for a part of what a sync takes at most: otherwise half of them would always find a sync running that
 /// does not cover them, and wait for one and a half. Who commits alone waits for nobody.
-final class SyncGate: @unchecked Sendable {
+final class SyncGate: HostCallMark, @unchecked Sendable {
     private let lock = Lock()
     private let done = Condition()
     private var appended: UInt64 = 0
@@ -47,7 +47,7 @@ final class SyncGate: @unchecked Sendable {
             let upTo = appended, before = synced
             lock.unlock()
             let start = Clock.steady()
-            let result = Result { try sync() }
+            let result = Result { try HostCalls.run(self, sync) }
             let end = Clock.steady()
             lock.lock()
             syncing = false
@@ -57,6 +57,17 @@ final class SyncGate: @unchecked Sendable {
             case .success: synced = max(synced, upTo)
             case .failure(let error): failures.append((synced, upTo, error)); synced = max(synced, upTo)
             }
+            done.broadcast()
+        }
+    }
+
+    /// Nobody knows what was synced: those who wait for it are told so.
+    override func hostLeft() {
+        lock.withLock {
+            failures.append((synced, appended, StoreError(.unknownOutcome, "A sync was left by a callback of the storage that did not return. Whether what it was to make durable is on the medium is not known.")))
+            synced = appended
+            syncing = false
+            outstanding -= 1
             done.broadcast()
         }
     }

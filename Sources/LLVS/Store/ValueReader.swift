@@ -56,7 +56,7 @@ public final class ValueReader: @unchecked Sendable {
         }
         guard offset < size, buffer.count > 0 else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])
-        return try lock.withLock {
+        return try lock.withLockWhileCalling {
             do {
                 if case .unread = contents { contents = try open() }
                 try read(offset, wanted)

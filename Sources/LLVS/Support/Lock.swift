@@ -7,9 +7,9 @@ import Darwin
 #endif
 
 /// A pthread mutex. (ThreadSanitizer reports false races on `Synchronization.Mutex`.)
-public final class Lock: @unchecked Sendable {
+public final class Lock: HostCallMark, @unchecked Sendable {
     let raw: UnsafeMutablePointer<pthread_mutex_t>
-    public init() {
+    public override init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_mutex_t())
         pthread_mutex_init(raw, nil)
@@ -21,6 +21,12 @@ public final class Lock: @unchecked Sendable {
         lock(); defer { unlock() }
         return try body()
     }
+    /// The same, where the body calls the host, which may never return from there.
+    public func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
+        lock(); defer { unlock() }
+        return try HostCalls.run(self, body)
+    }
+    public override func hostLeft() { unlock() }
 }
 
 /// A pthread condition, always waited on with one lock.

@@ -68,7 +68,13 @@ public enum Log {
         return try withUnsafeMutablePointer(to: &held) { held in
             pthread_setspecific(key, held)
             defer { pthread_setspecific(key, nil) }
-            return try body()
+            return try HostCalls.run(hold, body)
         }
     }
+
+    /// What was to be said is lost with the frame that held it.
+    private final class Hold: HostCallMark, @unchecked Sendable {
+        override func hostLeft() { if let key = Log.heldKey { pthread_setspecific(key, nil) } }
+    }
+    private static let hold = Hold()
 }

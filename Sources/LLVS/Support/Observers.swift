@@ -7,9 +7,9 @@ import Darwin
 #endif
 
 /// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
-/// a lock held. Cancelling waits for a running callback (except from within it), and none comes after.
+/// a lock held. None begins after cancelling, which waits for those that run, except from within any such callback.
 final class Observers<Event>: @unchecked Sendable {
-    private final class Observation: ExchangeObservation, @unchecked Sendable {
+    private final class Observation: HostCallMark, ExchangeObservation, @unchecked Sendable {
         let call: @Sendable (Event) -> Void
         weak var observers: Observers?
         private let lock = Lock()
@@ -26,7 +26,12 @@ final class Observers<Event>: @unchecked Sendable {
                 return !isCancelled
             }
             guard mayRun else { return }
-            call(event)
+            HostCalls.run(self, observes: true) { call(event) }
+            hostLeft()
+        }
+
+        override func hostLeft() {
+            let me = pthread_self()
             lock.withLock {
                 if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }
                 finished.broadcast()
@@ -35,10 +40,9 @@ final class Observers<Event>: @unchecked Sendable {
 
         func cancel() {
             observers?.remove(self)
-            let me = pthread_self()
             lock.withLock {
                 isCancelled = true
-                while running.contains(where: { pthread_equal($0, me) == 0 }) { finished.wait(lock) }
+                while !running.isEmpty && !HostCalls.isObserving { finished.wait(lock) }
             }
         }
     }

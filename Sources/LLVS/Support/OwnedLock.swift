@@ -8,9 +8,9 @@ import Darwin
 
 /// A lock for long work that calls the host back: a thread that asks for what it holds is told so, instead of waiting for
 /// itself. `Lock` is the one for all else.
-final class OwnedLock: @unchecked Sendable {
+final class OwnedLock: HostCallMark, @unchecked Sendable {
     private let raw: UnsafeMutablePointer<pthread_mutex_t>
-    init() {
+    override init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_mutex_t())
         var attributes = pthread_mutexattr_t()
@@ -24,4 +24,5 @@ final class OwnedLock: @unchecked Sendable {
     func lock() -> Bool { pthread_mutex_lock(raw) == 0 }
     /// The calling thread must hold it.
     func unlock() { pthread_mutex_unlock(raw) }
+    override func hostLeft() { unlock() }
 }

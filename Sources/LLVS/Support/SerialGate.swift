@@ -8,7 +8,7 @@ import Darwin
 
 /// Lets one thread at a time through. One that comes back from within, by way of a callback of the host, is told
 /// so with `.busy`, where a mutex would leave it waiting for itself.
-final class SerialGate: @unchecked Sendable {
+final class SerialGate: HostCallMark, @unchecked Sendable {
     private let lock = Lock()
     private let freed = Condition()
     private var owner: pthread_t?
@@ -24,12 +24,15 @@ final class SerialGate: @unchecked Sendable {
             }
             owner = pthread_self()
         }
-        defer {
-            lock.withLock {
-                owner = nil
-                freed.broadcast()
-            }
-        }
-        return try body()
+        defer { leave() }
+        return try HostCalls.run(self, body)
     }
+
+    private func leave() {
+        lock.withLock {
+            owner = nil
+            freed.broadcast()
+        }
+    }
+    override func hostLeft() { leave() }
 }

@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import LLVS
 
 /// Where an entry point puts its error.
@@ -11,6 +12,7 @@ public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<S
 /// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
 @inline(__always)
 func entry(_ out: ErrorOut?, _ body: () throws -> Void) -> llvs_status {
+    HostCalls.cleanUp(llvs_shim_frame())
     out?.pointee = nil
     do {
         try body()

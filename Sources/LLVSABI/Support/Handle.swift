@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import LLVS
 
 /// What stands behind an opaque pointer of the header: retained once by the caller who holds the pointer.
@@ -50,6 +51,7 @@ func look<T: Handle, R>(at pointer: OpaquePointer?, _ type: T.Type, _ body: (T) 
 /// wait for a lock that a thread of the parent held, or write. It goes with the process.
 func free<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, leadsToStore: Bool) {
     guard let pointer else { return }
+    HostCalls.cleanUp(llvs_shim_frame())
     let unmanaged = Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer))
     if leadsToStore, unmanaged.takeUnretainedValue().isForked { return }
     unmanaged.release()

@@ -77,7 +77,10 @@ public:
     void check() const {
         if (std::exception_ptr thrown = state_ ? state_->take() : nullptr) std::rethrow_exception(thrown);
     }
-    /// Ends the registration. Throws what a callback threw.
+    /// Ends the registration without waiting: see llvs_observer_cancel. Under any lock.
+    void cancel() const noexcept { llvs_observer_cancel(handle_.get()); }
+    /// Ends the registration, and waits for its running callbacks, except from within a callback of any: not under a lock that it takes.
+    /// Throws what a callback threw.
     void close() {
         handle_ = decltype(handle_)();
         check();

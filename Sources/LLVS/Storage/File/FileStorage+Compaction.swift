@@ -22,7 +22,7 @@ extension FileStorage {
     static let fewestFolded = 4
 
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
-        var report = CompactionReport()
+        let report = CompactionReport()
         if isReadOnly {
             if trigger == .request { throw StorageRange.readOnly(description) }
             return report
@@ -35,6 +35,11 @@ extension FileStorage {
             return report
         }
         defer { compacting.unlock() }
+        return try HostCalls.run(compacting) { try compactHeld(trigger, control) }
+    }
+
+    private func compactHeld(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+        var report = CompactionReport()
         switch trigger {
         case .opened: if !mayPay(trigger) { return report }
         case .closing: if !mayPay(trigger), !mayDelete() { return report }

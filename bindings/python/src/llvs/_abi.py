@@ -82,6 +82,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_error_user_code": (I64, [borrowed("llvs_error*")]),
     "llvs_error_make": (POINTER, [I64, BYTES]),
     "llvs_error_free": (None, [owned("llvs_error*")]),
+    "llvs_observer_cancel": (None, [borrowed("llvs_observer*")]),
     "llvs_observer_free": (None, [owned("llvs_observer*")]),
     "llvs_log_observe": (STATUS, [U32, FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_cancel_token_create": (STATUS, [owned("llvs_cancel_token**"), ERROR]),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Optional
 
-from . import _callbacks, _signals
+from . import _abi, _callbacks, _signals
 from ._handle import Handle
 
 
 class Observer(Handle):
-    """A registration. `close()` ends it: it waits for a running callback (unless it is called from within it), then none comes after.
+    """A registration. `close()` ends it: it waits for running callbacks, then none comes after.
+
+    From within a callback of any registration `close()` does not wait, since two callbacks might wait for each other. Do not call it
+    while you hold a lock that the callback takes: call `cancel()` there, and `close()` without the lock.
 
     It need not be held: it lasts until it is closed, or what it observes is. What callbacks raise goes to `sys.unraisablehook`.
     """
@@ -27,6 +30,11 @@ class Observer(Handle):
 
     def _what(self) -> str:
         return "the registration"
+
+    def cancel(self) -> None:
+        """Ends it without waiting: no callback begins after it, but one that runs on another thread may still run. May be called under any lock."""
+        with self._call as pointer:
+            _abi.lib.llvs_observer_cancel(pointer)
 
     def close(self) -> None:
         self._holder.discard(self)

@@ -197,7 +197,7 @@ class State(Mapping[str, bytes]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<the {len(self)} values at version {self.version}>" if not self._store.closed else f"<values at version {self.version}>"
+        return f"<the {len(self)} values at version {self.version}>" if not self._store.closed else f"<values at version {self.version}, closed>"
 
 
 class _Keys(KeysView[str]):
