@@ -86,8 +86,9 @@ import Testing
         let first = try #require(try coordinator.save(CoordinatorTests.change("k", "1"), expected: EmptyRoot.id, timestamp: 5))
         #expect(first.timestamp == 5)
         #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "2"), expected: EmptyRoot.id) } == .moved)
-        let second = try coordinator.save(CoordinatorTests.change("k", "2"), expected: first.id, timestamp: 1)
-        #expect(second?.timestamp == 5 + 1e-6)
+        #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "2"), expected: first.id, timestamp: 1) } == .invalidArgument)
+        let second = try coordinator.save(CoordinatorTests.change("k", "2"), expected: first.id, timestamp: 6)
+        #expect(second?.timestamp == 6)
         #expect(errorCode { try coordinator.save([], expected: first.id) } == .moved)
         #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "2"), timestamp: .infinity) } == .invalidArgument)
     }
