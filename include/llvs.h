@@ -196,7 +196,7 @@ enum llvs_status_value {
     LLVS_ERROR_VERSION_MISMATCH = -10,
     /** A preserve names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
-    /** A metadata key is empty, too long or not UTF-8, or all together is over 16 MiB. */
+    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string, or all together is over 16 MiB. */
     LLVS_ERROR_INVALID_METADATA = -12,
     /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
     LLVS_ERROR_UNSUPPORTED = -13,
@@ -273,7 +273,9 @@ enum llvs_status_value {
     /** A file that is none of ours. */
     LLVS_ERROR_FOREIGN_FILE = -71,
     /** A file is empty or ends too early: it is still on its way, or was cut short. */
-    LLVS_ERROR_CUT_SHORT = -72
+    LLVS_ERROR_CUT_SHORT = -72,
+    /** A value id that another implementation cannot hold; the version was sent all the same. See llvs_exchange_options. */
+    LLVS_ERROR_UNPORTABLE_ID = -73
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -1555,6 +1557,23 @@ typedef struct llvs_exchange llvs_exchange;
 /** A transport of the host; see "A transport of the host" below. Since 0.1. */
 typedef struct llvs_transport llvs_transport;
 
+/** Where a callback of a storage, a transport or a decoder puts what it was asked for; lives for the callback only. Since 0.1. */
+typedef struct llvs_reply llvs_reply;
+
+/**
+ * Decompresses what another implementation's stores hold of values that Apple systems compressed ("LLZF", then LZFSE).
+ * @param data   what follows "LLZF"
+ * @param reply  takes the bytes that were there (llvs_reply_set, question 0). Without an answer the data is no such data, and is taken
+ *               as it is, with its "LLZF": also when it goes on after its end, or ends before
+ *
+ *   thread     that of the call that imports or restores
+ *   re-entry   may call the library, but not close the store or the exchange
+ *   pointers   good during the callback
+ *   result     LLVS_OK, or below zero: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ */
+typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
+    LLVS_OWNED llvs_error **error);
+
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
@@ -1565,9 +1584,19 @@ typedef struct llvs_exchange_options {
     llvs_transport *host_transport;
     /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
     llvs_bool must_exist;
-    uint32_t reserved;
+    /**
+     * 1: llvs_exchange_send lists value ids that another implementation cannot hold or tell apart (docs/interchange.md) as problems with
+     * LLVS_ERROR_UNPORTABLE_ID, each once for each exchange, named by the version; the versions are sent all the same. Costs a look at
+     * the changes of what is sent, and once, when an id is not ASCII, at the ids of all heads.
+     */
+    llvs_bool report_unportable;
+    /** For llvs_exchange_restore_snapshot, when another implementation's snapshot has compressed values in it; may be NULL. */
+    llvs_decode_fn decode;
+    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    void *decode_payload;
+    llvs_free_fn decode_free;
 } llvs_exchange_options;
-#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0 }
+#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -1683,7 +1712,8 @@ LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
 
 /**
  * Puts a snapshot of the whole store beside the versions of the exchange, replacing an older one of ours. (An exchange with a file: URL
- * puts it into a folder, which need not be shared with anybody: chunks of at most 5 MB, and last manifest.json.)
+ * puts it into a folder, which need not be shared with anybody: chunks of at most 5 MB in snapshots/llvs-v1/,
+ * and last manifest.json.)
  * @param control    progress and cancellation; may be NULL
  * @param snapshot   its manifest; may be NULL
  * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
@@ -1708,16 +1738,30 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restore_snapshot(LLVS_BORROWED l
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_snapshot(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_snapshot **snapshot,
     LLVS_OWNED llvs_error **error);
+/** How to import a store. Since 0.1. */
+typedef struct llvs_import_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** For what is compressed; NULL: such values make problems with LLVS_ERROR_UNSUPPORTED. */
+    llvs_decode_fn decode;
+    /** See "Callbacks" above; freed when the call returns. */
+    void *decode_payload;
+    llvs_free_fn decode_free;
+} llvs_import_options;
+#define LLVS_IMPORT_OPTIONS_INIT { (uint32_t)sizeof(llvs_import_options), 0, 0, 0, 0 }
+
 /**
- * Adds the versions of a store directory of another implementation of this design. The directory is only read.
+ * Adds the versions of a store directory of another implementation of this design, whose values are in files or in SQLite databases.
+ * The directory is only read.
  * @param directory  UTF-8, without NUL
+ * @param options    may be NULL
  * @param control    progress and cancellation; may be NULL
  * @param result     what was added (`retrieved`), and problems; may be NULL
- * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors.
- * Since 0.1.
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_UNSUPPORTED
+ * (one SQLite database of another form), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
-    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_import_options *options, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Coordinator
@@ -1896,8 +1940,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_
  * Answers of callbacks
  * ------------------------------------------------------------------------------------------------ */
 
-/** Where a callback of a storage or transport puts what it was asked for; lives for the callback only. Since 0.1. */
-typedef struct llvs_reply llvs_reply;
 /** Adds an item to a list: a name. Copied. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_reply_add(LLVS_BORROWED llvs_reply *reply, llvs_bytes item, LLVS_OWNED llvs_error **error);
 /** Answers question number `index` (0 when there is one only); what is never answered is absent. Copied. Since 0.1. */
@@ -2075,9 +2117,10 @@ typedef struct llvs_transport_callbacks {
                               LLVS_BORROWED llvs_outgoing *changes, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
     /**
      * Adds (llvs_reply_add) those of the names of which it is known, without fetching, that one of the two files is missing, empty or cut
-     * short: llvs_exchange_send, which asks once, for up to 1000 of the versions that are listed and in the store, writes them
-     * anew. Other names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can
-     * tell: then llvs_exchange_verify finds such files.
+     * short: llvs_exchange_send, which asks for up to 1000 of the versions that are listed and in the store, writes them anew; where
+     * a retrieve met a version file of the form of earlier builds (docs/interchange.md), it asks for all, once, 1000 at a time. Other
+     * names are ignored. May be NULL, for places where a file is there whole or not at all, or where nobody can tell: then
+     * llvs_exchange_verify finds such files.
      */
     llvs_status (*unusable)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *names, size_t count,
         LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
@@ -2150,8 +2193,9 @@ LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
-LLVS_LAYOUT(llvs_exchange_options, 24);
+LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
+LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_exchange_result, 72);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 80);

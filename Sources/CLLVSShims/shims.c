@@ -90,6 +90,8 @@ int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size)
     return whole;
 }
 
+uint32_t llvs_shim_crc32(const void *data, size_t size) { return size ? (uint32_t)crc32_z(0, data, size) : 0; }
+
 struct llvs_shim_inflater { z_stream stream; };
 
 llvs_shim_inflater *llvs_shim_inflater_make(void) {

@@ -36,15 +36,40 @@ func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     return handle.exchange
 }
 
+/// A decoder of the host.
+final class HostDecoder: Sendable {
+    nonisolated(unsafe) private let fn: llvs_decode_fn
+    private let payload: Payload
+
+    /// Nil without a function; the payload is freed then.
+    init?(_ fn: llvs_decode_fn?, _ payload: Payload) {
+        guard let fn else { return nil }
+        self.fn = fn; self.payload = payload
+    }
+    var decode: ForeignDecoder {
+        { [self] data in
+            let reply = Reply(questions: 1)
+            try withExtendedLifetime(reply) {
+                try withBorrowed(data) { data in try callHost("Decoding") { fn(payload.pointer, data, reply.borrowed, $0) } }
+            }
+            return reply.answers[0]
+        }
+    }
+}
+
 /// What the options say of where an exchange leads, besides its URL.
 struct ExchangeSettings {
     var durability = Durability.full
     var mustExist = false
     var hostTransport: TransportHandle?
+    /// What the exchange itself is told.
+    var exchange = Exchange.Options()
 
     init(_ input: UnsafePointer<llvs_exchange_options>?) throws {
         guard let input = try optionalStruct(input, "llvs_exchange_options") else { return }
-        guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
+        // First, so that what the caller gave for the callback is freed whatever fails.
+        exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
+        exchange.reportsUnportableIDs = try flag(input.report_unportable, "report_unportable")
         durability = try LLVSABI.durability(input.durability, "durability")
         mustExist = try flag(input.must_exist, "must_exist")
         hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")
@@ -58,15 +83,16 @@ struct ExchangeSettings {
 public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ exchange: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     exchange?.pointee = nil
     return entry(error) {
+        let settings = try ExchangeSettings(options)
         let out = try required(exchange, "exchange")
         let store = try LLVSABI.store(store)
         try store.requireOpen()
-        let settings = try ExchangeSettings(options), url = try text(url, "url")
+        let url = try text(url, "url")
         guard settings.hostTransport == nil || url.isEmpty else {
             throw StoreError(.invalidArgument, "Both the URL \"\(url)\" and a host_transport are given. Give one of them.")
         }
         let transport = try settings.hostTransport?.claim() ?? settings.transport(url)
-        out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport), url: url).owned
+        out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
     }
 }
 

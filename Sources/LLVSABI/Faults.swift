@@ -53,10 +53,9 @@ public func llvs_testing_transport(_ url: llvs_bytes, _ options: UnsafePointer<l
     return entry(error) {
         let out = try required(transport, "transport")
         let url = try text(url, "url")
-        let options = try optionalStruct(options, "llvs_exchange_options")
-        let durability = try options.map { try LLVSABI.durability($0.durability, "durability") } ?? .full
+        let settings = try ExchangeSettings(options)
         try ExchangeURL.check(url)
-        out.pointee = BuiltInTransportHandle("the transport to \(url)") { try ExchangeURL.transport(url, durability) }.owned
+        out.pointee = BuiltInTransportHandle("the transport to \(url)") { try ExchangeURL.transport(url, settings.durability) }.owned
     }
 }
 

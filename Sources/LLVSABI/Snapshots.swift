@@ -27,7 +27,7 @@ private func manifest(_ out: StructOut<llvs_snapshot>?, _ error: ErrorOut?, _ ma
 
 private func snapshots(_ pointer: OpaquePointer?) throws -> Snapshots {
     let exchange = try exchange(pointer)
-    return Snapshots(store: exchange.store, transport: exchange.transport)
+    return Snapshots(store: exchange.store, transport: exchange.transport, decode: exchange.options.decode)
 }
 
 @_cdecl("llvs_exchange_put_snapshot") @implementation
@@ -49,10 +49,13 @@ public func llvs_exchange_snapshot(_ exchange: OpaquePointer!, _ snapshot: Struc
 }
 
 @_cdecl("llvs_store_import") @implementation
-public func llvs_store_import(_ store: OpaquePointer!, _ directory: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_import(_ store: OpaquePointer!, _ directory: llvs_bytes, _ options: UnsafePointer<llvs_import_options>!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let found = try StoreImporter.importStore(at: path(directory, "directory"), into: LLVSABI.store(store), LLVSABI.control(control))
+        let options = try optionalStruct(options, "llvs_import_options")
+        let decoder = options.flatMap { HostDecoder($0.decode, Payload($0.decode_payload, $0.decode_free)) }
+        if let options, options.reserved != 0 { throw InputError.reserved("llvs_import_options") }
+        let found = try StoreImporter.importStore(at: path(directory, "directory"), into: LLVSABI.store(store), decode: decoder?.decode, LLVSABI.control(control))
         if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).handedOut }
     }
 }

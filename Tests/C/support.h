@@ -138,9 +138,11 @@ static inline char *new_directory(void) {
     return path;
 }
 static inline void remove_directory(char *path) {
-    char command[1200];
+    char command[3000];
     assert_true(strlen(path) < 1000);
-    snprintf(command, sizeof command, "chmod -R u+rwx '%s'; rm -rf '%s'", path, path);
+    /* What is left in an exchange folder other implementations must be able to read (scripts/lib/strict.sh). */
+    snprintf(command, sizeof command, "chmod -R u+rwx '%s'; [ -z \"$LLVS_STRICT\" ] || \"$LLVS_STRICT\" '%s' '%s'; rm -rf '%s'",
+             path, path, __BASE_FILE__, path);
     assert_int_equal(system(command), 0);
     free(path);
 }

@@ -292,9 +292,9 @@ static void unknown_constants_and_reserved_fields(void **state) {
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "durability", llvs_coordinator_attach(coordinator, llvs_str("memory:x"), &travel, &error));
     llvs_coordinator_free(coordinator);
     travel.durability = LLVS_DURABILITY_NORMAL;
-    travel.reserved = 1;
-    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "reserved", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
-    travel.reserved = 0;
+    travel.report_unportable = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "report_unportable", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    travel.report_unportable = 0;
     travel.must_exist = 2;
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "must_exist", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
     heads.reserved = 1;

@@ -118,7 +118,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case SEND: return llvs_exchange_send(s->sender, control, NULL, error);
     case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
     case LOOK_AGAIN: return llvs_exchange_verify(s->sender, control, NULL, error);
-    case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), control, NULL, error);
+    case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), NULL, control, NULL, error);
     case WRITE_SNAPSHOT: return write_snapshot_into(s->store, s->folder, control, error);
     case RESTORE_SNAPSHOT: return restore_snapshot_from(s->other, s->folder, control, error);
     case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
@@ -170,7 +170,7 @@ static int check_imported(const char *path) {
     llvs_history_cursor *history;
     llvs_version_list *versions;
     int count;
-    OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, &error));
+    OK(llvs_store_import(whole, llvs_str(foreign), NULL, NULL, NULL, &error));
     assert_int_equal(version_count(whole), FOREIGN_VERSIONS);
     OK(llvs_store_history(store, NULL, NULL, &history, &error));
     OK(llvs_history_cursor_next(history, 0, NULL, &versions, &error));

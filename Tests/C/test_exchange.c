@@ -548,6 +548,8 @@ static void bad_files_cost_their_own_version_only(void **state) {
     assert_int_equal(version_count(store), 3);
     llvs_exchange_free(exchange);
     llvs_store_free(store);
+    snprintf(path, sizeof path, "%s/damaged-on-purpose", p.directory);
+    write_file(path, "");
     free_place(&p);
 }
 
@@ -708,9 +710,9 @@ static void a_folder_that_is_gone_is_an_error(void **state) {
     FAILS_NAMING(LLVS_ERROR_NOT_A_DIRECTORY, "file", llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
     snprintf(url, sizeof url, "file://%s", deep);
     FAILS(LLVS_ERROR_NOT_FOUND, llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
-    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "a/b/c", llvs_store_import(store, llvs_str(deep), NULL, NULL, &error));
-    FAILS(LLVS_ERROR_NOT_A_DIRECTORY, llvs_store_import(store, llvs_str(file), NULL, NULL, &error));
-    FAILS(LLVS_ERROR_NOT_A_STORE, llvs_store_import(store, llvs_str(directory), NULL, NULL, &error));
+    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "a/b/c", llvs_store_import(store, llvs_str(deep), NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_DIRECTORY, llvs_store_import(store, llvs_str(file), NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NOT_A_STORE, llvs_store_import(store, llvs_str(directory), NULL, NULL, NULL, &error));
     llvs_store_free(store);
     free(file);
     free(deep);
@@ -751,8 +753,67 @@ static void snapshots_bootstrap_a_store(void **state) {
     }
 }
 
+static llvs_status decode_never(void *payload, const llvs_bytes *data, llvs_reply *reply, llvs_error **e) {
+    (void)payload; (void)data; (void)reply; (void)e;
+    return LLVS_OK;
+}
+
+static void ids_that_others_cannot_hold_are_listed_and_sent(void **state) {
+    place p = new_place(FOLDER);
+    llvs_store *store = memory_store();
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange *exchange;
+    llvs_exchange_result *result;
+    int freed = 0;
+    (void)state;
+    save(store, NULL, insert("fine", "1"));
+    save(store, NULL, insert("..odd", "2"));
+    options.report_unportable = 1;
+    options.decode = decode_never;
+    options.decode_payload = &freed;
+    options.decode_free = count_free;
+    OK(llvs_exchange_open(store, llvs_str(p.url), &options, &exchange, &error));
+    OK(llvs_exchange_send(exchange, NULL, &result, &error));
+    assert_int_equal(result->sent_count, 2);
+    assert_int_equal(result->problem_count, 1);
+    assert_int_equal(result->problems[0]->code, LLVS_ERROR_UNPORTABLE_ID);
+    llvs_exchange_result_free(result);
+    assert_int_equal(freed, 0);
+    llvs_exchange_free(exchange);
+    assert_int_equal(freed, 1);
+    /* Once each, also when the call fails. */
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str("no URL"), &options, &exchange, &error));
+    assert_int_equal(freed, 2);
+    options.report_unportable = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str(p.url), &options, &exchange, &error));
+    assert_int_equal(freed, 3);
+    llvs_store_free(store);
+    free_place(&p);
+}
+
+static void imports_take_a_decoder(void **state) {
+    llvs_store *store = memory_store();
+    llvs_import_options options = LLVS_IMPORT_OPTIONS_INIT;
+    llvs_exchange_result *result;
+    int freed = 0;
+    (void)state;
+    options.decode = decode_never;
+    options.decode_payload = &freed;
+    options.decode_free = count_free;
+    FAILS(LLVS_ERROR_NOT_FOUND, llvs_store_import(store, llvs_str("/nowhere/at/all"), &options, NULL, NULL, &error));
+    assert_int_equal(freed, 1);
+    OK(llvs_store_import(store, llvs_str(LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store"), &options, NULL, &result, &error));
+    assert_int_equal(result->retrieved_count, 25);
+    llvs_exchange_result_free(result);
+    assert_int_equal(freed, 2);
+    options.reserved = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_import(store, llvs_str("/nowhere"), &options, NULL, NULL, &error));
+    assert_int_equal(freed, 3);
+    llvs_store_free(store);
+}
+
 static void damaged_snapshots_leave_the_store_empty(void **state) {
-    char *directory = new_directory(), *chunk = join(directory, "snapshots/chunk-000"), *manifest = join(directory, "snapshots/manifest.json"), *nothing = join(directory, "nothing");
+    char *directory = new_directory(), *chunk = join(directory, "snapshots/llvs-v1/chunk-000"), *manifest = join(directory, "snapshots/llvs-v1/manifest.json"), *nothing = join(directory, "nothing");
     llvs_store *one = memory_store(), *two = memory_store();
     FILE *file;
     int was;
@@ -795,6 +856,8 @@ int main(void) {
         cmocka_unit_test(a_transport_sees_the_token),
         cmocka_unit_test(a_transport_serves_one_exchange_and_keeps_state),
         cmocka_unit_test(bad_files_cost_their_own_version_only),
+        cmocka_unit_test(ids_that_others_cannot_hold_are_listed_and_sent),
+        cmocka_unit_test(imports_take_a_decoder),
         cmocka_unit_test(a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_asked_for),
         cmocka_unit_test(a_transport_of_the_host_tells_of_files_that_are_there_in_part),
         cmocka_unit_test(another_version_of_the_same_id_is_reported_and_left),

@@ -96,7 +96,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_put_snapshot(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_restore_snapshot(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_snapshot(NULL, NULL, NULL));
-    REFUSES(llvs_store_import(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_import(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_open(LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_close(NULL, NULL));
     llvs_coordinator_free(NULL);

@@ -302,7 +302,7 @@ const struct workload workloads[] = {
     {"delete folded", prepare_folded, delete_folded,   1, 0, 1, 0, 0, 0, CALL_UNLINK, "store/segments/"},
     {"restore", prepare_snapshot, restore,             1, 1, 1, 1, 0, 0, CALL_RENAME, "store/cache/"},
     {"open cached", prepare_cached, open_cached,       1, 1, 1, 1, 0, 0, 0, NULL},
-    {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/manifest.json"},
+    {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/llvs-v1/manifest.json"},
     {"build on others", prepare_store, build_on_others, 1, 1, 1, 1, 1, 0, 0, NULL},
     {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 1, 0, NULL},
 };

@@ -78,12 +78,12 @@ import Testing
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area)
         try coordinator.exchange()
-        let put = try #require(try area.readSnapshotFile("manifest.json"))
+        let put = try #require(try area.readSnapshotFile("llvs-v1/manifest.json"))
         try coordinator.exchange()
-        #expect(try area.readSnapshotFile("manifest.json") == put)
-        try area.deleteSnapshotFile("chunk-000")
+        #expect(try area.readSnapshotFile("llvs-v1/manifest.json") == put)
+        try area.deleteSnapshotFile("llvs-v1/chunk-000")
         try coordinator.exchange()
-        #expect(try area.readSnapshotFile("manifest.json") != put && area.readSnapshotFile("chunk-000") != nil)
+        #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != put && area.readSnapshotFile("llvs-v1/chunk-000") != nil)
     }
 
     /// What a manifest claims is somebody else's word.
@@ -91,9 +91,9 @@ import Testing
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area)
         let manifest = "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
-        try area.writeSnapshotFile("manifest.json", bytes(manifest))
+        try area.writeSnapshotFile("llvs-v1/manifest.json", bytes(manifest))
         try coordinator.exchange()
-        #expect(try area.readSnapshotFile("manifest.json") != nil)
+        #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != nil)
         for i in 0..<20 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
         try coordinator.exchange()
         let replaced = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())

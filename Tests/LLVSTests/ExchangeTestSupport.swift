@@ -1,14 +1,27 @@
 import Glibc
+import Testing
 @testable import LLVS
 
 /// A new directory, removed with all it holds when let go of.
 final class TemporaryFolder: Sendable {
     let path: String
+    /// Whose folder it is.
+    private let test = Test.current?.name ?? "?"
     init() {
         var template = Array("/tmp/llvs-test-XXXXXX".utf8CString)
         path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
     }
-    deinit { TemporaryFolder.remove(path) }
+    deinit {
+        // What is left in an exchange folder other implementations must be able to read (scripts/lib/strict.sh).
+        if let strict = getenv("LLVS_STRICT") {
+            var child: pid_t = 0
+            var arguments: [UnsafeMutablePointer<CChar>?] = [strict, strdup(path), strdup(test), nil]
+            if posix_spawn(&child, strict, nil, nil, &arguments, environ) == 0 { waitpid(child, nil, 0) }
+            free(arguments[1])
+            free(arguments[2])
+        }
+        TemporaryFolder.remove(path)
+    }
 
     private static func remove(_ path: String) {
         var status = stat()

@@ -180,6 +180,36 @@ import Testing
         #expect(try source.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
+    /// The form in which we wrote version files before, which other implementations cannot read.
+    @Test(arguments: [0, 100_000]) func filesOfTheOldFormAreWrittenAnew(_ metadataSize: Int) throws {
+        let temporary = TemporaryFolder(), store = try Store.inMemory(), count = 1_200
+        var metadata = Metadata()
+        metadata["note"] = [UInt8](repeating: 1, count: metadataSize)
+        for i in 0..<count { _ = try store.makeVersion(basedOn: nil, changes: [insert("k", "\(i)")], metadata: i % 300 == 0 ? metadata : Metadata()) }
+        let ids = try store.allVersionIDs()
+        let exchange = Exchange(store: store, transport: try folder(temporary))
+        _ = try exchange.send()
+        let files = try ids.map { try #require(temporary.read("shared/versions/\($0)")) }
+        func makeOld() throws {
+            for (id, file) in zip(ids, files) {
+                let text = String(decoding: file, as: UTF8.self), at = try #require(text.firstRange(of: ",\"digest\":"))
+                try temporary.write("shared/versions/\(id)", text[..<at.lowerBound] + "}" + text[at.lowerBound...].dropLast())
+            }
+        }
+        // One that has all of them looks at a part, meets one, and then at all, once.
+        try makeOld()
+        #expect(try exchange.send().versions.count == count)
+        for (id, file) in zip(ids, files) { #expect(temporary.read("shared/versions/\(id)") == file) }
+        #expect(try exchange.send().versions.isEmpty)
+        // One that receives them remembers which they are, and takes their word for what they hold.
+        try makeOld()
+        let other = try Store.inMemory(), theirs = Exchange(store: other, transport: try folder(temporary))
+        let retrieved = try theirs.retrieve()
+        #expect(retrieved.versions.count == count && retrieved.problems.isEmpty)
+        #expect(try theirs.send().versions.count == count && theirs.send().versions.isEmpty)
+        for (id, file) in zip(ids, files) { #expect(temporary.read("shared/versions/\(id)") == file) }
+    }
+
     @Test func missingPieces() throws {
         let spoiled = try Spoiled(), shared = spoiled.temporary.path + "/shared"
         // A version whose predecessor's files are gone.

@@ -20,6 +20,7 @@ import LLVSTestSupport
             metadata: try Metadata([(Array("z".utf8), [0xFF]), (Array("__llvs_branch".utf8), Array("\"draft\"".utf8))]))
         #expect(String(decoding: InterchangeEncoder.version(version), as: UTF8.self) ==
             #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","predecessors":{"idOfFirst":"B","idOfSecond":"A"},"timestamp":816913493.5,"valueDataSize":3,"metadata":["__llvs_branch",{"data":"ImRyYWZ0Ig=="},"z",{"data":"/w=="}]}}"#)
+        #expect(String(decoding: InterchangeEncoder.version(version, digest: [UInt8](repeating: 0xA5, count: 2)), as: UTF8.self).hasSuffix(#""z",{"data":"/w=="}],"digest":"a5a5"}}"#))
         let root = Version(id: id, predecessors: [], timestamp: -1, valueDataSize: 0, metadata: Metadata())
         #expect(String(decoding: InterchangeEncoder.version(root), as: UTF8.self) ==
             #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":-1,"valueDataSize":0,"metadata":[]}}"#)
@@ -38,6 +39,13 @@ import LLVSTestSupport
         let read = try version(#" {"x":[{"y":null}], "version" : {"metadata":["a\/b",{"z":1,"data":"\/w=="}],"timestamp":5,"predecessors":{"idOfSecond":null,"idOfFirst":"P"},"identi\u0066ier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","new":true}} "#)
         #expect(read.predecessors == [try VersionID("P")] && read.timestamp == 5 && read.metadata["a/b"] == [0xFF] && read.valueDataSize == 0)
         #expect(try version(#"{"version":{"identifier":"x","identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#).predecessors.isEmpty)
+        // Where we wrote the digest before, and where we write it.
+        for (file, isOld) in [(#"{"digest":"a5","version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#, true), (#"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","digest":"a5","timestamp":5}}"#, false)] {
+            let found = try InterchangeDecoder.versionFile(.bytes(Array(file.utf8)), name: id)
+            #expect(found.digest == Array("a5".utf8) && found.isOldForm == isOld)
+        }
+        // A key that none is given here.
+        #expect(try version(#"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5,"metadata":["",{"data":"/w=="}]}}"#).metadata[""] == [0xFF])
         let last = try changes(#"[{"insert":{"id":"b","data":"YQ=="}},{"remove":"a"},{"u":1,"update":{"storedVersionId":"?","data":"YmI=","id":"b"}},{"remove":"e\u0301"},{"remove":"é"}]"#)
         #expect(last == [.remove(try ValueID("a")), .update(try ValueID("b"), data: Array("bb".utf8)), .remove(try ValueID("e\u{301}")), .remove(try ValueID("\u{E9}"))])
         #expect(try changes(" [ ] ") == [])
@@ -53,7 +61,7 @@ import LLVSTestSupport
         (#"{"version":{"identifier":"ID","timestamp":1,"predecessors":{"idOfFirst":"ID"}}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":1,"predecessors":{"idOfFirst":"A","idOfSecond":"A"}}}"#, .invalidJSON),
         (#"{"version":{"identifier":"ID","timestamp":1,"predecessors":{"idOfSecond":"A"}}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":1,"predecessors":{"idOfFirst":"é"}}}"#, .invalidVersionID),
         (#"{"version":{"identifier":"ID","timestamp":1,"metadata":["k"]}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":1,"metadata":["k",{}]}}"#, .invalidJSON), (#"{"version":{"identifier":"ID","timestamp":1,"metadata":{"k":1}}}"#, .invalidJSON),
-        (#"{"version":{"identifier":"ID","timestamp":1,"metadata":["k",{"data":"Z"}]}}"#, .invalidBase64), (#"{"version":{"identifier":"ID","timestamp":1,"metadata":["",{"data":""}]}}"#, .invalidMetadata),
+        (#"{"version":{"identifier":"ID","timestamp":1,"metadata":["k",{"data":"Z"}]}}"#, .invalidBase64),
         (#"{"version":{"identifier":"ID","timestamp":1}}x"#, .invalidJSON),
     ])
     func refusesBadVersions(_ text: String, _ expected: StoreError.Code) {

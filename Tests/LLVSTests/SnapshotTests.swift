@@ -68,7 +68,7 @@ import LLVSTestSupport
         #expect(put.chunkCount >= 3)
         var files: [String: [UInt8]] = [:]
         for name in try memory.snapshotFileNames() { files[name] = try memory.readSnapshotFile(name) }
-        let last = SnapshotLimits.chunkName(Int(put.chunkCount) - 1)
+        let last = "llvs-v1/" + SnapshotLimits.chunkName(Int(put.chunkCount) - 1)
 
         func refuses(_ name: String, _ bytes: [UInt8]?, _ expected: StoreError.Code = .snapshotDamaged) throws {
             if let bytes { try memory.writeSnapshotFile(name, bytes) } else { try memory.deleteSnapshotFile(name) }
@@ -77,7 +77,7 @@ import LLVSTestSupport
             #expect(try target.allVersionIDs().isEmpty)
             try memory.writeSnapshotFile(name, files[name] ?? [])
         }
-        for name in ["chunk-000", "chunk-001", last] {
+        for name in ["llvs-v1/chunk-000", "llvs-v1/chunk-001", last] {
             let whole = try #require(files[name])
             var flipped = whole
             flipped[flipped.count / 2] ^= 1
@@ -87,17 +87,17 @@ import LLVSTestSupport
             try refuses(name, nil)
             try refuses(name, try other.readSnapshotFile(name)) // of another snapshot of the same store
         }
-        try refuses("manifest.json", nil, .snapshotMissing)
-        try refuses("manifest.json", [])
-        try refuses("manifest.json", Array("{}".utf8))
+        try refuses("llvs-v1/manifest.json", nil, .snapshotMissing)
+        try refuses("llvs-v1/manifest.json", [])
+        try refuses("llvs-v1/manifest.json", Array("{}".utf8))
         for spoil in [{ $0.versionCount += 1 }, { $0.totalSize -= 1 }, { $0.chunkCount += 1 }, { $0.chunkCount -= 1; $0.chunkDigests.removeLast() }, { $0.snapshotID = "X" }, { $0.snapshotID = "\(VersionID.random())" }] as [(inout SnapshotManifest) -> Void] {
             var manifest = put
             spoil(&manifest)
-            try refuses("manifest.json", manifest.encoded())
+            try refuses("llvs-v1/manifest.json", manifest.encoded())
         }
         _ = try Snapshots(store: Store.inMemory(), transport: memory).restore()
         // A broken one is replaced by putting again.
-        try memory.writeSnapshotFile("manifest.json", [1, 2, 3])
+        try memory.writeSnapshotFile("llvs-v1/manifest.json", [1, 2, 3])
         _ = try Snapshots(store: source, transport: memory).put()
         _ = try Snapshots(store: Store.inMemory(), transport: memory).restore()
     }
@@ -142,7 +142,7 @@ import LLVSTestSupport
 
     @Test func foreignSnapshotsStay() throws {
         let memory = MemoryTransport(name: "\(VersionID.random())"), source = try exampleStore()
-        let foreign = Array(#"{"snapshotId":"X","format":"zip-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"totalSize":9}"#.utf8)
+        let foreign = Array(#"{"snapshotId":"X","format":"fileStorage-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"totalSize":9}"#.utf8)
         try memory.writeSnapshotFile("manifest.json", foreign)
         try memory.writeSnapshotFile("chunk-000", [1])
         let snapshots = Snapshots(store: source, transport: memory)
@@ -155,17 +155,27 @@ import LLVSTestSupport
         let target = try Store.inMemory()
         _ = try Snapshots(store: target, transport: memory).restore()
         #expect(try target.hasSameVersions(as: source))
-        // Once the foreign one has gone, ours takes its place, and the one beside goes.
-        try memory.deleteSnapshotFile("manifest.json")
+        // Ours are never in the first place, also when nothing is there: it would keep others from putting theirs.
+        for name in ["manifest.json", "chunk-000"] { try memory.deleteSnapshotFile(name) }
         _ = try snapshots.put()
-        #expect(try Set(memory.snapshotFileNames()) == ["manifest.json", "chunk-000"])
+        #expect(try Set(memory.snapshotFileNames()) == ["llvs-v1/manifest.json", "llvs-v1/chunk-000"])
+        // Where one of ours lies there since before, it is read, and goes once there is another.
+        for name in ["manifest.json", "chunk-000"] {
+            try memory.writeSnapshotFile(name, try #require(try memory.readSnapshotFile("llvs-v1/" + name)))
+            try memory.deleteSnapshotFile("llvs-v1/" + name)
+        }
+        let old = try Store.inMemory()
+        _ = try Snapshots(store: old, transport: memory).restore()
+        #expect(try old.hasSameVersions(as: source))
+        _ = try snapshots.put()
+        #expect(try Set(memory.snapshotFileNames()) == ["llvs-v1/manifest.json", "llvs-v1/chunk-000"])
     }
 
     @Test func aSmallerSnapshotLeavesNoChunksBehind() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary)
         _ = try Snapshots(store: largeStore(), transport: transport).put()
         _ = try Snapshots(store: exampleStore(), transport: transport).put()
-        #expect(try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000"])
+        #expect(try Set(transport.snapshotFileNames()) == ["llvs-v1/manifest.json", "llvs-v1/chunk-000"])
     }
 
     @Test func cancelledAnywhere() throws {

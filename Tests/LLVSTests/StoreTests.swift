@@ -56,6 +56,48 @@ extension Store {
         try store.close()
     }
 
+    /// Others relay a version with one predecessor with the bytes as its own: then its id must not mean a preserve here.
+    @Test(arguments: [10, 3 << 20]) func versionsWithOnePredecessorRecordBytes(_ size: Int) throws {
+        let temporary = TemporaryFolder(), data = [UInt8](repeating: 7, count: size)
+        for store in [try memoryStore(), try Store(path: temporary.path + "/store", options: Store.Options())] {
+            let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: data), .insert(id("y"), data: [1])])
+            let b = try store.makeVersion(basedOn: a.id, changes: [.update(id("x"), data: [2]), .remove(id("y"))])
+            let back = try store.revert(b.id, at: b.id)
+            let given = try store.makeVersion(basedOn: b.id, changes: [.preserve(.init(id: id("x"), version: a.id)), .preserve(.init(id: id("y"), version: a.id))])
+            for version in [back, given] {
+                #expect(try store.changes(madeIn: version.id) == [.update(id("x"), data: data), .insert(id("y"), data: [1])])
+                #expect(try store.value(id("x"), at: version.id) == Value(id: id("x"), data: data, storedVersion: version.id))
+                #expect(version.valueDataSize == UInt64(size + 1))
+            }
+            let gone = try store.makeVersion(basedOn: given.id, changes: [.preserveRemoval(id("x")), .preserve(.init(id: id("y"), version: given.id))])
+            #expect(try store.changes(madeIn: gone.id) == [.remove(id("x"))])
+            let root = try store.makeVersion(basedOn: nil, changes: [.preserve(.init(id: id("x"), version: a.id))])
+            #expect(try store.changes(madeIn: root.id) == [.insert(id("x"), data: data)])
+            #expect(try store.verify().damages.isEmpty)
+        }
+    }
+
+    /// What ends another implementation's process, or it cannot name, is not made here.
+    @Test func metadataThatOthersCannotReadIsNotMade() throws {
+        let store = try memoryStore(), base = try store.set(["x": "1"], nil), other = try store.set(["x": "2"], nil)
+        for pairs in [[(Metadata.branchKey, Array("draft".utf8))], [(Metadata.branchKey, Array("[\"draft\"]".utf8))], [(Metadata.branchKey, [])], [([], [1])]] as [[(key: [UInt8], value: [UInt8])]] {
+            let metadata = try Metadata(pairs)
+            for make in [
+                { _ = try store.makeVersion(basedOn: base.id, changes: [], metadata: metadata) },
+                { _ = try store.revert(base.id, at: base.id, metadata: metadata) },
+                { _ = try store.merge(base.id, with: other.id, arbiter: BuiltInArbiter.mostRecentChange, metadata: metadata) },
+                { _ = try store.mergeHeads(into: base.id, arbiter: BuiltInArbiter.mostRecentChange, metadata: metadata) },
+            ] as [() throws -> Void] {
+                #expect(throws: StoreError.self) { try make() }
+            }
+            // From elsewhere they are carried, and the version has no branch.
+            let version = Version(id: .random(), predecessors: [base.id], timestamp: 5, valueDataSize: 0, metadata: metadata)
+            guard case .added = try store.add([.init(version: version, changes: [])])[0] else { Issue.record("not added"); continue }
+            #expect(try store.version(version.id) == version && version.branch == nil)
+        }
+        #expect(try store.allVersionIDs().count == 6)
+    }
+
     @Test func mergesThreeWays() throws {
         let store = try memoryStore()
         let base = try store.set(["same": "0", "mine": "0", "theirs": "0", "both": "0", "gone": "0", "fight": "0"], nil)
@@ -85,6 +127,7 @@ extension Store {
         #expect(try store.text("theirs", undone) == "0")
         #expect(try store.text("new b", undone) == nil)
         #expect(try store.text("mine", undone) == "a")
+        #expect(try store.changes(madeIn: undone.id).allSatisfy { ![.preserve, .preserveRemoval].contains($0.kind) })
     }
     struct Recorder2: MergeArbiter { func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] { [] } }
 

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any, Callable, Iterator
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,11 +22,62 @@ if importlib.util.find_spec("llvs") is None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
 import llvs  # noqa: E402
+import strict_reader  # noqa: E402
 
 # The default is the same every time; LLVS_HYPOTHESIS=explore searches anew, and prints how to come back to what it finds.
 settings.register_profile("default", derandomize=True, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("LLVS_HYPOTHESIS", "default"))
+
+
+# Tests that damage a folder on purpose, or put into it what no store writes.
+HOSTILE = {
+    "test_foreign_files",
+    "test_what_is_refused_here_when_made_is_carried_when_it_comes",
+    # Unpack a folder that 0.1 wrote, and do not exchange with it.
+    "test_stores",
+    "test_snapshot",
+    "test_coordinator",
+}
+
+
+def exchange_folders(directory: Path) -> Iterator[Path]:
+    """The folders at or below a directory that an exchange wrote."""
+    for path, names, _ in os.walk(directory):
+        if "versions" in names and "changes" in names:
+            yield Path(path)
+
+
+def refusals(directory: Path) -> list[str]:
+    """What another implementation does not read of the folders at or below a directory."""
+    refused = []
+    for folder in exchange_folders(directory):
+        try:
+            strict_reader.read(folder)
+        except (strict_reader.Refused, ValueError, OSError) as problem:
+            refused.append(f"{folder}: {problem}")
+    return refused
+
+
+@pytest.fixture(autouse=True)
+def others_can_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test leaves in a folder, or had there when an exchange was closed, the other implementation can read."""
+    refused: list[str] = []
+
+    def close(exchange: llvs.Exchange, close: Callable[[llvs.Exchange], None] = llvs.Exchange.close) -> None:
+        close(exchange)
+        url = urlsplit(getattr(exchange, "_place", ""))
+        if url.scheme == "file":
+            refused.extend(refusals(Path(unquote(url.path))))
+
+    monkeypatch.setattr(llvs.Exchange, "close", close)
+    directory = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if directory is not None:
+        refused.extend(refusals(directory))
+    if request.node.originalname in HOSTILE:
+        return
+    assert not refused, "another implementation cannot read a folder:\n" + "\n".join(refused)
 
 
 class Places:

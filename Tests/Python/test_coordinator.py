@@ -281,3 +281,14 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
                 end = store.merge(end, heads[device], ByField()).id
             assert json.loads(store.at(end)[fork_id]) == last, seed
     assert several > 20
+
+
+def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
+    """A device that joins hears of what was saved, and not of the empty root below it."""
+    with llvs.Coordinator(tmp_path / "one", exchange=tmp_path / "shared") as one:
+        saved = one.save(insert={"a": b"1"})
+        assert saved is not None
+        one.exchange()
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "shared") as exchange:
+        assert exchange.retrieve().retrieved == (saved.id,)
+        assert dict(store.at(saved)) == {"a": b"1"}

@@ -75,7 +75,7 @@ def test_a_good_one(memory: llvs.Store, tmp_path: Path) -> None:
         entry("v2", count=2**32 - 1),
         entry("no id"),
         entry("v2", timestamp="soon"),
-        entry("v2", metadata=["", {"data": ""}]),
+        entry("v2", metadata=["k" * 5000, {"data": ""}]),
         struct.pack("<Q", 2**64 - 1),
         b"\x00" * 7,
         b"",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, refusals
 
 import llvs
 
@@ -60,6 +60,12 @@ def test_folder(old: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, (folder / "folder").as_uri()) as exchange:
         assert not exchange.retrieve().problems
         same(store, expected["stores"]["file"])
+        # The form of its version files stopped other implementations: whoever has the versions writes them anew.
+        assert refusals(folder / "folder")
+        assert len(exchange.send().sent) == len(list(store.history())) and not refusals(folder / "folder")
+        assert not exchange.send().sent
+    with llvs.Store(folder / "file") as store, llvs.Exchange(store, (folder / "folder").as_uri()) as exchange:
+        assert not exchange.verify().problems
 
 
 def test_snapshot(old: tuple[Path, dict[str, Any]]) -> None:

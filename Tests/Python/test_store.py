@@ -151,6 +151,9 @@ def test_insert_and_update_are_labelled_truly(store: llvs.Store) -> None:
     assert [(change.kind, change.id) for change in store.changes(v1)] == [("insert", "a")]
     assert [(str(change.kind), change.id) for change in store.changes(v2)] == [("update", "a"), ("insert", "b")]
     assert {change.id: change.kind for change in store.changes(v3)}["a"] is llvs.ChangeKind.REMOVE
+    # Only merges record a preserve: with one predecessor the bytes are the version's own.
+    v4 = store.make_version(v3, changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.preserve(llvs.Reference("a", v2.id))])
+    assert [(str(change.kind), change.id, change.reference) for change in store.changes(v4)] == [("insert", "a", llvs.Reference("a", v4.id))]
     assert dict(store.at(v3).items()) == {"b": b"3", "c": b""}
 
 

@@ -42,6 +42,9 @@ struct Model {
             let id = change.id
             if let last, !(last < id) { throw Failure("changes out of order", "\(version.id): \(last), \(id)") }
             last = id
+            if predecessors.count < 2, [.preserve, .preserveRemoval].contains(change.kind) {
+                throw Failure("preserve without a merge", "\(version.id) says \(change.kind) of \(id)")
+            }
             switch change {
             case .insert(_, let data):
                 if before[id] != nil { throw Failure("wrong label", "\(version.id) inserts \(id), which is there") }

@@ -152,6 +152,9 @@ final class FolderView: ExchangeTransport, @unchecked Sendable {
         for (i, file) in files.enumerated() {
             try mayFail("Sending")
             try control.check(.sending, i, of: files.count, doing: "Sending")
+            guard file.version.withUnsafeBytes({ WholeFile.version.isWhole($0, of: $0.count) }) else {
+                throw Failure("unreadable elsewhere", "the file of \(file.name): \(String(decoding: file.version, as: UTF8.self))")
+            }
             put(.init(area: .changes, id: file.name), try file.changes.bytes())
             try mayFail("Sending")
             put(.init(area: .versions, id: file.name), file.version)

@@ -36,10 +36,9 @@ extension Simulation {
             case .remove(let id), .preserveRemoval(let id): state[id] = nil
             case .preserve(let reference):
                 guard let from = model.numbers[reference.version], let data = model[from].stored(reference.id) else { continue }
-                let isBehind = before?.ancestors.contains(from) ?? false
                 // What prevails already stays as it is.
                 if state[reference.id]?.stored == reference.version { continue }
-                state[reference.id] = Held(stored: isBehind ? reference.version : made.id, data: data)
+                state[reference.id] = Held(stored: made.id, data: data)
             }
         }
         let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
@@ -194,10 +193,6 @@ extension Simulation {
             }
             if let before = was[id], before.data == became[id]?.data { continue }
             taken.append(id)
-            state[id] = was[id].map { held in
-                let from = model.numbers[held.stored]
-                return from.map { model[head].ancestors.contains($0) } ?? false ? held : Held(stored: model[head].version.id, data: held.data)
-            }
         }
         if reverted.undone != taken.sorted() || reverted.superseded != superseded.sorted() || (reverted.version == nil) != taken.isEmpty {
             throw Failure("wrong revert", "V\(undone) at V\(head): \(reverted), not \(taken.sorted()) and \(superseded.sorted())")
@@ -207,9 +202,7 @@ extension Simulation {
             return
         }
         for id in taken {
-            guard let held = was[id] else { continue }
-            let from = model.numbers[held.stored]
-            state[id] = from.map { model[head].ancestors.contains($0) } ?? false ? held : Held(stored: made.id, data: held.data)
+            state[id] = was[id].map { Held(stored: made.id, data: $0.data) }
         }
         let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)
         counted(versions: 1)

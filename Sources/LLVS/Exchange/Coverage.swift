@@ -4,6 +4,9 @@ struct Coverage {
     /// How many versions the store had.
     let versionCount: Int
 
+    /// All that are there.
+    var all: [UInt32] { isCovered.indices.filter { isCovered[$0] }.map { UInt32(truncatingIfNeeded: $0) } }
+
     /// Up to `count` of the newest that are there, and up to `count` of the others, from `position` on, which moves behind
     /// those: asked often enough it names all of them.
     func sample(_ count: Int, from position: inout Int) -> [UInt32] {

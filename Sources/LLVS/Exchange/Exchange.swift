@@ -17,13 +17,26 @@ public final class Exchange: @unchecked Sendable {
     public let store: Store
     /// The way to the other side.
     public let transport: any ExchangeTransport
+    /// How it goes about it.
+    public let options: Options
     private let gate: ExchangeGate
     /// Guarded by the gate.
     private var memory = ExchangeMemory()
 
+    /// How an exchange goes about it.
+    public struct Options: Sendable {
+        /// Whether `send` lists value ids that another implementation cannot hold, as problems (`.unportableID`) beside the versions,
+        /// which are sent all the same. Each id once for each exchange. Reads the change tables of what is sent once more, and
+        /// for ids beyond ASCII, once, the ids at all heads.
+        public var reportsUnportableIDs = false
+        /// For what is compressed (`LLZF`) in a snapshot of another implementation.
+        public var decode: ForeignDecoder?
+        public init() {}
+    }
+
     /// The exchange keeps both; closing the store is up to whoever opened it.
-    public init(store: Store, transport: any ExchangeTransport) {
-        self.store = store; self.transport = transport
+    public init(store: Store, transport: any ExchangeTransport, options: Options = Options()) {
+        self.store = store; self.transport = transport; self.options = options
         gate = ExchangeGate { transport.close() }
     }
 
@@ -47,13 +60,14 @@ public final class Exchange: @unchecked Sendable {
 
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
     /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
-    /// it looks at the newest 500 versions each time, and at 500 others in turn.
+    /// it looks at the newest 500 versions each time, and at 500 others in turn; at all, once, where a version file was met that has
+    /// the digest beside the version, as we wrote it before: those are written anew as well.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
-            var sending = Sending(store: store, transport: transport, control: control, memory: memory)
+            var sending = Sending(store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
             defer { memory = sending.memory }
             return try Exchange.logged("Sent", transport) { try sending.run().counting() }
         }
@@ -112,6 +126,13 @@ public final class Exchange: @unchecked Sendable {
 struct ExchangeMemory {
     /// Those whose files there a retrieve found unusable: `send` writes anew those that the store has.
     var broken: Set<VersionID> = []
+    /// Those whose version file there a retrieve found to be of the form that we wrote before, which other implementations cannot
+    /// read: `send` writes them anew likewise.
+    var oldForm: Set<VersionID> = []
+    /// `send` has looked at all files there, since some are of that form.
+    var hasLookedAtAll = false
+    /// Of those that `send` has told of.
+    var unportable = UnportableIDs()
     /// The listing of which the store had everything, without a problem.
     var receivedMark: UInt64?
     /// The listing that had all that the store had, and how many versions that were.

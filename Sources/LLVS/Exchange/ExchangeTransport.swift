@@ -23,6 +23,10 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// without fetching returns none, as the default does.
     func unusable(among names: [String], _ control: OperationControl) throws -> [String]
 
+    /// Whether `unusable` has met a version file of the form that we wrote before: then `Exchange.send` asks it about all, once.
+    /// False where nobody can tell, as by default.
+    var holdsOldForm: Bool { get }
+
     /// Named files of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil where there is none.
     func readSnapshotFile(_ name: String) throws -> [UInt8]?
     /// Replaces the file, as a whole.
@@ -47,6 +51,7 @@ public protocol ExchangeTransport: AnyObject, Sendable {
 extension ExchangeTransport {
     public var hearsItself: Bool { false }
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
+    public var holdsOldForm: Bool { false }
 }
 
 /// What the other side of an exchange has.

@@ -209,15 +209,15 @@ enum FolderFiles {
         return Signature(inode: UInt64(status.st_ino), size: Int64(status.st_size), seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
     }
     /// Whether a file is there, and all of it as far as can be told.
-    static func isWhole(_ path: String, _ kind: WholeFile) -> Bool {
-        guard let descriptor = try? openToRead(path) else { return false }
+    static func condition(_ path: String, _ kind: WholeFile) -> WholeFile.Condition {
+        guard let descriptor = try? openToRead(path) else { return .cutShort }
         defer { close(descriptor) }
         let size = Int(lseek(descriptor, 0, SEEK_END))
-        guard size > 0 else { return false }
+        guard size > 0 else { return .cutShort }
         let length = size <= WholeFile.readSize ? size : WholeFile.tailSize
         return withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
-            guard let start = buffer.baseAddress, pread(descriptor, start, length, off_t(size - length)) == length else { return false }
-            return kind.isWhole(UnsafeRawBufferPointer(buffer), of: size)
+            guard let start = buffer.baseAddress, pread(descriptor, start, length, off_t(size - length)) == length else { return .cutShort }
+            return kind.condition(UnsafeRawBufferPointer(buffer), of: size)
         }
     }
 

@@ -27,6 +27,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// What the files were when they were found whole: they need only be looked at again when they change.
     private var whole: [VersionID: WholeFiles] = [:]
     private struct WholeFiles { var version: Int, changes: Int }
+    private var hasMetOldForm = false
 
     /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
@@ -146,8 +147,12 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     private func isWhole(_ path: String, _ known: Int?, _ kind: WholeFile) -> Int? {
         guard let signature = FolderFiles.signature(path), signature.size > 0 else { return nil }
         let state = signature.hashValue
-        return state == known || FolderFiles.isWhole(path, kind) ? state : nil
+        if state == known { return state }
+        let condition = FolderFiles.condition(path, kind)
+        if condition == .oldForm { hasMetOldForm = true }
+        return condition == .whole ? state : nil
     }
+    public var holdsOldForm: Bool { lock.withLock { hasMetOldForm } }
 
     // MARK: Snapshots
 

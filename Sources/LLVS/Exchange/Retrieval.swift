@@ -97,8 +97,9 @@ struct Retrieval {
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
         case .unreadable(let error): unreadable(id, error)
         case .data, .pieces:
-            guard let found = try decode(id, file, { try InterchangeDecoder.versionAndDigest($0, name: id) }) else { return nil }
+            guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
             digests[id] = found.digest
+            if found.isOldForm { memory.oldForm.insert(id) }
             return found.version
         }
         return nil
@@ -193,7 +194,8 @@ struct Retrieval {
         for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
             let id = received.version.id
             switch addition {
-            case .added: result.versions.append(id)
+            // The empty root is the same everywhere, and no news to anybody.
+            case .added: if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
             case .problem(let error): done.remove(id); problem(id, error)

@@ -9,7 +9,10 @@ struct Sending {
 
     private(set) var memory: ExchangeMemory
 
-    init(store: Store, transport: any ExchangeTransport, control: OperationControl, memory: ExchangeMemory) {
+    private let reportsUnportableIDs: Bool
+
+    init(store: Store, transport: any ExchangeTransport, control: OperationControl, reportsUnportableIDs: Bool, memory: ExchangeMemory) {
+        self.reportsUnportableIDs = reportsUnportableIDs
         self.store = store; self.transport = transport; self.control = control; self.memory = memory
     }
     private var what: String { "Sending to \(transport.description)" }
@@ -22,6 +25,7 @@ struct Sending {
         Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(missing.count) to send, \(memory.broken.count) of them known to be broken there.")
         try send(missing)
         memory.broken.subtract(result.versions)
+        memory.oldForm.subtract(result.versions)
         result.problems = ExchangeProblem.inOrder(result.problems)
         return result
     }
@@ -31,9 +35,12 @@ struct Sending {
         // When the versions there were the versions here, and neither changed, they still are.
         let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
         var coverage = try store.coverage(by: listing.versions, complete: complete)
-        let looked = store.ids(coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
-        let unusable = try transport.unusable(among: looked.map(\.description), control).compactMap { VersionID(validating: $0) }
-        store.uncover(memory.broken.union(unusable).union(listing.versionsOnly), in: &coverage)
+        var unusable = try unusable(among: coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
+        if !memory.hasLookedAtAll, transport.holdsOldForm || !memory.oldForm.isEmpty {
+            unusable = try self.unusable(among: coverage.all)
+            memory.hasLookedAtAll = true
+        }
+        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
         let missing = try store.missing(from: coverage)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
@@ -44,6 +51,16 @@ struct Sending {
             problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only. Use another folder for one of the two.", versionID: id.description))
             return false
         }
+    }
+
+    private func unusable(among ordinals: [UInt32]) throws -> [VersionID] {
+        var found: [VersionID] = [], left = ordinals[...]
+        repeat {
+            let asked = store.ids(Array(left.prefix(2 * ExchangeLimits.verifiedCount)))
+            left = left.dropFirst(asked.count)
+            found += try transport.unusable(among: asked.map(\.description), control).compactMap { VersionID(validating: $0) }
+        } while !left.isEmpty
+        return found
     }
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
@@ -57,6 +74,7 @@ struct Sending {
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
             guard let files = try files(of: id) else { continue }
+            if reportsUnportableIDs { try reportUnportable(id) }
             if files.changes.size > ExchangeLimits.wholeFileSize {
                 try flush(&batch, &batchIDs)
                 size = 0
@@ -86,6 +104,15 @@ struct Sending {
         Log.write(.debug, "\(what): \(result.versions.count) of \(total) versions sent.")
         batch = []
         ids = []
+    }
+
+    private mutating func reportUnportable(_ id: VersionID) throws {
+        try store.forEachChangeSize(madeIn: id) { change, _ in
+            guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store) else { return }
+            let value = ValueID(unchecked: change.id)
+            result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
+                .unportableID, "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). It was sent to \(transport.description) all the same. Where others share that place, use another id.", valueID: value, versionID: id.description)))
+        }
     }
 
     /// The changes may be made only now, so that damage among them shows only now.

@@ -1,4 +1,4 @@
-/// Whether a file of an exchange is all there, without knowing what should be in it.
+/// Whether a file of an exchange is all there, and of the form that all implementations read, without knowing what should be in it.
 ///
 /// A JSON document that is cut short is none any more, wherever it was cut: so a file is read and passed over. Of a large one only
 /// the end is looked at, where no file that is whole ends otherwise; the converse does not hold, but nearly.
@@ -10,21 +10,40 @@ package enum WholeFile: Sendable {
     /// Of larger ones so many bytes at the end.
     static let tailSize = 64
 
+    /// What a file looks like.
+    package enum Condition: Sendable {
+        case whole, cutShort
+        /// All there, but other implementations cannot read it: the digest stands beside the version, as we wrote it before.
+        case oldForm
+    }
+
+    package func isWhole(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Bool { condition(bytes, of: size) == .whole }
+
     /// - Parameters:
     ///   - bytes: all of the file, or its last ones.
     ///   - size: of the file.
-    package func isWhole(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Bool {
+    package func condition(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Condition {
         if bytes.count < size {
             let last = bytes.reversed().filter { !JSONString.isSpace($0) }.prefix(2)
-            // Last of a version's file is its digest, or the version where no digest is told.
-            return self == .version ? last.elementsEqual("}\"".utf8) || last.elementsEqual("}}".utf8) : last.elementsEqual("]}".utf8)
+            if self == .version, last.elementsEqual("}\"".utf8) { return .oldForm }
+            return last.elementsEqual((self == .version ? "}}" : "]}").utf8) ? .whole : .cutShort
         }
+        var isOldForm = false
         var reader = JSONReader(bytes)
         do {
-            guard try reader.kind() == (self == .version ? .object : .array) else { return false }
-            try reader.skip()
+            switch self {
+            case .version:
+                try reader.beginObject()
+                while let member = try reader.nextMember() {
+                    if try reader.equals(member, InterchangeDecoder.oldDigestMember) { isOldForm = true }
+                    try reader.skip()
+                }
+            case .changes:
+                guard try reader.kind() == .array else { return .cutShort }
+                try reader.skip()
+            }
             try reader.end()
-            return true
-        } catch { return false }
+            return isOldForm ? .oldForm : .whole
+        } catch { return .cutShort }
     }
 }

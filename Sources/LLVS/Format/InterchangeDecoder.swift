@@ -28,37 +28,51 @@ struct InterchangeDecoder {
         try version(.bytes(bytes), name: name, file: file)
     }
     static func version(_ document: Document, name: VersionID, file: String? = nil) throws -> Version {
-        try versionAndDigest(document, name: name, file: file).version
+        try versionFile(document, name: name, file: file).version
     }
-    /// With what the file says of the identity digest of the version and its changes: as it stands there; nil when it says nothing.
-    static func versionAndDigest(_ document: Document, name: VersionID, file: String? = nil) throws -> (version: Version, digest: [UInt8]?) {
+    /// All that a version file says.
+    static func versionFile(_ document: Document, name: VersionID, file: String? = nil) throws -> VersionFile {
         let file = file ?? "versions/\(name)"
         let found = try anyVersion(document, file: file)
         try InterchangeDecoder(file: file).check(found.version, isNamed: name)
         return found
     }
 
+    /// What a version file says.
+    struct VersionFile {
+        var version: Version
+        /// The identity digest of the version and its changes, as it stands there; nil when the file says nothing of it.
+        var digest: [UInt8]?
+        /// The digest stands beside the version, as we wrote it before: other implementations cannot read such a file.
+        var isOldForm = false
+    }
+
     static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try anyVersion(document, file: file).version }
 
-    private static func anyVersion(_ document: Document, file: String) throws -> (version: Version, digest: [UInt8]?) {
+    private static func anyVersion(_ document: Document, file: String) throws -> VersionFile {
         let decoder = InterchangeDecoder(file: file)
         return try decoder.reading(document) { reader in
-            var version: Version?, digest: [UInt8]?
+            var version: Version?, digest: [UInt8]?, digestBeside: [UInt8]?, isOldForm = false
             try reader.beginObject()
             while let member = try reader.nextMember() {
-                if try reader.equals(member, "version") { version = try decoder.version(&reader) }
-                else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try reader.string() }
-                else { try reader.skip() }
+                if try reader.equals(member, "version") { version = try decoder.version(&reader, &digest) }
+                else if try reader.equals(member, oldDigestMember) {
+                    digestBeside = try reader.skipNull() ? nil : try reader.string()
+                    isOldForm = true
+                } else { try reader.skip() }
             }
             guard let version else { throw reader.failure("it has no member \"version\"") }
-            return (version, digest)
+            return VersionFile(version: version, digest: digest ?? digestBeside, isOldForm: isOldForm)
         }
     }
+    /// What stood beside `version` in the files that we wrote before.
+    static let oldDigestMember: StaticString = "digest"
 
     /// A version as a document of its own, without the enclosing object.
     static func bareVersion(_ bytes: [UInt8], name: VersionID, file: String) throws -> Version {
         let decoder = InterchangeDecoder(file: file)
-        let version = try decoder.reading(.bytes(bytes)) { try decoder.version(&$0) }
+        var digest: [UInt8]?
+        let version = try decoder.reading(.bytes(bytes)) { try decoder.version(&$0, &digest) }
         try decoder.check(version, isNamed: name)
         return version
     }
@@ -69,7 +83,7 @@ struct InterchangeDecoder {
         }
     }
 
-    private func version(_ reader: inout JSONReader) throws -> Version {
+    private func version(_ reader: inout JSONReader, _ digest: inout [UInt8]?) throws -> Version {
         var id: VersionID?, timestamp: Double?, size: UInt64 = 0
         var predecessors: [VersionID] = [], metadata = Metadata()
         try reader.beginObject()
@@ -79,6 +93,7 @@ struct InterchangeDecoder {
             else if try reader.equals(member, "predecessors") { predecessors = try self.predecessors(&reader) }
             else if try reader.equals(member, "valueDataSize") { size = try reader.skipNull() ? 0 : try reader.unsigned() }
             else if try reader.equals(member, "metadata") { metadata = try reader.skipNull() ? Metadata() : try self.metadata(&reader) }
+            else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try reader.string() }
             else { try reader.skip() }
         }
         guard let id else { throw reader.failure("the version has no \"identifier\"") }

@@ -3,18 +3,14 @@
 /// `docs/interchange.md` is normative. The form is a function of the meaning, because two devices may
 /// make the same deterministic version and write its files at once.
 enum InterchangeEncoder {
-    /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…]},"digest":"…"}`
-    /// - Parameter digest: the identity digest of the version and its changes; nil leaves the member out.
+    /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…],"digest":"…"}}`
+    /// - Parameter digest: the identity digest of the version and its changes; nil leaves the member out. It stands within the
+    ///   version, where others ignore members that they do not know.
     static func version(_ version: Version, digest: [UInt8]? = nil) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(256)
         append("{\"version\":", to: &out)
-        appendVersion(version, to: &out)
-        if let digest {
-            append(",\"digest\":\"", to: &out)
-            out.append(contentsOf: hex(digest))
-            append("\"", to: &out)
-        }
+        appendVersion(version, digest, to: &out)
         append("}", to: &out)
         return out
     }
@@ -25,7 +21,7 @@ enum InterchangeEncoder {
         return digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     }
 
-    private static func appendVersion(_ version: Version, to out: inout [UInt8]) {
+    private static func appendVersion(_ version: Version, _ digest: [UInt8]?, to out: inout [UInt8]) {
         append("{\"identifier\":", to: &out)
         append(version.id, to: &out)
         if let first = version.predecessors.first {
@@ -51,7 +47,13 @@ enum InterchangeEncoder {
             entry.value.withUnsafeBytes { Base64.append($0, to: &out) }
             append("\"}", to: &out)
         }
-        append("]}", to: &out)
+        append("]", to: &out)
+        if let digest {
+            append(",\"digest\":\"", to: &out)
+            out.append(contentsOf: hex(digest))
+            append("\"", to: &out)
+        }
+        append("}", to: &out)
     }
 
     /// `[{"insert":{"id":…,"data":…}},…]`, sorted by the bytes of the ids.

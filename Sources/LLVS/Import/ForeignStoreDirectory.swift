@@ -1,3 +1,6 @@
+/// Makes the bytes that were there of what stands behind `LLZF`; nil when that is no such data, from its beginning to its end.
+public typealias ForeignDecoder = @Sendable ([UInt8]) throws -> [UInt8]?
+
 /// A store directory of the other implementation, for reading.
 ///
 ///     versions/<first 2 characters of the id>/<rest>.json          a Version
@@ -8,33 +11,27 @@
 /// split. Characters are Swift's (grapheme clusters), since that is what wrote them. Each version has a
 /// root node, under the key `__llvs_root`, that names the leaf nodes which prevail at it; equal names are
 /// the same node, so that two versions are compared by what differs.
+///
+/// Values and nodes may lie in databases instead, `values/zone.sqlite` and `maps/__llvs_values/zone.sqlite`, under their ids and
+/// keys as they are. On Apple systems what has more than 64 bytes is `LLZF` and the same compressed by LZFSE, for which the host has a decoder.
 struct ForeignStoreDirectory {
-    let path: String
+    private let files: any ForeignFiles
+    private let decode: ForeignDecoder?
+    private let values: ForeignDatabase?
+    private let maps: ForeignDatabase?
+    var path: String { files.path }
 
-    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`, `.unsupported` for a store kept in SQLite.
-    init(path: String) throws {
-        self.path = path
-        guard !path.utf8.contains(0), !path.isEmpty else {
-            throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
+    /// - Throws: `.notAStore`, `.unsupported` for a store that is one SQLite database.
+    init(_ files: any ForeignFiles, decode: ForeignDecoder?) throws {
+        self.files = files; self.decode = decode
+        func database(_ file: String) throws -> ForeignDatabase? {
+            try files.database(file).map { try ForeignDatabase($0.path, isAtRest: $0.isAtRest) }
         }
-        if FolderFiles.signature(path) != nil, ForeignStoreDirectory.isSQLite(path) { throw ForeignStoreDirectory.unsupportedSQLite(path) }
-        guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path). Check the path.", path: path) }
-        for folder in ["", "/values", "/maps", "/maps/__llvs_values"] {
-            for name in (try? FolderFiles.names(in: path + folder)) ?? [] {
-                let file = "\(path)\(folder)/\(name)"
-                if FolderFiles.signature(file) != nil, ForeignStoreDirectory.isSQLite(file) { throw ForeignStoreDirectory.unsupportedSQLite(file) }
-            }
+        values = try database("values/zone.sqlite")
+        maps = try database("maps/__llvs_values/zone.sqlite")
+        for folder in ["versions", "maps"] where try !files.hasFolder(folder) {
+            throw StoreError(.notAStore, "\(files.path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.", path: files.path)
         }
-        for folder in ["versions", "maps"] where try !FolderFiles.isDirectory("\(path)/\(folder)") {
-            throw StoreError(.notAStore, "\(path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.", path: path)
-        }
-    }
-
-    private static func isSQLite(_ path: String) -> Bool {
-        FolderFiles.beginsWith("SQLite format 3\0", path)
-    }
-    private static func unsupportedSQLite(_ file: String) -> StoreError {
-        StoreError(.unsupported, "\(file) is an SQLite database: stores that are kept in SQLite cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
     }
 
     // MARK: Files
@@ -44,22 +41,15 @@ struct ForeignStoreDirectory {
 
     /// The ids of all version files; names that are none come as they are.
     func versionNames() throws -> [String] {
-        var names: [String] = []
-        for first in try FolderFiles.names(in: path + "/versions") where !ForeignNames.isExpected(first) {
-            guard (try? FolderFiles.isDirectory("\(path)/versions/\(first)")) ?? false else {
-                names.append(ForeignStoreDirectory.withoutExtension(first))
-                continue
-            }
-            for rest in try FolderFiles.names(in: "\(path)/versions/\(first)") where rest == ".json" || !ForeignNames.isExpected(rest) {
-                names.append(first + ForeignStoreDirectory.withoutExtension(rest))
-            }
+        try files.names(in: "versions").map { name in
+            ForeignStoreDirectory.withoutExtension(String(decoding: name.utf8.filter { $0 != UInt8(ascii: "/") }, as: UTF8.self))
         }
-        return names
     }
 
     func value(_ reference: Value.Reference) throws -> [UInt8] {
         let version = ForeignStoreDirectory.split(reference.version.description + ".json", 1)
         let id = reference.id.description
+        if let bytes = try row(values, id, reference.version) { return bytes }
         for name in [ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(id), 2), ForeignStoreDirectory.escapedAfterSplitting(id)] {
             if let bytes = try read("values/\(name)/\(version)") { return bytes }
         }
@@ -67,21 +57,33 @@ struct ForeignStoreDirectory {
     }
 
     func node(_ name: NodeName) throws -> Node {
-        let file = "maps/__llvs_values/\(ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(String(decoding: name.key, as: UTF8.self)), 2))/\(ForeignStoreDirectory.split(name.version.description + ".json", 1))"
-        guard let bytes = try read(file) else {
+        let key = String(decoding: name.key, as: UTF8.self)
+        let file = "maps/__llvs_values/\(ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(key), 2))/\(ForeignStoreDirectory.split(name.version.description + ".json", 1))"
+        guard let bytes = try row(maps, key, name.version) ?? read(file) else {
             throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
         }
         return try Node(bytes, file: "\(path)/\(file)")
     }
 
-    private func read(_ file: String) throws -> [UInt8]? {
-        let file = "\(path)/\(file)"
-        guard !file.utf8.contains(0) else { return nil } // no file system holds it
-        guard let bytes = try FolderFiles.read(file) else { return nil }
-        guard !bytes.starts(with: Array("LLZF".utf8)) else {
-            throw StoreError(.unsupported, "\(file) is compressed (LLZF), as Apple systems do, and cannot be imported yet. Let the program that made it exchange through a folder instead.", path: file)
+    private func row(_ database: ForeignDatabase?, _ key: String, _ version: VersionID) throws -> [UInt8]? {
+        guard let database else { return nil }
+        for key in [key, ForeignStoreDirectory.escaped(key)] {
+            if let bytes = try database.data(key, version.description) { return try decoded(bytes, "\(key) of \(version) in \(path)") }
         }
-        return bytes
+        return nil
+    }
+
+    private func read(_ file: String) throws -> [UInt8]? {
+        try files.read(file).map { try decoded($0, "\(path)/\(file)") }
+    }
+
+    /// What does not decode to its end only happens to begin so.
+    private func decoded(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
+        guard bytes.starts(with: "LLZF".utf8) else { return bytes }
+        guard let decode else {
+            throw StoreError(.unsupported, "\(name) is compressed (LLZF), as Apple systems do, and there is no decoder. Give one for LZFSE.", path: path)
+        }
+        return try decode(Array(bytes.dropFirst(4))) ?? bytes
     }
 
     // MARK: Names

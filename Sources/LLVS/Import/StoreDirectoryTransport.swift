@@ -7,7 +7,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     private static let nodeCount = 20_000
     private static let depthLimit = 16
 
-    init(path: String) throws { directory = try ForeignStoreDirectory(path: path) }
+    init(_ directory: ForeignStoreDirectory) { self.directory = directory }
 
     var description: String { "the store directory \(directory.path)" }
 
@@ -34,7 +34,12 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
                 let bytes = try VersionID(validating: name).flatMap(read)
                 files.append(bytes.map(FetchedFile.data) ?? .missing)
                 size += bytes?.count ?? 0
-            } catch { files.append(.unreadable(StoreError.of(error))) }
+            } catch {
+                let error = StoreError.of(error)
+                // What the host's decoder throws, and what is no fault of the file.
+                if [.user, .cancelled, .outOfMemory, .busy].contains(error.code) { throw error }
+                files.append(.unreadable(error))
+            }
             if size >= ExchangeLimits.batchSize { break }
         }
         return files

@@ -5,11 +5,24 @@ public enum StoreImporter {
     ///
     /// Goes by the directory's index of what prevails where. A version that shows bytes stored in another
     /// one records a `preserve`. May be repeated; works like `Exchange.retrieve` in all else: what cannot be
-    /// imported is a problem in the result and holds back only what depends on it. Files that are
-    /// compressed (`LLZF`) are such problems, with the code `.unsupported`.
-    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store kept in SQLite; `.cancelled`;
-    ///   what keeps the store from adding.
-    public static func importStore(at directory: String, into store: Store, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
-        try Exchange(store: store, transport: StoreDirectoryTransport(path: directory)).retrieve(control)
+    /// imported is a problem in the result and holds back only what depends on it.
+    /// - Parameter decode: for what is compressed (`LLZF`); called on this thread, with what follows those four bytes. What it gives nil for is
+    ///   taken as it is. Without one such files are problems with the code `.unsupported`.
+    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`;
+    ///   what `decode` throws with the code `.user`; what keeps the store from adding.
+    public static func importStore(at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+        if let file = database(directory) {
+            throw StoreError(.unsupported, "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made it exchange through a folder instead.", path: file)
+        }
+        let found = try ForeignStoreDirectory(ForeignDirectory(path: directory), decode: decode)
+        return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
+    }
+
+    /// A database that is the store, or is at the top of it.
+    private static func database(_ path: String) -> String? {
+        guard !path.isEmpty, !path.utf8.contains(0) else { return nil }
+        return ([path] + ((try? FolderFiles.names(in: path)) ?? []).map { "\(path)/\($0)" }).first {
+            FolderFiles.signature($0) != nil && FolderFiles.beginsWith("SQLite format 3\0", $0)
+        }
     }
 }

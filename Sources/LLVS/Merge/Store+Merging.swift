@@ -12,6 +12,7 @@ extension Store {
     @discardableResult
     public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
         try checkOpen()
+        try metadata.checkMade()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
         // There is nothing to bring over from the empty root, and nothing that is stored can be built on what is not.
         if isVirtual(x) { return try version(y) }
@@ -45,6 +46,7 @@ extension Store {
     @discardableResult
     public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
+        try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
         guard let newest = candidates.first else { return nil }

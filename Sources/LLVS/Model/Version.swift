@@ -43,12 +43,13 @@ public struct Metadata: Hashable, Sendable {
 
     public init() {}
 
-    /// - Throws: `.invalidMetadata` when a key is empty, too long or not UTF-8, or all is over 16 MiB.
+    /// Takes what a version may carry; `checkMade` says what one that is made here may.
+    /// - Throws: `.invalidMetadata` when a key is too long or not UTF-8, or all is over 16 MiB.
     public init(_ pairs: [(key: [UInt8], value: [UInt8])]) throws {
         var size = 0
         for (key, value) in pairs {
-            guard !key.isEmpty, key.count <= Limits.metadataKeySize, key.withUnsafeBytes(Bytes.isValidUTF8) else {
-                throw StoreError(.invalidMetadata, "A metadata key must be 1 to \(Limits.metadataKeySize) bytes of valid UTF-8.")
+            guard key.count <= Limits.metadataKeySize, key.withUnsafeBytes(Bytes.isValidUTF8) else {
+                throw StoreError(.invalidMetadata, "A metadata key must be at most \(Limits.metadataKeySize) bytes of valid UTF-8.")
             }
             size += key.count + min(value.count, Limits.metadataSize + 1)
             guard size <= Limits.metadataSize else {
@@ -61,6 +62,18 @@ public struct Metadata: Hashable, Sendable {
             return order != 0 ? order < 0 : a < b
         }
         for i in order { self[pairs[i].key] = pairs[i].value }
+    }
+
+    /// Throws when a version that is made here may not carry this, although one from elsewhere is taken with it: an empty key, and
+    /// a branch that is no JSON string, which ends other implementations' processes.
+    /// - Throws: `.invalidMetadata`.
+    public func checkMade() throws {
+        if entries.first?.key.isEmpty ?? false {
+            throw StoreError(.invalidMetadata, "A metadata key is empty. Give it at least one character.")
+        }
+        if self[Metadata.branchKey] != nil, branch == nil {
+            throw StoreError(.invalidMetadata, "The metadata under __llvs_branch is not a JSON string, which the name of a branch must be: \"draft\", with its quotes. Write it so, or give the branch by its own parameter.")
+        }
     }
 
     public subscript(key: [UInt8]) -> [UInt8]? {

@@ -120,6 +120,9 @@ struct SalvageLine {
     /// That of the original, which may name its branch, and what this version is.
     private func metadata(of original: SalvageIndex.Record, isComplete: Bool) -> Metadata {
         var metadata = original.header.metadata
+        // What came from elsewhere may carry what none that is made here may.
+        metadata[[]] = nil
+        if metadata.branch == nil { metadata.branch = nil }
         metadata[Salvage.metadataKey] = Array("{\"version\":\"\(original.header.id)\",\"complete\":\(isComplete)}".utf8)
         return metadata
     }

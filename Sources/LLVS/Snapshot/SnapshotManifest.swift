@@ -18,9 +18,13 @@ public struct SnapshotManifest: Hashable, Sendable {
     public var totalSize: UInt64
     /// The SHA-256 of each chunk, in lower-case hexadecimal. Empty in foreign ones.
     public var chunkDigests: [String]
+    /// The SHA-256 of all chunks one after another, in hexadecimal, where a foreign one tells it.
+    public var sha256: String?
 
-    /// Whether another implementation made it; its chunks cannot be read here.
+    /// Whether another implementation made it.
     public var isForeign: Bool { format != Snapshots.format }
+    /// Whether it can be restored here.
+    public var isReadable: Bool { !isForeign || format == ZipSnapshot.format }
 
     func encoded() -> [UInt8] {
         var out: [UInt8] = []
@@ -55,6 +59,7 @@ public struct SnapshotManifest: Hashable, Sendable {
                     else if try reader.equals(member, "versionCount") { versionCount = try reader.unsigned() }
                     else if try reader.equals(member, "chunkCount") { chunkCount = try reader.unsigned() }
                     else if try reader.equals(member, "totalSize") { totalSize = try reader.unsigned() }
+                    else if try reader.equals(member, "sha256") { sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self) }
                     else if try reader.equals(member, "chunkDigests") {
                         try reader.beginArray()
                         chunkDigests = []

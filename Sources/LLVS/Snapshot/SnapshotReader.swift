@@ -1,6 +1,17 @@
+/// The versions of a snapshot, one after another, predecessors first.
+protocol SnapshotVersions {
+    /// The next version; nil behind the last, when all that the manifest promises was there.
+    /// - Parameter keepingData: whether to keep the bytes of a version's values; else they come empty.
+    /// - Throws: `.snapshotDamaged`, `.cancelled`, what reading throws.
+    mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion?
+    var versionsRead: UInt64 { get }
+    /// What is wrong with it.
+    func damaged(_ what: String) -> StoreError
+}
+
 /// Reads the versions of a snapshot, one after another, verifying each chunk as it comes. Holds one chunk
 /// and one version at most; no size in the stream is believed before that many bytes were there.
-struct SnapshotReader {
+struct SnapshotReader: SnapshotVersions {
     private let manifest: SnapshotManifest
     private let source: String
     private let read: (_ index: Int) throws -> [UInt8]?
@@ -47,7 +58,8 @@ struct SnapshotReader {
         return Store.ReceivedVersion(version: version, changes: changes)
     }
 
-    func damaged(_ what: String) -> StoreError {
+    func damaged(_ what: String) -> StoreError { SnapshotReader.damaged(what, source) }
+    static func damaged(_ what: String, _ source: String) -> StoreError {
         StoreError(.snapshotDamaged, "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.", path: source)
     }
 

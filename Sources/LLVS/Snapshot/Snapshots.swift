@@ -4,15 +4,18 @@
 /// Safe from all threads. Held in memory are the history, one chunk, and of what is dumped one value, of what is restored the
 /// values of one version or of about 5 MB.
 public struct Snapshots: Sendable {
-    /// The name of our format in manifests. Others are not read, and never replaced.
+    /// The name of our format in manifests, and of the folder in which ours lie: never in the first place, where they would keep
+    /// others from putting theirs. Theirs are never replaced; of those `zip-v1` is read.
     public static let format = "llvs-v1"
 
     let store: Store
     let transport: any ExchangeTransport
+    let decode: ForeignDecoder?
 
     /// Of the snapshot area of `transport`, for `store`.
-    public init(store: Store, transport: any ExchangeTransport) {
-        self.store = store; self.transport = transport
+    /// - Parameter decode: for what is compressed (`LLZF`) in a `zip-v1`, as for `StoreImporter`.
+    public init(store: Store, transport: any ExchangeTransport, decode: ForeignDecoder? = nil) {
+        self.store = store; self.transport = transport; self.decode = decode
     }
 
     // MARK: Into and from a directory of one's own
@@ -23,10 +26,10 @@ public struct Snapshots: Sendable {
         try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control)
     }
     /// Restores a snapshot that `write`, or an exchange through that folder, left there. Errors are those of `restore`.
-    public static func restore(_ store: Store, from directory: String, _ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+    public static func restore(_ store: Store, from directory: String, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
         var options = FolderTransport.Options()
         options.create = false
-        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options)).restore(control)
+        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(control)
     }
 
     // MARK: The manifest
@@ -37,14 +40,14 @@ public struct Snapshots: Sendable {
 
     private struct Found {
         var manifest: SnapshotManifest
-        /// What precedes the names of its files: "", or "llvs-v1/".
+        /// What precedes the names of its files: "llvs-v1/", or "" where others put theirs and we did before.
         var prefix: String
     }
-    private static let prefixes = ["", format + "/"]
+    private static let ours = format + "/"
 
     private func find() throws -> Found? {
         var foreign: Found?, ours: Found?, failure: StoreError?
-        for prefix in Snapshots.prefixes {
+        for prefix in [Snapshots.ours, ""] {
             do {
                 guard let found = try readManifest(prefix) else { continue }
                 if found.manifest.isForeign { foreign = foreign ?? found }
@@ -84,7 +87,7 @@ public struct Snapshots: Sendable {
             throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
         }
         let ids = try store.allVersionIDs()
-        let prefix = try isForeignAtRoot() ? Snapshots.prefixes[1] : Snapshots.prefixes[0]
+        let prefix = Snapshots.ours
         // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.
         try transport.deleteSnapshotFile(prefix + "manifest.json")
         var manifest = SnapshotManifest(snapshotID: VersionID.random().description, createdAt: Clock.now(), latestVersionID: latest.id.description)
@@ -105,21 +108,19 @@ public struct Snapshots: Sendable {
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
-        try removeStale(prefix, Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }))
+        try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }))
         return manifest
     }
 
-    private func isForeignAtRoot() throws -> Bool {
-        do { return try readManifest("")?.manifest.isForeign ?? false } catch let error as StoreError where error.code == .snapshotDamaged { return false }
-    }
-
-    /// Removes chunks of an older, larger snapshot, and an older one of ours in the other place.
-    private func removeStale(_ prefix: String, _ current: Set<String>) throws {
-        for name in try transport.snapshotFileNames() {
-            let inFolder = name.utf8.starts(with: Snapshots.prefixes[1].utf8)
-            let isChunk = name.utf8.dropFirst(inFolder ? Snapshots.prefixes[1].utf8.count : 0).starts(with: "chunk-".utf8)
-            let isOurPlace = inFolder == !prefix.isEmpty
-            if isOurPlace ? isChunk && !current.contains(name) : inFolder { try transport.deleteSnapshotFile(name) }
+    /// Removes chunks of an older, larger snapshot, and one of ours in the first place, where we put them before. What is not known to be ours stays.
+    private func removeStale(_ current: Set<String>) throws {
+        let before = try? readManifest("")?.manifest
+        if let before, !before.isForeign {
+            try transport.deleteSnapshotFile("manifest.json")
+            for i in before.chunkDigests.indices { try transport.deleteSnapshotFile(SnapshotLimits.chunkName(i)) }
+        }
+        for name in try transport.snapshotFileNames() where name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) {
+            try transport.deleteSnapshotFile(name)
         }
     }
 
@@ -129,7 +130,7 @@ public struct Snapshots: Sendable {
     /// restore was stopped in the middle.
     ///
     /// All of it is read, verified and added to a store in memory (without the bytes of values) before the first
-    /// version is added here, so that one that is refused leaves the store as it was. A cancelled or failed adding keeps what was added whole; restoring again, or an exchange, brings the rest.
+    /// version is added here, so that one that is refused leaves the store as it was. One of ours goes before one of others. A cancelled or failed adding keeps what was added whole; restoring again, or an exchange, brings the rest.
     /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
     ///   transport throws, and what keeps the store from adding.
@@ -139,31 +140,40 @@ public struct Snapshots: Sendable {
         let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
         let found = try count > 1 ? { () throws -> Found? in
             // Perhaps a restore was stopped in the middle.
-            guard let found = try? find(), !found.manifest.isForeign, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
+            guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
             return found
         }() : find()
         guard let found else {
             throw StoreError(.snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
         }
-        guard !found.manifest.isForeign else {
+        guard found.manifest.isReadable else {
             throw StoreError(.foreignSnapshot, "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which cannot be read here. Use an exchange.")
         }
-        try verify(found, count > 1 ? notEmpty : nil, control)
-        try add(found, control)
+        let zip = found.manifest.isForeign ? try self.zip(found.manifest, control) : nil
+        try verify(zip ?? reader(found, isVerified: false, control), found, count > 1 ? notEmpty : nil, control)
+        try add(zip ?? reader(found, isVerified: true, control), found, control)
         return found.manifest
     }
 
-    private func reader(_ found: Found, isVerified: Bool, _ control: OperationControl) -> SnapshotReader {
+    private func reader(_ found: Found, isVerified: Bool, _ control: OperationControl) -> any SnapshotVersions {
         let transport = self.transport
         return SnapshotReader(found.manifest, from: transport.description, isVerified: isVerified, control) {
             try transport.readSnapshotFile(found.prefix + SnapshotLimits.chunkName($0))
         }
     }
 
+    /// Its chunks are beside the manifest, or lately in a folder of the snapshot's id.
+    private func zip(_ manifest: SnapshotManifest, _ control: OperationControl) throws -> any SnapshotVersions {
+        let folder = manifest.snapshotID + "/"
+        var prefix = ""
+        if SnapshotLimits.isFileName(folder + SnapshotLimits.chunkName(0)), try transport.readSnapshotFile(folder + SnapshotLimits.chunkName(0)) != nil { prefix = folder }
+        return try ZipSnapshot(manifest, from: transport.description, decode: decode, control) { try transport.readSnapshotFile(prefix + SnapshotLimits.chunkName($0)) }
+    }
+
     /// - Parameter notEmpty: thrown when the store has a version that the snapshot has not.
-    private func verify(_ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws {
+    private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws {
         let present = Set(try store.allVersionIDs())
-        var rehearsal = try Rehearsal(), reader = reader(found, isVerified: false, control), seen: Set<VersionID> = [], folded: Set<VersionID> = []
+        var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], folded: Set<VersionID> = []
         while let received = try reader.next(keepingData: present.contains) {
             let id = received.version.id
             try control.check(.verifying, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
@@ -206,21 +216,21 @@ public struct Snapshots: Sendable {
         }
     }
 
-    private func add(_ found: Found, _ control: OperationControl) throws {
-        var reader = reader(found, isVerified: true, control), batch: [Store.ReceivedVersion] = [], size = 0
+    private func add(_ versions: any SnapshotVersions, _ found: Found, _ control: OperationControl) throws {
+        var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
         while let received = try reader.next(keepingData: { _ in true }) {
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
-                try add(&batch, reader)
+                try add(&batch)
                 size = 0
                 try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
             }
         }
-        try add(&batch, reader)
+        try add(&batch)
     }
 
-    private func add(_ batch: inout [Store.ReceivedVersion], _ reader: SnapshotReader) throws {
+    private func add(_ batch: inout [Store.ReceivedVersion]) throws {
         for case .problem(let error) in try store.add(batch) {
             throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) holds a version that cannot be added. \(error.message) What came before it was kept; use an exchange for the rest.", versionID: error.versionID)
         }

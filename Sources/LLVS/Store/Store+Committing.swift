@@ -4,10 +4,9 @@ extension Store {
     ///
     /// The state at the version is that at `basedOn` (empty when nil: the version is a root) with the changes
     /// applied. `insert` and `update` both set the value and are recorded with the label that is true there;
-    /// removing what is not there records nothing; `preserve` of something that is not in the ancestry is
-    /// recorded as its bytes. With an `id`, making the same version again returns the one that is there.
-    ///
-    /// The version's time is that of the clock, or `timestamp` (seconds since 2001); but later than its predecessor's in any case.
+    /// removing what is not there records nothing. With one predecessor at most no version records a `preserve`: the bytes are
+    /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
+    /// `remove`. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
     ///   `.invalidVersionID` (also for one that differs from a known one by case, or that cannot be a file name everywhere), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
@@ -38,6 +37,7 @@ extension Store {
             return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
         }
         if storage.isReadOnly { try checkWritable("Making a version") }
+        try metadata.checkMade()
         let sorted = try ChangeOrder(checking: changes)
         var first = known?.ordinal ?? History.none
         var isFirstSave = false
@@ -48,8 +48,8 @@ extension Store {
         // Of a few changes no map is made, but every so often.
         let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
-        return try withExtendedLifetime(kept) {
-            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.count) }
+        return try removingUnused(kept) {
+            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
             var version = Version(
                 id: id ?? surroundings.newID?() ?? newIDs.next(), predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
             if id != nil { inFlight.begin(version.id) }
@@ -74,7 +74,7 @@ extension Store {
                 }
             }
             if id != nil { try checkUnconfirmed(version, recorded) }
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: sorted.has(.preserve) ? [.labelsAreTrue, .preserves] : .labelsAreTrue)
+            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .labelsAreTrue)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
             return (version, true)
         }
@@ -95,7 +95,7 @@ extension Store {
 
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
     /// Also returns bytes that the record borrows.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [[UInt8]]) {
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
         if first != History.none, sorted.count <= Store.fewChanges { return try effective(sorted, on: first) { try entry($0, at: first) } }
         let root = first == History.none ? nil : try map(first)
@@ -103,7 +103,7 @@ extension Store {
     }
 
     /// `present` tells what prevails at the version.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (RecordChanges, [[UInt8]]) {
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (RecordChanges, [Pulled]) {
         if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
         if sorted.count == 1 {
             // By far the most common: an update that is one.
@@ -112,9 +112,9 @@ extension Store {
         }
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
-        var kept: [(position: Int, bytes: [UInt8])] = []
+        var kept: [(position: Int, value: Pulled)] = []
         let given = sorted.sorted
-        try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+        do { try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
                 let present = try present(change.id)
@@ -122,27 +122,55 @@ extension Store {
                 case .insert, .update:
                     items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
                 case .remove, .preserveRemoval:
-                    if present != nil { items.append(RecordChanges.Item(index, change.kind)) }
+                    if present != nil { items.append(RecordChanges.Item(index, .remove)) }
                 case .preserve:
                     guard let stored = given.storedVersion(at: start + i) else {
                         throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. Set the version that stored the bytes.", valueID: ValueID(unchecked: change.id))
                     }
                     let ordinal = try checkReference(change.id, stored)
                     if let present, present.version == ordinal { continue }
-                    if first != History.none, lock.withRead({ ordinal == first || dag.isAncestor(ordinal, of: first) }) {
-                        items.append(RecordChanges.Item(index, .preserve))
-                    } else {
-                        kept.append((items.count, try withValue(Value.Reference(id: ValueID(unchecked: change.id), version: stored)) { Array($0) } ?? []))
-                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
-                    }
+                    kept.append((items.count, try pull(change.id, stored, ordinal)))
+                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
                 }
             }
+        } } catch {
+            remove(kept.map(\.value))
+            throw error
         }
         let changes = sorted.relabelled(items)
         guard !kept.isEmpty else { return (changes, []) }
         var list = Array(changes)
-        for (position, bytes) in kept { list[position].data = bytes.withUnsafeBytes { $0 } }
-        return (RecordChanges(list), kept.map(\.bytes))
+        for (position, value) in kept { value.set(&list[position]) }
+        return (RecordChanges(list), kept.map(\.value))
+    }
+
+    /// Runs what makes a version of the values. Files of theirs go again when there is no such version, or it was there already.
+    private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (version: Version, isNew: Bool) {
+        do {
+            let made = try withExtendedLifetime(values, make)
+            // The version that was there already has blobs of its own.
+            if !made.isNew { remove(values) }
+            return made
+        } catch {
+            if (error as? StoreError)?.code != .unknownOutcome { remove(values) }
+            throw error
+        }
+    }
+
+    /// The bytes that a version stored, to be stored once more.
+    private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
+        let place = place(of: ordinal)
+        let entry = try located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
+            return .bytes(try withBody(place, entry, id: id, stored: stored) { Array($0) })
+        }
+        let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
+        var position = 0
+        return try pull(ValueSource(id: reader.id, size: reader.size) { buffer in
+            let got = try reader.read(at: position, into: buffer)
+            position += got
+            return got
+        })
     }
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.

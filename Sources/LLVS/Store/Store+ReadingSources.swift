@@ -1,9 +1,23 @@
 /// Making versions of values that come in pieces.
 extension Store {
     /// What a source came to: a blob, or bytes where it is too small for one or the storage has none.
-    private enum Pulled {
+    enum Pulled {
         case bytes([UInt8])
         case written(WrittenValue)
+
+        var size: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .written(let value): value.size
+            }
+        }
+        /// Gives a change this value, which must be kept as long as the change is.
+        func set(_ change: inout BorrowedChange) {
+            switch self {
+            case .bytes(let bytes): change.data = bytes.withUnsafeBytes { $0 }
+            case .written(let value): change.written = Unmanaged.passUnretained(value)
+            }
+        }
     }
 
     /// As `makeVersion`, with values that are asked for piece by piece, each an update, beside the changes.
@@ -30,12 +44,7 @@ extension Store {
                 for source in sources { pulled.append(try pull(source)) }
                 return try withExtendedLifetime(pulled) {
                     var list = named
-                    for (i, value) in pulled.enumerated() {
-                        switch value {
-                        case .bytes(let bytes): list[changes.count + i].data = bytes.withUnsafeBytes { $0 }
-                        case .written(let value): list[changes.count + i].written = Unmanaged.passUnretained(value)
-                        }
-                    }
+                    for (i, value) in pulled.enumerated() { value.set(&list[changes.count + i]) }
                     let (version, isNew) = try make(basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
                     // The version that was there already has blobs of its own.
                     if !isNew { remove(pulled) }
@@ -48,11 +57,11 @@ extension Store {
         }
     }
 
-    private func remove(_ pulled: [Pulled]) {
+    func remove(_ pulled: [Pulled]) {
         for case .written(let value) in pulled { storage.removeBlob(value.blob) }
     }
 
-    private func pull(_ source: ValueSource) throws -> Pulled {
+    func pull(_ source: ValueSource) throws -> Pulled {
         let threshold = storage.blobThreshold ?? Int.max
         let limit = source.size ?? Limits.valueSize
         guard limit >= 0, limit <= Limits.valueSize else {

@@ -61,6 +61,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let foreignSnapshot = Code(rawValue: -70)
         public static let foreignFile = Code(rawValue: -71)
         public static let cutShort = Code(rawValue: -72)
+        public static let unportableID = Code(rawValue: -73)
     }
 
     /// For programs.

@@ -162,5 +162,6 @@ func metadata(_ start: UnsafePointer<llvs_metadata_entry>?, _ count: Int, branch
     }
     var metadata = try Metadata(pairs)
     if branch.size != 0 { metadata.branch = try text(branch, "branch", limit: Limits.valueIDSize) }
+    try metadata.checkMade()
     return metadata
 }

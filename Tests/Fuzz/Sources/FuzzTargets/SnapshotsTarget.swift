@@ -6,13 +6,14 @@
 ///     how 0: payloads of chunks, whose headers and digests are made: (size u16 · payload) ...
 ///         1: chunks, whose digests are made: (size u16 · chunk) ...
 ///         2: all as it comes: (size u16 · manifest) · (size u16 · chunk) ...
+///         3: chunks of another implementation's zip: (size u16 · chunk) ...
 enum SnapshotsTarget {
     static let target = FuzzTarget(name: "snapshots", run: run, seeds: seeds)
     private static let id = "6BA7B811-9DAD-41D1-80B4-00C04FD430C8"
 
     @Sendable private static func run(_ bytes: UnsafeRawBufferPointer) {
         var input = FuzzInput(bytes)
-        let how = input.byte() % 3, versions = UInt64(input.uint16())
+        let how = input.byte() % 4, versions = UInt64(input.uint16())
         Examining.attempt {
             let place = MemoryTransport(name: "fuzz snapshots")
             var manifest = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: "")
@@ -26,6 +27,7 @@ enum SnapshotsTarget {
             }
             manifest.chunkCount = UInt64(manifest.chunkDigests.count)
             manifest.versionCount = versions
+            if how == 3 { manifest.format = ZipSnapshot.format }
             document = document ?? manifest.encoded()
             try place.writeSnapshotFile("manifest.json", document ?? [])
             let store = try Examining.memoryStore()
@@ -63,7 +65,7 @@ enum SnapshotsTarget {
         try Examples.fill(store)
         let place = MemoryTransport(name: "fuzz snapshot seeds")
         let manifest = try Snapshots(store: store, transport: place).put()
-        guard let chunk = try place.readSnapshotFile("chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
+        guard let chunk = try place.readSnapshotFile("llvs-v1/chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
         let count = [UInt8(manifest.versionCount), 0]
         // The id of a snapshot and its time are new each time: seeds have theirs.
         var fixed = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: manifest.latestVersionID)
@@ -78,6 +80,17 @@ enum SnapshotsTarget {
             FuzzTarget.Seed(name: "payloads", bytes: [0] + count + FuzzInput.part(Array(payload[..<half])) + FuzzInput.part(Array(payload[half...]))),
             FuzzTarget.Seed(name: "chunk", bytes: [1] + count + FuzzInput.part(own)),
             FuzzTarget.Seed(name: "snapshot", bytes: [2] + count + FuzzInput.part(fixed.encoded()) + FuzzInput.part(own)),
+            FuzzTarget.Seed(name: "zip", bytes: [3] + count + FuzzInput.part(Array(zip.prefix(200))) + FuzzInput.part(Array(zip.dropFirst(200)))),
         ]
     }
+
+    /// One version with one value.
+    private static let zip: [UInt8] = Array((
+        "UEsDBBQAAAAAAAAAIQBMb0YJLgAAAC4AAAAPAAAAdmVyc2lvbnMvYS5qc29ueyJpZGVudGlmaWVyIjoiYSIsInRpbWVzdGFtcCI6MSwibWV0YW" +
+        "RhdGEiOltdfVBLAwQUAAAACAAAACEAFQxbnEMAAABSAAAAJwAAAG1hcHMvX19sbHZzX3ZhbHVlcy9fXy9sbHZzX3Jvb3QvYS8uanNvbqtWSs7I" +
+        "zEkpSs1TsqpWKkvMKU0tVrKKhjKDUtNSgVLJqXBJzxQlK6VsJR2l4pL8otSUsNSi4sz8PLBoolJtbWxtLQBQSwMEFAAAAAAAAAAhALfv3IMBAA" +
+        "AAAQAAABAAAAB2YWx1ZXMvay9hLy5qc29uMVBLAQIUAxQAAAAAAAAAIQBMb0YJLgAAAC4AAAAPAAAAAAAAAAAAAACAAQAAAAB2ZXJzaW9ucy9h" +
+        "Lmpzb25QSwECFAMUAAAACAAAACEAFQxbnEMAAABSAAAAJwAAAAAAAAAAAAAAgAFbAAAAbWFwcy9fX2xsdnNfdmFsdWVzL19fL2xsdnNfcm9vdC" +
+        "9hLy5qc29uUEsBAhQDFAAAAAAAAAAhALfv3IMBAAAAAQAAABAAAAAAAAAAAAAAAIAB4wAAAHZhbHVlcy9rL2EvLmpzb25QSwUGAAAAAAMAAwDQ" +
+        "AAAAEgEAAAAA").utf8).withUnsafeBytes { Base64.decode($0) } ?? []
 }

@@ -193,7 +193,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_put_snapshot": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
     "llvs_exchange_restore_snapshot": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_snapshot**"), ERROR]),
     "llvs_exchange_snapshot": (STATUS, [borrowed("llvs_exchange*"), owned("llvs_snapshot**"), ERROR]),
-    "llvs_store_import": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_store_import": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, borrowed("llvs_import_options*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
+    ),
     "llvs_coordinator_open": (STATUS, [BYTES, borrowed("llvs_coordinator_options*"), owned("llvs_coordinator**"), ERROR]),
     "llvs_coordinator_close": (STATUS, [borrowed("llvs_coordinator*"), ERROR]),
     "llvs_coordinator_free": (None, [owned("llvs_coordinator*")]),

@@ -353,7 +353,20 @@ class llvs_exchange_options(ctypes.Structure):
         ("durability", c_uint32),
         ("host_transport", c_void_p),
         ("must_exist", c_uint32),
+        ("report_unportable", c_uint32),
+        ("decode", c_void_p),
+        ("decode_payload", c_void_p),
+        ("decode_free", c_void_p),
+    ]
+
+
+class llvs_import_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
         ("reserved", c_uint32),
+        ("decode", c_void_p),
+        ("decode_payload", c_void_p),
+        ("decode_free", c_void_p),
     ]
 
 

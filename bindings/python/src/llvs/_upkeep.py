@@ -8,6 +8,7 @@ from typing import Optional, Union, cast
 import llvs
 
 from . import _abi, _pages, _structs
+from ._decoding import Decoder, put_decoder
 from ._handle import Handle
 from ._memory import PathLike, decode, folder_url, path_bytes, text
 from ._options import StoreOptions
@@ -149,13 +150,25 @@ class Upkeep(Handle):
         return llvs.Exchange(cast(llvs.Store, self), folder_url(directory), create=create)
 
     def import_store(
-        self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+        self,
+        directory: PathLike,
+        *,
+        decode: Optional[Decoder] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> llvs.ExchangeResult:
         """Adds the versions of a store directory of another implementation of this design, which is only read.
 
-        Raises NotFoundError, StorageError, CancelledError; what cannot be added is a problem in the result.
+        Its values may be in files or in SQLite databases. Those that an Apple system compressed (LZFSE) are decompressed by
+        `decode(data)`, which returns the bytes that were there, or None for what is no such data, which is then taken as it is; by default
+        the package `pyliblzfse` does that, where it is installed. Without either such values are problems with the code `ErrorCode.UNSUPPORTED`.
+
+        Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; what cannot be added is a problem in the result.
         """
         from .exchange import take_result
 
+        options = _structs.llvs_import_options(struct_size=ctypes.sizeof(_structs.llvs_import_options))
         with self._call as pointer, Control(progress, cancel) as control:
-            return take_result(lib.llvs_store_import, pointer, path_bytes(directory), control)
+            place = path_bytes(directory)
+            put_decoder(options, decode)
+            return take_result(lib.llvs_store_import, pointer, place, ctypes.byref(options), control)

@@ -67,6 +67,7 @@ class ErrorCode(enum.IntEnum):
     FOREIGN_SNAPSHOT = c.ERROR_FOREIGN_SNAPSHOT
     FOREIGN_FILE = c.ERROR_FOREIGN_FILE
     CUT_SHORT = c.ERROR_CUT_SHORT
+    UNPORTABLE_ID = c.ERROR_UNPORTABLE_ID
 
 
 #: Which class stands for which code: the last that names it.
@@ -172,7 +173,7 @@ class InvalidReferenceError(InvalidArgumentError, codes=[c.ERROR_INVALID_REFEREN
 
 
 class InvalidMetadataError(InvalidArgumentError, codes=[c.ERROR_INVALID_METADATA]):
-    """A metadata key that is empty, too long or not Unicode, or metadata over 16 MiB."""
+    """A metadata key that is empty, too long or not Unicode, a branch that is no string, or metadata over 16 MiB."""
 
 
 class UnknownVersionError(Error, KeyError, codes=[c.ERROR_UNKNOWN_VERSION]):
@@ -262,7 +263,7 @@ class ExchangeDataError(
     Error, ValueError,
     codes=[
         c.ERROR_INVALID_JSON, c.ERROR_CUT_SHORT, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64,
-        c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE,
+        c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE, c.ERROR_UNPORTABLE_ID,
     ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""

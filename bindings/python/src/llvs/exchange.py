@@ -6,6 +6,7 @@ import ctypes
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import _abi, _pages, _structs
+from ._decoding import Decoder, put_decoder
 from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
@@ -116,16 +117,23 @@ def _error_code(number: int) -> int:
 class exchange_options:
     """An `llvs_exchange_options` for the length of a `with`, and the handle of a transport in it, which is closed unless it is kept."""
 
-    def __init__(self, place: str | Transport, durability: str = "full", create: bool = True) -> None:
+    def __init__(
+        self, place: str | Transport, durability: str = "full", create: bool = True, report_unportable: bool = False, decode: Optional[Decoder] = None
+    ) -> None:
         self._struct = _structs.llvs_exchange_options(
-            struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=durability_number(durability), must_exist=int(not create)
+            struct_size=ctypes.sizeof(_structs.llvs_exchange_options),
+            durability=durability_number(durability),
+            must_exist=int(not create),
+            report_unportable=int(report_unportable),
         )
+        self._decode = decode
         self._transport = None if isinstance(place, str) else place._new_handle()
         self.reference = ctypes.byref(self._struct)
 
     def __enter__(self) -> exchange_options:
         if self._transport is not None:
             self._struct.host_transport = self._transport._call.__enter__()
+        put_decoder(self._struct, self._decode)
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -158,7 +166,15 @@ class Exchange(Handle):
     _calls_back = True
 
     def __init__(
-        self, store: Store, place: Place, *, restoration_state: bytes = b"", durability: str = "full", create: bool = True
+        self,
+        store: Store,
+        place: Place,
+        *,
+        restoration_state: bytes = b"",
+        durability: str = "full",
+        create: bool = True,
+        report_unportable: bool = False,
+        decode: Optional[Decoder] = None,
     ) -> None:
         """Opens an exchange.
 
@@ -168,6 +184,9 @@ class Exchange(Handle):
         restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files
         are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their bytes, which whoever has the
         version writes anew. create: False: a folder that is not there is a NotFoundError.
+        report_unportable: `send` lists value ids that another implementation of this design cannot hold or tell apart as problems with the
+        code `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same. decode: as for
+        `Store.import_store`, for snapshots of another implementation.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
@@ -178,7 +197,7 @@ class Exchange(Handle):
         self._observers: set[Observer] = set()
         self._transport: TransportHandle | None = None
         pointer = ctypes.c_void_p()
-        with store._call as store_pointer, exchange_options(place, durability, create) as options:
+        with store._call as store_pointer, exchange_options(place, durability, create, report_unportable, decode) as options:
             lib.llvs_exchange_open(store_pointer, encode(place) if isinstance(place, str) else b"", options.reference, ctypes.byref(pointer))
             self._transport = options.keep()
         super().__init__(pointer.value or 0)

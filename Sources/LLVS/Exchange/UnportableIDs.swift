@@ -1,0 +1,48 @@
+/// Which value ids another implementation, which makes file names of them, cannot hold or tell apart (docs/interchange.md).
+struct UnportableIDs {
+    /// Ids beyond ASCII, by what is the same for Unicode: those of all heads, and those met since.
+    private var known: [String: [UInt8]]?
+    /// Each is told once.
+    private var told: Set<[UInt8]> = []
+
+    /// Why the id cannot be held there; nil when it can, or that was told before.
+    mutating func reason(_ id: UnsafeRawBufferPointer, in store: Store) throws -> String? {
+        guard let reason = try UnportableIDs.reason(id) ?? twin(id, in: store) else { return nil }
+        return told.insert(Array(id)).inserted ? reason : nil
+    }
+
+    /// What is wrong with the id by itself.
+    static func reason(_ id: UnsafeRawBufferPointer) -> String? {
+        let text = String(decoding: id, as: UTF8.self)
+        if id.contains(0) { return "it holds a NUL, which no file name can" }
+        for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(word) { return "it holds \(word), by which file names say / or :" }
+        for part in ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(text), 2).utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            if part.count > 255 { return "it would take \(part.count) bytes in a file name, and 255 are the most" }
+            if part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) { return "a file name made of it would be \"\(String(decoding: part, as: UTF8.self))\"" }
+        }
+        return nil
+    }
+
+    private mutating func twin(_ id: UnsafeRawBufferPointer, in store: Store) throws -> String? {
+        guard id.contains(where: { $0 >= 0x80 }) else { return nil }
+        var known = try self.known ?? UnportableIDs.ids(of: store)
+        let text = String(decoding: id, as: UTF8.self), other = known[text]
+        if other == nil { known[text] = Array(id) }
+        self.known = known
+        guard let other, !other.elementsEqual(id) else { return nil }
+        return "another id has the same characters, composed in another way, and file systems take the two for one"
+    }
+
+    /// Those beyond ASCII at all heads.
+    private static func ids(of store: Store) throws -> [String: [UInt8]] {
+        var ids: [String: [UInt8]] = [:]
+        for head in try store.heads() {
+            try MapNode.forEachDifference(nil, store.map(store.requireOrdinal(head.id))) { key, _, _ in
+                guard key.contains(where: { $0 >= 0x80 }) else { return }
+                let text = String(decoding: key, as: UTF8.self)
+                if ids[text] == nil { ids[text] = Array(key) }
+            }
+        }
+        return ids
+    }
+}

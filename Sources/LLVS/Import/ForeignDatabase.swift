@@ -1,0 +1,40 @@
+/// A table of the other implementation's SQLite stores, for reading: `Zone(key, version, data)`.
+final class ForeignDatabase {
+    private let connection: SQLiteConnection
+    private let path: String
+
+    /// - Parameter isAtRest: nothing is in a log beside it: then nothing is made beside it either.
+    init(_ path: String, isAtRest: Bool) throws {
+        self.path = path
+        connection = try SQLiteConnection(path, isAtRest ? .immutable : .read)
+        // The file is somebody else's: nothing that its schema says is run, and no cell is believed to be where it says.
+        try connection.run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON", doing: "Opening")
+        var isTable = false
+        try connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Zone' AND rootpage > 0", doing: "Reading", row: { _ in isTable = true; return false })
+        guard isTable else {
+            throw StoreError(.notAStore, "\(path) is an SQLite database without a table \"Zone\", and so no part of a store that can be imported. Check the path.", path: path)
+        }
+    }
+
+    /// Nil when there is no such row.
+    func data(_ key: String, _ version: String) throws -> [UInt8]? {
+        var found: [UInt8]?
+        let key = Array(key.utf8), version = Array(version.utf8)
+        try key.withUnsafeBytes { key in
+            try version.withUnsafeBytes { version in
+                // Bound as bytes, since an id may hold a NUL.
+                try connection.query(
+                    "SELECT data, length(data) > \(Limits.valueSize) FROM Zone WHERE key = CAST(?1 AS TEXT) AND version = CAST(?2 AS TEXT)", doing: "Reading",
+                    bind: { $0.bind(1, key); $0.bind(2, version) },
+                    row: { row in
+                        guard row.integer(1) == 0 else {
+                            throw StoreError(.tooLarge, "\(path) holds an entry of more than \(Limits.valueSize) bytes, which is the most that a value may have.", path: path)
+                        }
+                        found = Array(row.bytes(0))
+                        return false
+                    })
+            }
+        }
+        return found
+    }
+}

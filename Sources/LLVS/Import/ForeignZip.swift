@@ -1,0 +1,41 @@
+/// The files of a store directory in a zip: at its top, or in a folder there, as systems pack a directory.
+final class ForeignZip: ForeignFiles {
+    private let archive: ZipArchive
+    /// What precedes the names: "", or "store/".
+    private let prefix: String
+    var path: String { archive.source }
+
+    init(_ archive: ZipArchive) {
+        self.archive = archive
+        let folders = Array("/versions/".utf8)
+        var prefix: String?
+        for name in archive.entries.keys where prefix == nil {
+            if name.starts(with: folders.dropFirst()) { prefix = "" }
+            guard let slash = name.firstIndex(of: UInt8(ascii: "/")), name[slash...].starts(with: folders) else { continue }
+            prefix = String(validating: name[...slash], as: UTF8.self)
+        }
+        self.prefix = prefix ?? ""
+    }
+
+    func read(_ file: String) throws -> [UInt8]? { try archive.read(Array((prefix + file).utf8), atMost: Limits.valueSize) }
+
+    func hasFolder(_ name: String) -> Bool {
+        let start = Array((prefix + name + "/").utf8)
+        return archive.entries.keys.contains { $0.starts(with: start) }
+    }
+
+    func names(in folder: String) -> [String] {
+        let start = Array((prefix + folder + "/").utf8)
+        return archive.entries.keys.compactMap { name in
+            guard name.starts(with: start), name.last != UInt8(ascii: "/") else { return nil }
+            let rest = String(decoding: name[start.count...], as: UTF8.self), parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            guard let first = parts.first, let last = parts.last, !ForeignNames.isExpected(String(decoding: first, as: UTF8.self)) else { return nil }
+            return parts.count == 1 || last.elementsEqual(".json".utf8) || !ForeignNames.isExpected(String(decoding: last, as: UTF8.self)) ? rest : nil
+        }
+    }
+
+    func database(_ file: String) throws -> (path: String, isAtRest: Bool)? {
+        guard archive.entries[Array((prefix + file).utf8)] != nil else { return nil }
+        throw StoreError(.foreignSnapshot, "The zip in \(path) holds the SQLite database \"\(file)\", which cannot be read within a zip. Use an exchange.", path: path)
+    }
+}

@@ -1,0 +1,125 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A snapshot of the other implementation, `zip-v1`: a zip of its store directory, cut into chunks.
+///
+/// The chunks are put together in a file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), so that an entry can be read
+/// wherever it lies; what the zip names is never a path there.
+struct ZipSnapshot: SnapshotVersions {
+    static let format = "zip-v1"
+
+    private let source: String
+    private let control: OperationControl
+    private let transport: StoreDirectoryTransport
+    private let directory: ForeignStoreDirectory
+    private let order: [VersionID]
+    private var next = 0
+    var versionsRead: UInt64 { UInt64(next) }
+
+    /// - Parameter read: gives a chunk by its index; nil when there is none.
+    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot`, `.noSpace` and others of the temporary file, `.cancelled`, what reading throws.
+    init(_ manifest: SnapshotManifest, from source: String, decode: ForeignDecoder?, _ control: OperationControl, read: (_ index: Int) throws -> [UInt8]?) throws {
+        self.source = source; self.control = control
+        func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
+        guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else { throw damaged("its manifest tells of \(manifest.chunkCount) chunks") }
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let file = try posix("Making a temporary file in", folder) { () throws(Errno) -> OpenFile in
+            let path = "\(folder)/llvs-\(try RandomName.random().hex)"
+            let file = try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+            try System.unlink(path)
+            return file
+        }
+        var size: UInt64 = 0, digest = SHA256()
+        let count = Int(manifest.chunkCount)
+        for i in 0..<count {
+            try control.check(.reading, i, of: count, doing: "Restoring the snapshot in \(source)")
+            let name = SnapshotLimits.chunkName(i)
+            guard let chunk = try read(i) else { throw damaged("\(name) is missing") }
+            guard !chunk.isEmpty, UInt64(chunk.count) <= manifest.totalSize, size <= manifest.totalSize - UInt64(chunk.count) else { throw damaged("\(name) has not the size that its manifest tells") }
+            digest.update(chunk)
+            do { try chunk.withUnsafeBytes { try FileSystem().write(file.descriptor, $0, at: size) } } catch let error as Errno {
+                throw StoreError.posix(error, doing: "Writing a temporary file in", path: folder)
+            }
+            size += UInt64(chunk.count)
+        }
+        guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
+        if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) { throw damaged("its bytes are not those that its manifest describes") }
+        let zip = ForeignZip(try ZipArchive(file, size: size, source: source))
+        directory = try ForeignStoreDirectory(zip, decode: decode)
+        transport = StoreDirectoryTransport(directory)
+        order = try ZipSnapshot.order(directory, source, control)
+    }
+
+    func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
+    private static func damaged(_ what: String, _ source: String) -> StoreError { SnapshotReader.damaged(what, source) }
+
+    /// Predecessors first; with an explicit stack, since histories are long.
+    private static func order(_ directory: ForeignStoreDirectory, _ source: String, _ control: OperationControl) throws -> [VersionID] {
+        var predecessors: [VersionID: [VersionID]] = [:]
+        let names = try directory.versionNames()
+        for (i, name) in names.enumerated() {
+            try control.check(.reading, i, of: names.count, doing: "Restoring the snapshot in \(source)")
+            guard let id = VersionID(validating: name) else { throw damaged("\"\(name)\" among its versions is no version id", source) }
+            predecessors[id] = try whole(source) { try version(id, directory, source).predecessors }
+        }
+        var order: [VersionID] = [], begun: Set<VersionID> = [], done: Set<VersionID> = []
+        for start in predecessors.keys.sorted() where !done.contains(start) {
+            var stack = [start]
+            while let id = stack.last {
+                guard let before = predecessors[id] else { throw damaged("a version builds on \(id), which is not in it", source) }
+                if begun.insert(id).inserted {
+                    stack += before.filter { !done.contains($0) }
+                } else {
+                    stack.removeLast()
+                    guard before.allSatisfy(done.contains) else { throw damaged("the version \(id) is among its own ancestors", source) }
+                    if done.insert(id).inserted { order.append(id) }
+                }
+            }
+        }
+        return order
+    }
+
+    private static func version(_ id: VersionID, _ directory: ForeignStoreDirectory, _ source: String) throws -> Version {
+        guard let bytes = try directory.versionFile(id) else { throw damaged("the file of the version \(id) is missing", source) }
+        return try InterchangeDecoder.bareVersion(bytes, name: id, file: "versions/\(id)")
+    }
+
+    /// What is wrong with the contents is damage of the snapshot; what keeps them from being read is not.
+    private static func whole<R>(_ source: String, _ read: () throws -> R) throws -> R {
+        do { return try read() } catch let error as StoreError {
+            switch error.code {
+            case .missingChanges, .missingVersion, .damaged, .invalidJSON, .cutShort, .invalidBase64, .invalidUTF8, .identifierMismatch, .invalidValueID, .invalidVersionID, .invalidMetadata, .tooLarge:
+                throw damaged(error.message, source)
+            default: throw error
+            }
+        }
+    }
+
+    mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion? {
+        guard next < order.count else { return nil }
+        let id = order[next]
+        var (version, changes) = try ZipSnapshot.whole(source) {
+            let version = try ZipSnapshot.version(id, directory, source)
+            return (version, InterchangeOrder.sorted(try transport.changes(of: version)))
+        }
+        version.valueDataSize = InterchangeOrder.valueDataSize(changes)
+        if !keepingData(id) { changes = changes.map(\.withoutData) }
+        next += 1
+        return Store.ReceivedVersion(version: version, changes: changes)
+    }
+}
+
+extension Value.Change {
+    fileprivate var withoutData: Value.Change {
+        switch self {
+        case .insert(let id, _): .insert(id, data: [])
+        case .update(let id, _): .update(id, data: [])
+        default: self
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import CLLVSShims
+import Glibc
+import Testing
+@testable import LLVS
+
+/// Zips of other programs are read by the Python tests; here is what no program writes.
+@Suite struct ZipArchiveTests {
+    private static func integer<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
+
+    /// A zip of entries, stored or deflated.
+    private static func zip(_ entries: [(name: String, data: [UInt8], isDeflated: Bool)]) -> [UInt8] {
+        var file: [UInt8] = [], directory: [UInt8] = []
+        for entry in entries {
+            var body = entry.data
+            if entry.isDeflated {
+                body = [UInt8](unsafeUninitializedCapacity: entry.data.count + 100) { buffer, count in
+                    count = entry.data.withUnsafeBytes { llvs_shim_deflate($0.baseAddress, $0.count, buffer.baseAddress, buffer.count) }
+                }
+            }
+            let name = Array(entry.name.utf8), checksum = entry.data.withUnsafeBytes { llvs_shim_crc32($0.baseAddress, $0.count) }
+            let common = integer(UInt16(20)) + integer(UInt16(0)) + integer(UInt16(entry.isDeflated ? 8 : 0)) + integer(UInt32(0)) + integer(checksum)
+                + integer(UInt32(body.count)) + integer(UInt32(entry.data.count)) + integer(UInt16(name.count)) + integer(UInt16(0))
+            directory += integer(UInt32(0x0201_4B50)) + integer(UInt16(20)) + common + integer(UInt16(0)) + integer(UInt16(0)) + integer(UInt16(0)) + integer(UInt32(0))
+                + integer(UInt32(file.count)) + name
+            file += integer(UInt32(0x0403_4B50)) + common + name + body
+        }
+        let end = integer(UInt32(0x0605_4B50)) + integer(UInt32(0)) + integer(UInt16(entries.count)) + integer(UInt16(entries.count))
+            + integer(UInt32(directory.count)) + integer(UInt32(file.count)) + integer(UInt16(0))
+        return file + directory + end
+    }
+
+    /// What is read of a file: nil when it is refused.
+    private func read(_ bytes: [UInt8], _ temporary: TemporaryFolder) throws -> [String: [UInt8]?]? {
+        try temporary.write("zip", bytes)
+        do {
+            let archive = try ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test")
+            var contents: [String: [UInt8]?] = [:]
+            for name in archive.entries.keys { contents[String(decoding: name, as: UTF8.self)] = .some(try? archive.read(name, atMost: 1 << 20)) }
+            return contents
+        } catch let error as StoreError {
+            #expect([.snapshotDamaged, .foreignSnapshot].contains(error.code))
+            return nil
+        }
+    }
+
+    private let text = Array("once and again, and once and again and once more".utf8)
+
+    @Test func noByteCanBeWrongUnnoticed() throws {
+        let temporary = TemporaryFolder(), whole = ZipArchiveTests.zip([("a/stored", text, false), ("b", text + text, true), ("empty", [], false)])
+        let expected: [String: [UInt8]?] = ["a/stored": text, "b": text + text, "empty": []]
+        #expect(try read(whole, temporary) == expected)
+        for i in whole.indices {
+            for wrong in [whole[i] ^ 1, whole[i] ^ 0x80, 0xFF, 0] where wrong != whole[i] {
+                var bytes = whole
+                bytes[i] = wrong
+                for (name, data) in try read(bytes, temporary) ?? [:] {
+                    guard let data else { continue }
+                    #expect(expected.values.contains(data), "byte \(i) is \(wrong): \(name)")
+                }
+            }
+        }
+        for size in whole.indices { #expect(try read(Array(whole[..<size]), temporary) == nil, "\(size) of \(whole.count)") }
+        for more in [[0], Array("PK".utf8), whole] as [[UInt8]] { #expect(try read(more + whole, temporary) == nil) }
+        #expect(try read(whole + [0], temporary) == nil)
+    }
+
+    @Test func entriesThatNoProgramWrites() throws {
+        let temporary = TemporaryFolder()
+        #expect(try read(ZipArchiveTests.zip([]), temporary) == [:])
+        // One name twice.
+        #expect(try read(ZipArchiveTests.zip([("a", text, false), ("a", text, false)]), temporary) == nil)
+        let whole = ZipArchiveTests.zip([("a", text, true), ("b", text, true)])
+        let directory = try #require(whole.indices.first { whole[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+        func with(_ change: (inout [UInt8]) -> Void) throws -> [String: [UInt8]?]? {
+            var bytes = whole
+            change(&bytes)
+            return try read(bytes, temporary)
+        }
+        // Two entries in one place; one that lies behind the directory; sizes that nothing can have.
+        let second = directory + 46 + 1
+        #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0, 0, 0, 0]) } == nil)
+        #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
+        #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFF, 0xFF, 0xFF, 0xFF]) } == nil)
+        #expect(try with { $0.replaceSubrange(directory + 20..<directory + 24, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
+        #expect(try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": nil, "b": text] as [String: [UInt8]?])
+        // Encrypted; by an unknown method.
+        #expect(try with { $0[directory + 8] = 1 } == ["a": nil, "b": text] as [String: [UInt8]?])
+        #expect(try with { $0[directory + 10] = 12 } == ["a": nil, "b": text] as [String: [UInt8]?])
+        // More entries than are there, or than there is room for.
+        for count in [3, 0xFFFE, 0xFFFF] as [UInt16] {
+            #expect(try with { $0.replaceSubrange($0.count - 14..<$0.count - 10, with: ZipArchiveTests.integer(count) + ZipArchiveTests.integer(count)) } == nil)
+        }
+    }
+}
