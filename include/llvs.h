@@ -47,7 +47,10 @@
  *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
  *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
- *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed
+ *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed. Given for the bytes of values and records of 64 KiB and more that are saved, copied or
+ *                                handed in, and for results in one piece. Other memory of the library's is not so guarded yet (maps,
+ *                                history, lists and caches, small objects): where that cannot be had the process ends. Keep some tens of
+ *                                MiB free where memory is limited.
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,
@@ -774,8 +777,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
 
 /**
  * Registers for versions that come into the store, whoever adds them: other processes and handles, and this one by saving, merging,
- * retrieving or reloading. Called soon after, when they are in the history already: there is no need to reload. What comes close together is
- * one call, and what was added before by others, and not picked up yet, is the first.
+ * retrieving or reloading. Called soon after, when they are in the history already: there is no need to reload. What comes close
+ * together is one call, and what was added before by others, and not picked up yet, is the first.
  *
  * Nothing is polled: the system tells (inotify) when something is written where the store is. Where it does not, as on network file
  * systems, or when no more watches are to be had, the store is looked at every two seconds. A store in memory is told of what comes
@@ -784,7 +787,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
  * The registration does not keep the store open; once the store is closed, nothing is called any more.
  * @param fn, payload, payload_free  see "Callbacks" above
  * @param observer  ends the registration when freed
- * Errors: LLVS_ERROR_IO and others that having no more threads or descriptors gives. Cost: a thread, and two to three descriptors. Since 0.1.
+ * Errors: LLVS_ERROR_IO and others that having no more threads or descriptors gives. Cost: a thread, and two to three descriptors.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_observe(LLVS_BORROWED llvs_store *store, llvs_notify_fn fn, LLVS_OWNED void *payload,
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
@@ -1152,8 +1156,8 @@ typedef struct llvs_history_cursor llvs_history_cursor;
  * Begins a walk in topological order, newest first: each version comes before its predecessors.
  * @param options  NULL: the whole history
  * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CANCELLED,
- * LLVS_ERROR_USER (from the progress callback), storage errors.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors.
  * Cost: the heads. For one value the versions that changed it, and those of more than 1,024 changes; the first time in a process, and
  * after many versions were added, also the number of versions.
  * Since 0.1.
@@ -1166,8 +1170,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *s
  * @param control   as for llvs_store_history; versions walked over are counted. After LLVS_ERROR_CANCELLED the walk can be gone on with
  * @param versions  the page; NULL when the walk is at its end
  * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are passed over to find it: with
- * `branch` those of other branches, with `prefix` others, whose records are looked into, and with `value_id` beside `from` or `hiding` those
- * between. Since 0.1.
+ * `branch` those of other branches, with `prefix` others, whose records are looked into, and with `value_id` beside `from` or `hiding`
+ * those between. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
@@ -1278,7 +1282,8 @@ typedef struct llvs_range {
     llvs_bool reverse;
     uint32_t reserved;
 } llvs_range;
-#define LLVS_RANGE_INIT { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0 }
+#define LLVS_RANGE_INIT \
+    { (uint32_t)sizeof(llvs_range), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0 }
 /**
  * One page of the values at a version, in byte order of their ids, or the reverse of it. A version never changes, so pages asked for
  * at different times fit together.

@@ -23,6 +23,7 @@ final class HostFile: PieceReader, @unchecked Sendable {
         try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
             while case let got = try read(into: buffer), got > 0 {
                 guard all.count + got <= limit else { throw StoreError(.tooLarge, "A file of the transport has more than \(limit) bytes, which is the most that is read of one. Move it away: no version makes such a file.") }
+                try Memory.grow(&all, by: got, "Reading a file of the transport")
                 all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
             }
         }

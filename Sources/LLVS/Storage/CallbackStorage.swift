@@ -119,8 +119,8 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             total = sum
             return Int(size)
         }
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, total), alignment: 16)
-        defer { memory.deallocate() }
+        let memory = try Memory.allocate(total, "Adding \(records.count) records to \(description)")
+        defer { Memory.release(memory) }
         var envelopes: [UnsafeRawBufferPointer] = []
         var at = 0
         for (record, size) in zip(records, sizes) {

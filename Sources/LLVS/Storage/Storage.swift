@@ -258,7 +258,8 @@ public struct RecordPieces {
 
     /// A copy of all bytes.
     public func bytes() throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+        try Memory.expect(length, "A copy of a record")
+        return try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
             try copy(to: UnsafeMutableRawBufferPointer(buffer))
             count = length
         }

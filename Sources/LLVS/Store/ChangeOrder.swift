@@ -65,6 +65,7 @@ struct ChangeOrder {
     // MARK: Sorting
 
     private func sorted(behind shared: Int) throws -> [RecordChanges.Item] {
+        try Memory.expect(changes.count * MemoryLayout<Key>.stride, "Putting \(changes.count) changes in order")
         let keys = UnsafeMutableBufferPointer<Key>.allocate(capacity: changes.count)
         defer { keys.deallocate() }
         changes.forEach(changes.indices) { i, change in

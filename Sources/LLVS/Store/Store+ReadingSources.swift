@@ -70,7 +70,7 @@ extension Store {
         var bytes: [UInt8] = [], size = 0, digest = SHA256()
         var writer = try source.size.flatMap { $0 > threshold ? try storage.blobWriter(size: $0) : nil }
         // More than that is believed as it comes: there may be no memory for what is only said.
-        if writer == nil, let size = source.size { bytes.reserveCapacity(min(size, 16 << 20)) }
+        if writer == nil, let size = source.size { try Memory.grow(&bytes, by: min(size, 16 << 20), "Reading the value of \"\(source.id)\"") }
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 16) { buffer in
             while true {
                 let got = try source.read(buffer)
@@ -85,6 +85,7 @@ extension Store {
                 }
                 let piece = UnsafeRawBufferPointer(rebasing: buffer[..<got])
                 if writer == nil {
+                    try Memory.grow(&bytes, by: got, "Reading the value of \"\(source.id)\"")
                     bytes.append(contentsOf: piece)
                     guard bytes.count > threshold else { continue }
                     let new = try storage.blobWriter(size: nil)

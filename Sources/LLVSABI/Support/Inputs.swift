@@ -12,7 +12,9 @@ func rawBytes(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.val
 }
 
 func array(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> [UInt8] {
-    Array(try rawBytes(bytes, name, limit: limit))
+    let raw = try rawBytes(bytes, name, limit: limit)
+    try Memory.expect(raw.count, "The argument \"\(name)\"")
+    return Array(raw)
 }
 
 /// Text: UTF-8.

@@ -42,7 +42,7 @@ extension FileStorage {
         let full = writer, fullSegment = durability.ownSegment
         state.unlock()
         if let full, let fullSegment { finish(full, fullSegment) }
-        if scratch.count == 0 { scratch = .allocate(byteCount: FileStorage.scratchSize, alignment: 16) }
+        if scratch.count == 0 { scratch = try Memory.allocate(FileStorage.scratchSize, "Adding versions to \(description)") }
         let new = try makeWriter()
         let segment = try state.withLock {
             let segment = try segmentLocked(named: new.id.hex + ".seg")

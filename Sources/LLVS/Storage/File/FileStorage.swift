@@ -114,7 +114,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         }
     }
 
-    deinit { scratch.deallocate() }
+    deinit { Memory.release(scratch) }
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 

@@ -136,8 +136,8 @@ struct SegmentFold {
     struct Vanished: Error {}
 
     private func write(_ inputs: [FoldInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-        defer { memory.deallocate() }
+        let memory = try Memory.allocate(256 << 10, "Folding \(inputs.count) segments into one")
+        defer { Memory.release(memory) }
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: memory, filled: 0, offset: 0)
         let doing = "Writing the segment"
         let list = Origin.encode(SegmentFold.origins(of: inputs))

@@ -130,11 +130,10 @@ enum Calls {
     private static let history: Call = { arguments, store in
         let ids = arguments.list(), hidden = arguments.list()
         var options = llvs_history_options()
-        options.struct_size = UInt32(MemoryLayout<llvs_history_options>.size)
         (options.from, options.from_count, options.hiding, options.hiding_count) = (ids.start, ids.count, hidden.start, hidden.count)
         (options.branch, options.value_id, options.prefix) = (arguments.bytes(), arguments.bytes(), arguments.bytes())
         var cursor: OpaquePointer?
-        guard call({ llvs_store_history(store, &options, nil, &cursor, $0) }) else { return }
+        guard call({ llvs_store_history(store, UnsafePointer(arguments.structure(options)), nil, &cursor, $0) }) else { return }
         for _ in 0..<3 {
             var page: UnsafeMutablePointer<llvs_version_list>?
             let limit = arguments.input.byte() < 200 ? Int(arguments.input.byte()) : Int(bitPattern: UInt(arguments.input.uint64()))
