@@ -227,7 +227,7 @@ def _read_metadata(cursor: Cursor) -> dict[bytes, bytes]:
     total = 0
     for _ in range(cursor.count(2)):
         key = cursor.take(cursor.varint())
-        if not 1 <= len(key) <= 4096:
+        if len(key) > 4096:
             raise Damage("a metadata key of a wrong size")
         key.decode("utf-8")
         if metadata and key <= next(reversed(metadata)):

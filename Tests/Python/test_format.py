@@ -268,11 +268,12 @@ def test_metadata_at_its_limits(tmp_path: Path) -> None:
         return b"\x01" + struct.pack("<BB", len(key) & 0x7F | 0x80, len(key) >> 7) + key + b"\x01" + value
 
     author(tmp_path / "store", [
+        record("none", [], [], metadata=entry(b"")),
         record("longest", [], [], metadata=entry(b"k" * 4096)), record("longer", [], [], metadata=entry(b"k" * 4097)),
         record("binary", [], [], metadata=entry(b"\xff")),
     ])
     found = compare(tmp_path / "store")
-    assert set(found.versions) == {"longest"} and len(found.problems) == 2
+    assert set(found.versions) == {"none", "longest"} and len(found.problems) == 2
 
 
 def test_missing_parts(tmp_path: Path, made: Path) -> None:
