@@ -251,6 +251,8 @@ enum llvs_status_value {
     LLVS_ERROR_UNRESOLVED_CONFLICT = -50,
     /** The versions share no ancestor, and LLVS_RELATION_RELATED was asked for. */
     LLVS_ERROR_NO_COMMON_ANCESTOR = -51,
+    /** Another version is current than the one that a save expected; nothing was stored. */
+    LLVS_ERROR_MOVED = -52,
 
     /* Exchanges and snapshots; most appear as problems in a result, not as errors of a call. */
 
@@ -1030,8 +1032,13 @@ typedef struct llvs_version_options {
      * is behind that. Finite, and later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
      */
     double timestamp;
+    /**
+     * For llvs_coordinator_save: the version that is expected to be current (with a branch, its newest head). When another is by now,
+     * nothing is stored: LLVS_ERROR_MOVED. Empty: any.
+     */
+    llvs_bytes expected;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0 }
+#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
@@ -1373,6 +1380,13 @@ typedef struct llvs_fork {
     llvs_bytes first;
     llvs_bytes second;
     llvs_bytes ancestor;
+    /**
+     * The versions that stored what the best common ancestors hold, each once: the ancestor alone or, where several disagree (versions
+     * were merged across each other), what each of them holds. A part of a value then counts as changed on a side only if it is what none
+     * of these has: whoever takes an empty ancestor for an absent one loses edits.
+     */
+    const llvs_bytes *ancestors;
+    size_t ancestor_count;
 } llvs_fork;
 
 /** One merge, as an arbiter sees it; lives for the callback only. Since 0.1. */
@@ -1532,7 +1546,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_stor
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   metadata; may be NULL
- * @param reverted  a list of the new version; may be NULL
+ * @param reverted  a list of the new version; NULL when there was nothing left to undo, and nothing was stored; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage
  * errors. Since 0.1.
  */
@@ -1828,7 +1842,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
  * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
  * head. Concurrent saves each go on the one before.
  * @param changes, change_count, change_size  as for llvs_store_make_version
- * @param options  branch and metadata; its id must be empty; may be NULL
+ * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
  * Errors: as llvs_store_make_version. Since 0.1.
@@ -1855,6 +1869,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coo
 /**
  * Retrieves, then sends, with each attached exchange in turn. The current version does not move, except that a
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
+ *
+ * When one of several exchanges fails, the others have their turn all the same: the call ends with the first failure, and the result
+ * tells what was done. So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
+ * what is wrong with the arguments.
  * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator,
@@ -1868,6 +1886,34 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_c
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_bool *changed, LLVS_OWNED llvs_error **error);
+/** What a whole round did; immutable, owned. Since 0.1. */
+typedef struct llvs_sync_result {
+    uint32_t struct_size;
+    /** Whether the round moved the current version. */
+    llvs_bool moved;
+    /** The current version before the round, and behind it. */
+    llvs_bytes from;
+    llvs_bytes to;
+    /** What all exchanges did before the merge. */
+    const llvs_exchange_result *before;
+    /** What they did after it; NULL when the merge changed nothing and nothing was to be passed on. */
+    const llvs_exchange_result *after;
+    /** Whether the merge moved the current version. */
+    llvs_bool merged;
+    uint32_t reserved;
+} llvs_sync_result;
+/** Releases the result, with what it points to. Since 0.1. */
+LLVS_API void llvs_sync_result_free(LLVS_OWNED llvs_sync_result *result);
+/**
+ * A whole round: exchanges (llvs_coordinator_exchange), merges what came (llvs_coordinator_merge), and exchanges again when that changed
+ * something, so that what was merged does not wait for the next round.
+ * @param options  selection, metadata, and progress and cancellation of all parts; may be NULL
+ * @param result   may be NULL. Also given with an error, as by llvs_coordinator_exchange: without a connection, what is here already is merged
+ *                 all the same, and the call ends with the first failure of a part
+ * Errors: as llvs_coordinator_exchange and llvs_coordinator_merge. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_sync(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_sync_result **result, LLVS_OWNED llvs_error **error);
 /**
  * Hears that the current version is another one. Since 0.1.
  *   thread     the one whose call moved it, after that call's work is done
@@ -2145,17 +2191,18 @@ LLVS_LAYOUT(llvs_salvaged, 40);
 LLVS_LAYOUT(llvs_salvage_report, 56);
 LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_value_source, 40);
-LLVS_LAYOUT(llvs_version_options, 88);
+LLVS_LAYOUT(llvs_version_options, 104);
 LLVS_LAYOUT(llvs_history_options, 88);
 LLVS_LAYOUT(llvs_heads_options, 32);
 LLVS_LAYOUT(llvs_range, 112);
-LLVS_LAYOUT(llvs_fork, 80);
+LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_exchange_result, 72);
+LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 56);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);

@@ -102,10 +102,13 @@ final class MergeView: StructHandle<llvs_merge>, @unchecked Sendable {
         let forks = try Items(merge.forks, in: arena) { item, arena in
             let fork = item.fork
             func stored(_ reference: Value.Reference?) throws -> llvs_bytes { try reference.map { try arena.copy($0.version) } ?? noBytes }
+            let ancestors = try arena.array(llvs_bytes.self, fork.ancestors.count)
+            for (i, reference) in fork.ancestors.enumerated() { (ancestors + i).initialize(to: try arena.copy(reference.version)) }
             return llvs_fork(
                 struct_size: UInt32(sizeOf: llvs_fork.self), kind: UInt32(fork.kind.rawValue), side: UInt32(fork.side?.rawValue ?? 0),
                 conflicting: fork.isConflicting ? 1 : 0, id: try arena.copy(item.id.bytes),
-                first: try stored(fork.first), second: try stored(fork.second), ancestor: try stored(fork.ancestor))
+                first: try stored(fork.first), second: try stored(fork.second), ancestor: try stored(fork.ancestor),
+                ancestors: fork.ancestors.isEmpty ? nil : UnsafePointer(ancestors), ancestor_count: fork.ancestors.count)
         }
         let isFirstOurs = merge.oursSide == .first
         try super.init(arena, llvs_merge(

@@ -91,9 +91,9 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         var metadata = settings.metadata
         if branch != nil { metadata.branch = nil }
         let made = try withChanges(changes, change_count, change_size) {
-            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch)
+            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected, timestamp: settings.timestamp)
         }
-        guard let made else { return }
+        guard let made = made.version else { return }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).handedOut }
     }
@@ -129,11 +129,47 @@ public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ place: llvs
 public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try openCoordinator(coordinator).exchange(LLVSABI.control(control))
-        guard let result else { return }
-        result.pointee = try ExchangeResultHandle(
-            retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
-            problems: done.flatMap { $0.retrieved.problems + $0.sent.problems }).handedOut
+        let outcome = try openCoordinator(coordinator).exchangeAll(LLVSABI.control(control))
+        if let result { result.pointee = try exchangeResult(outcome).handedOut }
+        if let failure = outcome.failure { throw failure }
+    }
+}
+
+/// What all exchanges did, as one.
+private func exchangeResult(_ outcome: StoreCoordinator.ExchangeOutcome) throws -> ExchangeResultHandle {
+    let done = outcome.exchanges
+    return try ExchangeResultHandle(
+        retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
+        problems: done.flatMap { $0.retrieved.problems + $0.sent.problems })
+}
+
+/// Behind `llvs_sync_result`.
+final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendable {
+    private let before: ExchangeResultHandle
+    private let after: ExchangeResultHandle?
+
+    init(_ outcome: StoreCoordinator.SyncOutcome) throws {
+        let arena = Arena()
+        before = try exchangeResult(outcome.before)
+        after = try outcome.after.map(exchangeResult)
+        try super.init(arena, llvs_sync_result(
+            struct_size: UInt32(sizeOf: llvs_sync_result.self), moved: outcome.move.isMove ? 1 : 0, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
+            before: UnsafePointer(before.contents), after: after.map { UnsafePointer($0.contents) }, merged: outcome.hasMerged ? 1 : 0, reserved: 0))
+    }
+}
+
+@_cdecl("llvs_sync_result_free") @implementation
+public func llvs_sync_result_free(_ result: UnsafeMutablePointer<llvs_sync_result>!) { SyncResultHandle.free(result) }
+
+@_cdecl("llvs_coordinator_sync") @implementation
+public func llvs_coordinator_sync(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ result: StructOut<llvs_sync_result>!, _ error: ErrorOut!) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) {
+        let coordinator = try openCoordinator(coordinator)
+        let settings = try MergeSettings(options)
+        let outcome = try coordinator.syncAll(selection: settings.selection, metadata: settings.metadata, settings.control)
+        if let result { result.pointee = try SyncResultHandle(outcome).handedOut }
+        if let failure = outcome.failure { throw failure }
     }
 }
 
@@ -186,6 +222,6 @@ public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control:
     restored?.pointee = 0
     return entry(error) {
         let found = try openCoordinator(coordinator).bootstrapFromSnapshot(LLVSABI.control(control))
-        restored?.pointee = found ? 1 : 0
+        restored?.pointee = found == nil ? 0 : 1
     }
 }

@@ -65,6 +65,6 @@ public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ 
     return entry(error) {
         let store = try LLVSABI.store(store)
         let made = try store.revert(versionID(version, "version"), at: versionID(at, "at"), metadata: MergeSettings(options).metadata)
-        if let reverted { reverted.pointee = try VersionList([made]).handedOut }
+        if let reverted, let version = made.version { reverted.pointee = try VersionList([version]).handedOut }
     }
 }

@@ -14,6 +14,7 @@ struct VersionSettings {
     var sources: [ValueSource] = []
     /// Seconds since 2001-01-01 UTC.
     var timestamp: Double?
+    var expected: VersionID?
 }
 
 func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
@@ -23,7 +24,7 @@ func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> Ver
         id: try optionalVersionID(input.id, "id"), branch: input.branch,
         metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
         sources: try sources(input.sources, input.source_count, input.source_size),
-        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001)
+        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001, expected: try optionalVersionID(input.expected, "expected"))
 }
 
 private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {

@@ -103,6 +103,23 @@ static void two_devices_share_and_merge(void **state) {
     }
     OK(llvs_coordinator_merge(mine, NULL, &changed, &error));
     assert_false(changed);
+    {
+        /* A whole round in one call, and what it did. */
+        llvs_sync_result *round_result = NULL;
+        llvs_version_id before;
+        saved(theirs, insert("later", "3"));
+        OK(llvs_coordinator_sync(theirs, NULL, &round_result, &error));
+        assert_true(round_result->before->sent_count == 1 && !round_result->after && !round_result->moved && !round_result->merged);
+        llvs_sync_result_free(round_result);
+        before = current(mine);
+        OK(llvs_coordinator_sync(mine, NULL, &round_result, &error));
+        assert_true(round_result->moved && round_result->merged && round_result->before->retrieved_count == 1);
+        assert_true(round_result->from.size == before.size && memcmp(round_result->from.data, before.text, before.size) == 0);
+        before = current(mine);
+        assert_true(round_result->to.size == before.size && memcmp(round_result->to.data, before.text, before.size) == 0);
+        llvs_sync_result_free(round_result);
+        reads(mine, "later", "3");
+    }
     llvs_coordinator_free(mine);
     llvs_coordinator_free(theirs);
     free(folder); free(a); free(b);

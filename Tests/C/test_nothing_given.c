@@ -109,6 +109,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_attach(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_exchange(NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_merge(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_sync(NULL, NULL, NULL, NULL));
+    llvs_sync_result_free(NULL);
     REFUSES(llvs_coordinator_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_observe_exchanges(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL));

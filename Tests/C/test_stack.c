@@ -49,7 +49,7 @@ static void reads(void) {
     OK(llvs_store_enumerate(store, llvs_id(&ours), NULL, &values, &error));
     assert_int_equal(values->count, 301);
     llvs_value_list_free(values);
-    OK(llvs_store_history(store, NULL, 0, &history, &error));
+    OK(llvs_store_history(store, NULL, NULL, &history, &error));
     llvs_history_cursor_free(history);
     OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, &changes, &error));
     llvs_change_cursor_free(changes);

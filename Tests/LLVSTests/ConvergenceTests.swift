@@ -2,7 +2,7 @@ import LLVSTestSupport
 import Testing
 @testable import LLVS
 
-/// Replicas that save, exchange and merge end with one head and equal states, whatever their arbiters and
+/// Replicas that save, exchange and merge end with the same heads, of equal states, whatever their arbiters and
 /// metadata, within two rounds of exchange and merge after the last save.
 @Suite struct ConvergenceTests {
     static func exchange(_ from: Store, _ to: Store) throws {
@@ -45,7 +45,11 @@ import Testing
                 }
             }
             var rounds = 0
-            func isSettled() throws -> Bool { let heads = try stores.map { try $0.headIDs() }; return Set(heads).count == 1 && heads[0].count == 1 }
+            func isSettled() throws -> Bool {
+                let heads = try stores.map { try $0.headIDs() }
+                guard Set(heads).count == 1 else { return false }
+                return try stores[0].groupedByState(heads[0].map { try stores[0].requireOrdinal($0) }).count == 1
+            }
             while try !isSettled(), rounds < 10 {
                 rounds += 1
                 for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }

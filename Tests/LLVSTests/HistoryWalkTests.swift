@@ -86,7 +86,7 @@ import Testing
             .init(version: removed.id, kind: .remove), .init(version: updated.id, kind: .update), .init(version: inserted.id, kind: .insert),
         ])
         #expect(try store.versions(of: x).map(\.id) == [again.id, updated.id, inserted.id])
-        let undone = try #require(try store.revert(again.id, at: second.id))
+        let undone = try #require(try store.revert(again.id, at: second.id).version)
         #expect(try Self.given(store, HistoryQuery(hiding: [second.id], value: x)) == [.init(version: undone.id, kind: .remove)])
         #expect(throws: StoreError.self) { try store.walk(HistoryQuery(from: [try VersionID("none")])) }
         #expect(throws: StoreError.self) { try store.walk(HistoryQuery(hiding: [try VersionID("none")], value: x)) }

@@ -46,7 +46,7 @@ import Testing
                     id: .random(), predecessors: base.map { [$0] } ?? [], timestamp: before + Double(Int.random(in: -3...5, using: &random)), valueDataSize: 0, metadata: Metadata())
                 guard case .added = try store.add([.init(version: version, changes: Array(changes.values))])[0] else { throw StoreError(.internal, "refused") }
                 made.append(version.id)
-            case 6: if let base { made.append(try store.revert(pick(), at: base).id) }
+            case 6: if let base, let undone = try store.revert(pick(), at: base).version { made.append(undone.id) }
             default:
                 if let base { made.append(try store.merge(base, with: pick(), arbiter: BuiltInArbiter.mostRecentChange).id) }
             }
@@ -215,7 +215,7 @@ import Testing
         let store = try memoryStore()
         let base = try store.set(["a": "1", "b": "1"], nil)
         let changed = try store.set(["a": "2"], base)
-        let second = try store.revert(changed.id, at: store.set(["b": "2"], changed).id)
+        let second = try #require(try store.revert(changed.id, at: store.set(["b": "2"], changed).id).version)
         let first = try store.set(["a": "3"], base)
         let merged = try store.merge(first.id, with: second.id, arbiter: BuiltInArbiter.theirs)
         #expect(try store.text("a", merged) == "3" && store.text("b", merged) == "2")

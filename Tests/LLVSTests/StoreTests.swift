@@ -122,7 +122,8 @@ extension Store {
         #expect(try store.merge(m.id, with: a.id, arbiter: BuiltInArbiter.ours) == m)
         #expect(try store.heads().map(\.id) == [m.id])
         #expect(throws: StoreError.self) { try store.merge(a.id, with: b.id, arbiter: Recorder2()) }
-        let undone = try store.revert(b.id, at: m.id)
+        let reverted = try store.revert(b.id, at: m.id), undone = try #require(reverted.version)
+        #expect(reverted.undone.map(\.description) == ["both", "fight", "new b", "theirs"] && reverted.superseded.isEmpty)
         #expect(try store.text("theirs", undone) == "0")
         #expect(try store.text("new b", undone) == nil)
         #expect(try store.text("mine", undone) == "a")

@@ -210,7 +210,7 @@ import LLVSTestSupport
 
     @Test func aCoordinatorSavesThem() throws {
         let folder = TemporaryFolder(), coordinator = try StoreCoordinator(path: folder.path + "/a.llvs")
-        let large = bytes(1_200_000), made = try coordinator.save(borrowing: BorrowedChanges([]), reading: [source("a", large)], metadata: Metadata(), branch: nil)
+        let large = bytes(1_200_000), made = try coordinator.save(borrowing: BorrowedChanges([]), reading: [source("a", large)], metadata: Metadata(), branch: nil).version
         #expect(made?.id == coordinator.currentVersion)
         #expect(try coordinator.store.value(ValueID("a"), at: coordinator.currentVersion)?.data == large)
         try coordinator.close()

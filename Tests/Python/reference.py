@@ -261,6 +261,10 @@ class History:
             return "removed_and_updated", "second"
         return "twice_updated", None
 
+    def equal_states(self, a: str, b: str) -> bool:
+        """The same ids with the same bytes, whichever versions stored them."""
+        return self.values(a) == self.values(b)
+
     def merges_only(self, bases: list[str], a: str, b: str) -> bool:
         below = frozenset().union(*(self.ancestors(base) for base in bases))
         return all(len(self.versions[id].predecessors) == 2 for id in (self.ancestors(a) | self.ancestors(b)) - below)
@@ -280,7 +284,7 @@ class History:
         first, second = sorted((ours, theirs), key=self.key, reverse=True)
         bases = self.bases(first, second)
         x, y = self.state(first), self.state(second)
-        if x == y or (bases and self.merges_only(bases, first, second)):
+        if self.equal_states(first, second) or (bases and self.merges_only(bases, first, second)):
             return self._merge_version(first, second, {}, {})
         forks, brought = self.forks(first, second, bases)
         if callable(arbiter):
@@ -349,8 +353,32 @@ class History:
         if not any(into in self.ancestors(head) for head in chosen):
             chosen.append(into)
         chosen.sort(key=self.key, reverse=True)
-        result, new = chosen[0], []
-        for other in chosen[1:]:
+        groups: list[list[str]] = []
+        for head in chosen:
+            group = next((group for group in groups if self.equal_states(group[0], head)), None)
+            if group is None:
+                groups.append([head])
+            else:
+                group.append(head)
+        if len(groups) == 1:  # they stand for one state: the newest is the one to be at
+            return chosen[0], []
+        new: list[Version] = []
+        joined = [self._fold_heads(group, into, arbiter, metadata, known, new) for group in groups]
+        joined.sort(key=self.key, reverse=True)
+        return self._fold_heads(joined, into, arbiter, metadata, known, new), new
+
+    def _fold_heads(
+        self,
+        heads: list[str],
+        into: str,
+        arbiter: Union[str, Callable[[dict[Id, Fork]], dict[Id, Change]]],
+        metadata: Optional[dict[bytes, bytes]],
+        known: Iterable[str],
+        new: list[Version],
+    ) -> str:
+        """Merges heads, newest first, one after the other; adds what is new on the way."""
+        result = heads[0]
+        for other in heads[1:]:
             theirs_has_target = into in self.ancestors(other) and into not in self.ancestors(result)
             ours, theirs = (other, result) if theirs_has_target else (result, other)
             merged = self.merge(ours, theirs, arbiter, metadata)
@@ -359,7 +387,7 @@ class History:
             if merged.id not in known:
                 new.append(merged)
             result = merged.id
-        return result, new
+        return result
 
 
 def _text(text: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,104 @@ def test_the_current_version_of_a_new_store_can_be_read(tmp_path: Path, storage:
         made = other.make_version(insert={"k": b"1"})
         assert dict(other.at(root)) == {} and not other.is_ancestor(root, made) and len(list(other.diff(made, root))) == 1
         assert other.merge(root, made) == made and len(list(other.history())) == 1
+
+
+def test_a_round_is_one_call(tmp_path: Path) -> None:
+    url = (tmp_path / "shared").as_uri()
+    with llvs.Coordinator(tmp_path / "one", exchange=url) as one, llvs.Coordinator(tmp_path / "two", exchange=url) as two:
+        root = one.current_version
+        first = one.save(insert={"a": b"1"}, expected=root, timestamp=1_700_000_000.5)
+        assert first is not None and first.timestamp == 1_700_000_000.5
+        done = one.sync()
+        assert done.before.sent == (first.id,) and done.after is None and not done.moved and done.from_version == done.to_version == first.id
+        done = two.sync()
+        assert done.moved and (done.from_version, done.to_version) == (root, first.id) and done.before.retrieved == (first.id,)
+        one.save(update={"a": b"2"})
+        one.sync()
+        mine = two.save(insert={"b": b"1"})
+        assert mine is not None
+        done = two.sync()
+        assert done.moved and done.merged and done.from_version == mine.id and done.after is not None
+        assert done.after.sent == (two.current_version,)
+        assert one.sync().to_version == two.current_version and dict(one.at()) == dict(two.at()) == {"a": b"2", "b": b"1"}
+        with pytest.raises(llvs.MovedError) as caught:
+            one.save(update={"a": b"3"}, expected=first)
+        assert caught.value.code == llvs.ErrorCode.MOVED and one.current_version in str(caught.value)
+        with pytest.raises(llvs.Error):
+            one.save(update={"a": b"3"}, timestamp=float("nan"))
+
+
+def test_one_name_is_open_once(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        with pytest.raises(llvs.BusyError, match='named "main" is open'):
+            llvs.Coordinator(tmp_path / "store")
+        with llvs.Coordinator(tmp_path / "store", name="other"):
+            pass
+        saved = notes.save(insert={"a": b"1"})
+    with llvs.Coordinator(tmp_path / "store") as again:
+        assert saved is not None and again.current_version == saved.id
+
+
+def test_one_failing_exchange_does_not_keep_others(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "one", exchange=(tmp_path / "bad").as_uri()) as one:
+        one.attach((tmp_path / "good").as_uri())
+        shutil.rmtree(tmp_path / "bad", ignore_errors=True)
+        (tmp_path / "bad").write_bytes(b"no folder")
+        saved = one.save(insert={"a": b"1"})
+        assert saved is not None
+        with pytest.raises(llvs.Error):
+            one.exchange()
+        with pytest.raises(llvs.Error):
+            one.sync()
+        assert (tmp_path / "good" / "versions" / saved.id).exists()
+
+
+def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
+    """Three devices that each edit a field of their own, merged by property: no edit is lost, whatever the history."""
+    import json
+    import random
+
+    def merged(fork: llvs.Fork, store: llvs.Store) -> llvs.Change:
+        def read(reference: llvs.Reference) -> dict[str, int]:
+            value = store.value(reference.id, at=reference.stored_version)
+            assert value is not None
+            return dict(json.loads(value.data))
+
+        assert fork.first is not None and fork.second is not None
+        newer, older = read(fork.first), read(fork.second)
+        before = [read(reference) for reference in fork.ancestors]
+        # A field that one side alone changed is that side's: what none of the ancestors has is a change.
+        for field, value in older.items():
+            if all(state.get(field) != value for state in before) and any(state.get(field) == newer.get(field) for state in before):
+                newer[field] = value
+        return llvs.Change.update(fork_id, json.dumps(newer, sort_keys=True).encode())
+
+    fork_id, several = "contact", 0
+    for seed in range(200):
+        dice = random.Random(seed)
+        with llvs.Store("", storage="memory") as store:
+
+            class ByField:
+                def resolve(self, merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+                    nonlocal several
+                    several += sum(len(fork.ancestors) > 1 for fork in merge.forks.values())
+                    return [merged(fork, store) for fork in merge.forks.conflicting.values()]
+
+            base = store.make_version(insert={fork_id: json.dumps({"a": 0, "b": 0, "c": 0}).encode()})
+            heads, last = {device: base.id for device in "abc"}, {device: 0 for device in "abc"}
+            for step in range(1, 25):
+                device = dice.choice("abc")
+                if dice.random() < 0.5:
+                    state = json.loads(store.at(heads[device])[fork_id])
+                    last[device] = state[device] = step
+                    heads[device] = store.make_version(heads[device], update={fork_id: json.dumps(state, sort_keys=True).encode()}).id
+                else:
+                    heads[device] = store.merge(heads[device], heads[dice.choice("abc")], ByField()).id
+            end = heads["a"]
+            for device in "bca":
+                end = store.merge(end, heads[device], ByField()).id
+            assert json.loads(store.at(end)[fork_id]) == last, seed
+    assert several > 20
 
 
 def test_the_empty_root_is_no_news(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
         forks = merge.forks
         assert list(forks) == ["both", "gone", "left", "right"] and len(forks) == 4
         assert forks["both"] == llvs.Fork(
-            llvs.ForkKind.TWICE_UPDATED, None, llvs.Reference("both", two.id), llvs.Reference("both", one.id), llvs.Reference("both", base.id)
+            llvs.ForkKind.TWICE_UPDATED, None, llvs.Reference("both", two.id), llvs.Reference("both", one.id), llvs.Reference("both", base.id),
+            (llvs.Reference("both", base.id),),
         )
         assert forks["gone"].kind == "removed_and_updated" and forks["gone"].branch is llvs.Side.SECOND and forks["gone"].second is None
         assert (forks["left"].kind, forks["left"].branch) == ("updated", "second") and not forks["left"].conflicting

@@ -53,6 +53,19 @@ extension Model {
         var own: Set<ValueID>
     }
 
+    /// The same ids with the same bytes, whoever stored them.
+    func haveEqualStates(_ a: Int, _ b: Int) -> Bool {
+        let x = versions[a].state, y = versions[b].state
+        return x.count == y.count && x.allSatisfy { y[$0.key]?.data == $0.value.data }
+    }
+
+    /// Versions that stand for one state together, each group and all groups newest first.
+    func groupedByState(_ numbers: [Int]) -> [[Int]] {
+        newestFirst(numbers).reduce(into: []) { groups, number in
+            if let i = groups.firstIndex(where: { haveEqualStates($0[0], number) }) { groups[i].append(number) } else { groups.append([number]) }
+        }
+    }
+
     /// Merges two versions of which none is an ancestor of the other.
     func merge(_ ours: Int, _ theirs: Int, _ arbiter: ArbiterPlan, related: Bool = true) -> Outcome {
         let oursIsFirst = isNewer(ours, theirs)
@@ -62,8 +75,7 @@ extension Model {
         var outcome = Outcome(first: first, second: second, isSettled: false, state: x.state, own: [])
         let apart = x.ancestors.subtracting(y.ancestors).union(y.ancestors.subtracting(x.ancestors)).numbers
         let onlyMerges = !bases.isEmpty && apart.allSatisfy { versions[$0].predecessors.count == 2 }
-        let areEqual = x.state.count == y.state.count && x.state.allSatisfy { y.state[$0.key]?.stored == $0.value.stored }
-        if onlyMerges || areEqual { outcome.isSettled = true; return outcome }
+        if onlyMerges || haveEqualStates(first, second) { outcome.isSettled = true; return outcome }
         var decisions: [ValueID: ArbiterPlan.Decision] = [:]
         for id in Set(x.state.keys).union(y.state.keys) {
             let p = x.state[id], q = y.state[id]

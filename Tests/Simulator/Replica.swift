@@ -124,6 +124,8 @@ final class Replica {
             disk.forgetCaches()
             if plan.medium == .file { TemporaryDirectory.remove(path + "/cache") }
         }
+        // The one that was killed holds nothing any more.
+        coordinator = nil
         store = try Replica.open(disk, path, plan, surroundings)
         try connect()
         try coordinate()

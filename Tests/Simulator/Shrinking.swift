@@ -16,7 +16,10 @@ struct Trial {
         var plan = Plan(seed: seed, replicaCount: stores, realShare: realShare)
         if let steps { plan.steps = steps.filter(plan.steps.indices.contains).map { plan.steps[$0] } }
         if isCalm { plan.weather = .calm }
-        if let finish, plan.folderCount == 1 { plan.finish = finish }
+        if let finish, plan.folderCount == 1 {
+            plan.finish = finish
+            if finish == .fixed { for i in plan.replicas.indices where plan.replicas[i].skew == .greatestFiniteMagnitude { plan.replicas[i].skew = 0 } }
+        }
         plan.rounds = rounds
         plan.staysOnBranches = staysOnBranches
         return plan

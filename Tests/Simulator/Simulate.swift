@@ -17,7 +17,7 @@ struct Simulate {
             One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
             Runs one history, or a part of it, and tells what happens.
-        Both take --finish phases|turns|mixed|exchanges, --rounds <number> (within how many it must settle), and --stay (stores that are at a
+        Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at a
             branch in the end stay there), to see where the promise ends.
         simulate --self-test
             Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))), and fails unless that is found, and told shortly.

@@ -1,7 +1,7 @@
 import LLVS
 import LLVSTestSupport
 
-/// The end of a history: nobody saves any more, nothing is lost any more, and in few rounds all have one head.
+/// The end of a history: nobody saves any more, nothing is lost any more, and in few rounds all have one state, and nobody makes versions.
 extension Simulation {
     /// What docs/convergence.md promises.
     private var roundsAllowed: Int {
@@ -9,7 +9,8 @@ extension Simulation {
         return switch plan.finish {
         case .phases: settlesInOne ? 1 : 2
         case .turns: 2
-        case .exchanges, .mixed: 3
+        case .mixed: 3
+        case .fixed: 20
         }
     }
     /// The stores that came later take after those that were there.
@@ -20,10 +21,11 @@ extension Simulation {
         goToMain()
         var random = SeededRandom(seed: plan.seed ^ 0x5E77_1E)
         say("nobody saves any more, nothing is lost any more: \(plan.finish)")
+        let inTurn = replicas.shuffled(using: &random)
         var rounds = 0
         while true {
             rounds += 1
-            guard rounds <= roundsAllowed || plan.finish == .exchanges && rounds < 30 else {
+            guard rounds <= roundsAllowed else {
                 throw Failure("not settled", "after \(roundsAllowed) rounds (\(plan.finish)): " + replicas.map { "store \($0.number) is at \(model.name($0.current)) of \(model.heads(of: $0.known).map { "V\($0)" })" }.joined(separator: "; "))
             }
             say("round \(rounds)")
@@ -37,8 +39,8 @@ extension Simulation {
                     try merge(replica)
                     try send(replica)
                 }
-            case .exchanges:
-                for replica in replicas.shuffled(using: &random) {
+            case .fixed:
+                for replica in inTurn {
                     try retrieve(replica)
                     try send(replica)
                     try merge(replica)
@@ -93,11 +95,11 @@ extension Simulation {
         if plan.folderCount == 1, let problem = result.problems.first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
     }
 
-    private func mainHeads(_ replica: Replica) -> [Int] { model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil } }
+    func mainHeads(_ replica: Replica) -> [Int] { model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil } }
 
     private var isSettled: Bool {
         let heads = mainHeads(replicas[0])
-        guard heads.count <= 1 else { return false }
+        guard model.groupedByState(heads).count <= 1 else { return false }
         return replicas.allSatisfy { replica in
             replica.known == replicas[0].known && mainHeads(replica) == heads && (heads.isEmpty || replica.current == model[heads[0]].version.id)
         }

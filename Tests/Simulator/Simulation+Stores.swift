@@ -6,14 +6,21 @@ extension Simulation {
     /// Makes a version; answers its number.
     func save(_ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false, asApp: Bool = false, through other: Store? = nil) throws -> Int {
         let store = other ?? replica.store
-        let predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
+        var predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
         let id: VersionID? = isAgain ? replica.surroundings.nextID() : nil
         let made: Version
         if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
+            let alike = headsLike(base, replica)
+            defer { if alike.count > 1 { say("store \(replica.number) merges \(alike.map { "V\($0)" }), which are alike, to save on that") } }
             guard let saved = try coordinator.save(changes, metadata: metadata), coordinator.currentVersion == saved.id else {
                 throw Failure("not saved", "by the coordinator of store \(replica.number)")
             }
             made = saved
+            if alike.count > 1 {
+                var merges = try newMerges(replica)
+                let joined = try checkFold(replica, alike, &merges, [])
+                predecessor = model[joined].version.id
+            }
         } else {
             made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id)
         }
@@ -50,6 +57,13 @@ extension Simulation {
         return number
     }
 
+    /// Heads without a branch that have the state of the one that a coordinator saves on, newest first.
+    private func headsLike(_ base: VersionID?, _ replica: Replica) -> [Int] {
+        let heads = model.heads(of: replica.known).filter { model[$0].version.branch == nil }
+        guard let at = base.flatMap({ model.numbers[$0] }), heads.contains(at) else { return [] }
+        return heads.filter { model.haveEqualStates(at, $0) }
+    }
+
     /// The time of what is made on top.
     private func after(_ time: Double) -> Double {
         let next = time + 1e-6 > time ? time + 1e-6 : time.nextUp
@@ -65,7 +79,7 @@ extension Simulation {
             replica.current = model.heads(of: replica.known).first { plan.selectsAll || model[$0].version.branch == nil }.map { model[$0].version.id }
         }
         guard let current = replica.current, let into = model.numbers[current] else { return }
-        var folded = model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil }
+        var folded = mainHeads(replica)
         if !folded.contains(into), !folded.contains(where: { model.isAncestor(into, of: $0) }) { folded.append(into) }
         folded = model.newestFirst(folded)
         let arbiter = replica.plan.arbiter.arbiter(defect), selection = plan.selectsAll ? HeadSelection.all : .unbranched
@@ -79,31 +93,52 @@ extension Simulation {
             merged = try store.mergeHeads(into: current, arbiter: arbiter, selection: selection, metadata: replica.plan.metadata)
         }
         say("store \(replica.number) merges \(folded.map { "V\($0)" }.joined(separator: ", ")) into V\(into)")
-        guard folded.count > 1 else {
+        let groups = model.groupedByState(folded)
+        guard groups.count > 1 else {
+            // They stand for one state: nothing is made, and the newest is the one to be at.
             let expected = folded.first == into ? nil : folded.first
             guard merged?.id == expected.map({ model[$0].version.id }) else { throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged?.id)), not V\(expected ?? into)") }
             if let merged { replica.current = merged.id }
-            return
+            return try checkHistory(replica)
         }
         guard let merged else { throw Failure("wrong merge", "store \(replica.number) merged nothing") }
-        // The steps of the fold, from the last to the first.
-        var steps = [merged]
-        for next in folded.dropFirst(2).reversed() {
-            guard let step = steps.last, let before = step.predecessors.first(where: { $0 != model[next].version.id }), let version = try store.version(before) else {
-                throw Failure("wrong merge", "store \(replica.number): \(steps.last?.id.description ?? "") does not merge V\(next)")
-            }
-            steps.append(version)
+        var made = try newMerges(replica)
+        var hasTarget = Set(folded.filter { model[$0].ancestors.contains(into) })
+        var joined: [Int] = []
+        for group in groups {
+            let head = try checkFold(replica, group, &made, hasTarget)
+            if !hasTarget.isDisjoint(with: group) { hasTarget.insert(head) }
+            joined.append(head)
         }
-        var result = folded[0]
-        func holdsTarget(_ number: Int) -> Bool { model[number].ancestors.contains(into) }
-        var hasTarget = holdsTarget(result)
-        for (next, step) in zip(folded.dropFirst(), steps.reversed()) {
-            let nextOnly = !hasTarget && holdsTarget(next)
-            hasTarget = hasTarget || nextOnly
-            result = try checkMerge(replica, step, nextOnly ? next : result, nextOnly ? result : next)
-        }
+        let result = try checkFold(replica, model.newestFirst(joined), &made, hasTarget)
+        guard merged.id == model[result].version.id else { throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged.id)), not V\(result)") }
         replica.current = merged.id
         try checkHistory(replica)
+    }
+
+    /// Merges in a store that nobody has looked at yet.
+    private func newMerges(_ replica: Replica) throws -> [Version] {
+        try replica.store.allVersionIDs().compactMap { id in
+            if let known = model.numbers[id], replica.known.contains(known) { return nil }
+            guard let version = try replica.store.version(id), version.predecessors.count == 2 else { return nil }
+            return version
+        }
+    }
+
+    /// Holds the steps of a fold against the model; answers what it came to.
+    private func checkFold(_ replica: Replica, _ folded: [Int], _ made: inout [Version], _ holders: Set<Int>) throws -> Int {
+        var result = folded[0]
+        var hasTarget = holders.contains(result)
+        for next in folded.dropFirst() {
+            let pair = model.newestFirst([result, next]).map { model[$0].version.id }
+            guard let i = made.firstIndex(where: { $0.predecessors == pair }) else {
+                throw Failure("wrong merge", "store \(replica.number) made no merge of V\(result) and V\(next)")
+            }
+            let nextOnly = !hasTarget && holders.contains(next)
+            hasTarget = hasTarget || nextOnly
+            result = try checkMerge(replica, made.remove(at: i), nextOnly ? next : result, nextOnly ? result : next)
+        }
+        return result
     }
 
     func mergeTwo(_ replica: Replica, _ a: Int, _ b: Int, relation: MergeRelation) throws {
@@ -148,10 +183,25 @@ extension Simulation {
     }
 
     func revert(_ replica: Replica, _ undone: Int, _ head: Int) throws {
-        let made = try replica.store.revert(model[undone].version.id, at: model[head].version.id)
+        let reverted = try replica.store.revert(model[undone].version.id, at: model[head].version.id)
         let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
-        var state = model[head].state
-        for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored && state[id]?.stored == became[id]?.stored {
+        var state = model[head].state, taken: [ValueID] = [], superseded: [ValueID] = []
+        for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored {
+            if state[id]?.stored != became[id]?.stored {
+                if state[id]?.data != was[id]?.data { superseded.append(id) }
+                continue
+            }
+            if let before = was[id], before.data == became[id]?.data { continue }
+            taken.append(id)
+        }
+        if reverted.undone != taken.sorted() || reverted.superseded != superseded.sorted() || (reverted.version == nil) != taken.isEmpty {
+            throw Failure("wrong revert", "V\(undone) at V\(head): \(reverted), not \(taken.sorted()) and \(superseded.sorted())")
+        }
+        guard let made = reverted.version else {
+            say("store \(replica.number) finds nothing of V\(undone) to revert at V\(head)")
+            return
+        }
+        for id in taken {
             state[id] = was[id].map { Held(stored: made.id, data: $0.data) }
         }
         let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)

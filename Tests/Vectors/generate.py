@@ -113,7 +113,7 @@ class Vector:
         if result.id not in (ours, theirs):
             first, second = result.predecessors
             bases = history.bases(first, second)
-            settled = history.state(first) == history.state(second) or (bases and history.merges_only(bases, first, second))
+            settled = history.equal_states(first, second) or (bases and history.merges_only(bases, first, second))
             if not settled:
                 found["asksArbiter"] = True
                 forks, _ = history.forks(first, second, bases)
@@ -256,7 +256,7 @@ def table() -> list[Vector]:
     v.version("one-head", "one", at=9.0, left="3")
     v.all_merges("one-head", "two")
 
-    v = vector("equal-states", "Heads with equal states merge without asking, into an empty version with empty metadata.")
+    v = vector("equal-states", "Versions with equal states merge without asking, into an empty version with empty metadata.")
     v.version("base", at=1.0, k="o")
     v.version("one", "base", at=2.0, metadata={b"a": b"1"})
     v.version("two", "base", at=3.0, metadata={b"a": b"2"})

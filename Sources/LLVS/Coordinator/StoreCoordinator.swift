@@ -1,9 +1,9 @@
 /// A store, the version an app is at, exchanges and an arbiter: the five-line way to use all this.
 ///
 /// Saves move the current version; exchanges never touch it (but for the first content of a new store);
-/// `merge` folds what came into it. The current version and what exchanges want to remember survive in the
-/// cache directory of the store, under the coordinator's name: two processes with two names may use one store,
-/// each at its own version.
+/// `merge` folds what came into it, and `sync` does a whole round. The current version and what exchanges want to remember survive in
+/// the cache directory of the store, under the coordinator's name: two processes with two names may use one store,
+/// each at its own version. One name is open once at a time.
 ///
 /// Threads: all methods may be called from any thread. Saves and merges are serialised, each on the one before;
 /// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
@@ -39,6 +39,26 @@ public final class StoreCoordinator: @unchecked Sendable {
         case version(VersionID)
     }
 
+    /// Where a call moved the current version.
+    public struct Move: Sendable, Hashable {
+        /// Where it was.
+        public var from: VersionID
+        /// Where it is now; the same when it stayed.
+        public var to: VersionID
+        /// Whether it is another.
+        public var isMove: Bool { from != to }
+
+        /// With a later move, as one.
+        func followed(by later: Move) -> Move { Move(from: from, to: later.to) }
+    }
+
+    /// What a save did.
+    public struct Saved: Sendable {
+        /// The new version; nil when there was nothing to save.
+        public var version: Version?
+        public var move: Move
+    }
+
     /// The store; it may be used directly as well.
     public let store: Store
     private let ownsStore: Bool
@@ -46,11 +66,14 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Serialises saves and merges.
     private let saveGate = SerialGate()
     private let exchangeGate = SerialGate()
-    /// Where the call that is through `saveGate` moved the current version.
-    private var moved: VersionID?
+    /// Of heads that were compared with the current version: an id in which each differs. Used by who is through `saveGate`.
+    private var differences = KnownDifferences()
+    /// Keeps the current version.
+    private var note: any StorageNote
     /// Guards the fields below.
     private let lock = Lock()
     private var current: VersionID
+    private var isReleased = false
     private var attached: [(name: String, exchange: Exchange)] = []
     private var metadata: Metadata
     private let observers = Observers<VersionID>()
@@ -76,16 +99,36 @@ public final class StoreCoordinator: @unchecked Sendable {
         self.options = options
         metadata = options.defaultMetadataForNewVersions
         current = EmptyRoot.id
-        let saved = try store.cacheGet(CoordinatorState.currentName(options.name)).flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
-        if let saved, try saved == EmptyRoot.id || store.version(saved) != nil, try saved != EmptyRoot.id || isEmpty() {
-            current = saved
-        } else {
+        note = try store.claimNote(ofCoordinator: options.name)
+        do {
+            let saved = try note.read().flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
+            if let saved, try saved == EmptyRoot.id ? isEmpty() : store.version(saved) != nil {
+                current = saved
+                return
+            }
             current = try startingVersion() ?? EmptyRoot.id
             if let saved, saved != EmptyRoot.id {
                 missingVersion = saved
                 Log.write(.warning, "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), or waits for something that is missing. It goes on at \(current). Verify the store.")
             }
+        } catch {
+            store.releaseNote(ofCoordinator: options.name)
+            throw error
         }
+    }
+
+    deinit { releaseNote() }
+
+    /// Another may be opened under the name then.
+    private func releaseNote() {
+        let isFirst = lock.withLock { () -> Bool in
+            defer { isReleased = true }
+            return !isReleased
+        }
+        guard isFirst else { return }
+        // The file is closed, and so unlocked, with the note.
+        note = ClosedNote()
+        store.releaseNote(ofCoordinator: options.name)
     }
 
     /// Where to be without knowing better: the most recent unbranched head, else the most recent head.
@@ -103,6 +146,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             return attached.map(\.exchange)
         }
         for exchange in exchanges { exchange.close() }
+        releaseNote()
         if ownsStore { try store.close() }
     }
 
@@ -118,10 +162,10 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Moves the current version, for instance back in time or to a branch.
     /// - Throws: `.unknownVersion`.
     public func setCurrentVersion(_ id: VersionID) throws {
-        if id != EmptyRoot.id, try store.version(id) == nil {
+        if try store.version(id) == nil {
             throw StoreError(.unknownVersion, "Version \(id) is not in \(store.description), so it cannot become the current one. Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
-        try moving("Setting the current version") {
+        _ = try moving("Setting the current version") {
             guard currentVersion != id else { return }
             try persist(id)
             move(to: id)
@@ -139,44 +183,61 @@ public final class StoreCoordinator: @unchecked Sendable {
     }
 
     /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
-    private func moving<R>(_ what: String, _ body: () throws -> R) throws -> R {
+    private func moving<R>(_ what: String, _ body: () throws -> R) throws -> (result: R, move: Move) {
         var told: VersionID?
         defer { if let told { observers.tell(told) } }
         return try saveGate.run(what) {
-            defer { told = moved; moved = nil }
-            return try body()
+            let from = currentVersion
+            defer { if currentVersion != from { told = currentVersion } }
+            let result = try body()
+            return (result, Move(from: from, to: currentVersion))
         }
     }
 
     private func persist(_ id: VersionID) throws {
-        if !store.isReadOnly { try store.cachePut(CoordinatorState.currentName(options.name), id.withASCII { Array($0) }) }
+        if !store.isReadOnly { try note.write(id.withASCII { Array($0) }) }
     }
 
     /// Moves to a version that is stored. That it could not be noted must not look as if it had not been saved.
     private func move(to id: VersionID) {
-        guard lock.withLock({ current }) != id else { return }
+        guard currentVersion != id else { return }
         do { try persist(id) } catch {
             Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \((error as? StoreError)?.message ?? "\(error)")")
         }
         lock.withLock { current = id }
-        moved = id
     }
 
     // MARK: Saving and reading
 
     /// Records changes on top of the current version and moves it; with `branch`, on top of the newest head of that
     /// branch (the current version when it has none yet), and the current version moves only if it was that head.
+    ///
+    /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
+    /// merged into the empty version that is the same everywhere, and the save stands on that.
+    /// - Parameters:
+    ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
+    ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
+    /// - Throws: `.moved` when another version than `expected` is current, and what `makeVersion` throws.
     @discardableResult
-    public func save(_ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil) throws -> Version? {
-        try changes.withBorrowed { try save(borrowing: $0, metadata: own, branch: branch) }
+    public func save(
+        _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil, timestamp: Double? = nil
+    ) throws -> Version? {
+        try changes.withBorrowed { try save(borrowing: $0, metadata: own, branch: branch, expected: expected, timestamp: timestamp).version }
     }
 
     /// As above, with bytes that stay the caller's, and values that are asked for piece by piece.
     @discardableResult
-    public func save(borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?) throws -> Version? {
-        guard !changes.isEmpty || !sources.isEmpty || !own.isEmpty else { return nil }
-        return try moving("Saving") {
+    public func save(
+        borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?,
+        expected: VersionID? = nil, timestamp: Double? = nil
+    ) throws -> Saved {
+        let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
+        if isEmpty, expected == nil {
+            let at = currentVersion
+            return Saved(version: nil, move: Move(from: at, to: at))
+        }
+        let (version, move) = try moving("Saving") { () -> Version? in
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
             var base = currentVersion
@@ -190,10 +251,21 @@ public final class StoreCoordinator: @unchecked Sendable {
                     movesCurrent = false
                 }
             }
-            let version = try store.makeVersion(basedOn: base, borrowing: changes, reading: sources, metadata: all)
-            if movesCurrent { move(to: version.id) }
+            if let expected, expected != base {
+                throw StoreError(
+                    .moved, "Nothing was saved: version \(base) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), not \(expected), which was expected. Read what is there now, and save again.",
+                    versionID: base.description)
+            }
+            if isEmpty { return nil }
+            if branch == nil { base = try store.join(headsLike: base, knowing: &differences) }
+            let version = try store.makeVersion(basedOn: base, borrowing: changes, reading: sources, metadata: all, timestamp: timestamp)
+            if movesCurrent {
+                differences.go(to: version.id, changed: changes.lazy.map(\.id), sources.map(\.id))
+                self.move(to: version.id)
+            }
             return version
         }
+        return Saved(version: version, move: move)
     }
 
     /// The version that a place names; nil for a branch without a head.
@@ -211,11 +283,9 @@ public final class StoreCoordinator: @unchecked Sendable {
         return try store.value(id, at: version)
     }
 
-    /// The version to read at; nil where nothing is stored yet.
+    /// The version to read at; nil for a branch without a head.
     public func readable(_ place: Place) throws -> VersionID? {
-        guard let version = try version(at: place) else { return nil }
-        if version == EmptyRoot.id, try !store.contains(version) { return nil }
-        return version
+        try version(at: place)
     }
 
     // MARK: Exchanging and merging
@@ -246,32 +316,116 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Those attached, in the order of attaching.
     public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
 
-    /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless
-    /// nothing had been saved yet: then it moves to the most recent unbranched head.
-    /// - Throws: the first failure of a transport, after all exchanges had their turn.
-    @discardableResult
-    public func exchange(_ control: OperationControl = OperationControl()) throws -> [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] {
-        try exchangeGate.run("Exchanging") {
-            var results: [(name: String, retrieved: ExchangeResult, sent: ExchangeResult)] = []
-            var failure: (any Error)?
-            for (name, exchange) in exchanges {
-                do {
-                    let retrieved = try exchange.retrieve(control)
-                    try adoptFirstContent()
-                    let sent = try exchange.send(control)
-                    results.append((name, retrieved, sent))
-                    try saveState(name, exchange)
-                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(exchange, control) }
-                } catch let error as StoreError where error.code == .cancelled {
-                    throw error
-                } catch {
-                    failure = failure ?? error
-                }
-            }
+    /// What became of one exchange.
+    public struct Exchanged: Sendable {
+        /// Its name.
+        public var name: String
+        public var retrieved = ExchangeResult()
+        public var sent = ExchangeResult()
+        /// What ended it; what was done before stands.
+        public var failure: (any Error)?
+    }
+
+    /// What a call did with all exchanges.
+    public struct ExchangeOutcome: Sendable {
+        /// One for each exchange that had its turn.
+        public var exchanges: [Exchanged] = []
+        public var move: Move
+        /// The first failure.
+        public var failure: (any Error)? { exchanges.lazy.compactMap(\.failure).first }
+        /// As it is when nothing failed.
+        public func get() throws -> ExchangeOutcome {
             if let failure { throw failure }
-            return results
+            return self
         }
     }
+
+    /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless
+    /// nothing had been saved yet: then it moves to the most recent unbranched head.
+    ///
+    /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
+    /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
+    public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
+        try exchangeGate.run("Exchanging") {
+            let at = currentVersion
+            var outcome = ExchangeOutcome(move: Move(from: at, to: at))
+            for (name, exchange) in exchanges {
+                var part = Exchanged(name: name)
+                do {
+                    part.retrieved = try exchange.retrieve(control)
+                    if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
+                    part.sent = try exchange.send(control)
+                    try saveState(name, exchange)
+                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(exchange, control) }
+                } catch {
+                    part.failure = error
+                }
+                outcome.exchanges.append(part)
+                if (part.failure as? StoreError)?.code == .cancelled { break }
+            }
+            return outcome
+        }
+    }
+
+    /// As `exchangeAll`, but the first failure is thrown after all exchanges had their turn.
+    @discardableResult
+    public func exchange(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome { try exchangeAll(control).get() }
+
+    /// What a whole round did.
+    public struct SyncOutcome: Sendable {
+        /// What was exchanged before the merge.
+        public var before: ExchangeOutcome
+        /// What was exchanged after it; nil when there was no need to.
+        public var after: ExchangeOutcome?
+        /// Where all of it together moved the current version.
+        public var move: Move
+        /// Whether the merge moved the current version.
+        public var hasMerged = false
+        /// What ended the merge.
+        public var mergeFailure: (any Error)?
+        /// The first failure of all.
+        public var failure: (any Error)? { before.failure ?? mergeFailure ?? after?.failure }
+        /// As it is when nothing failed.
+        public func get() throws -> SyncOutcome {
+            if let failure { throw failure }
+            return self
+        }
+    }
+
+    /// A whole round: exchanges, merges what came into the current version, and exchanges again when that changed something, so that
+    /// what was merged does not wait for the next round. Of several exchanges each gets what came from the others.
+    ///
+    /// What fails is told beside what was done: without a connection, what is here already is merged all the same.
+    /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
+    public func syncAll(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
+    ) throws -> SyncOutcome {
+        let first = try exchangeAll(control)
+        var outcome = SyncOutcome(before: first, move: first.move)
+        if (first.failure as? StoreError)?.code == .cancelled { return outcome }
+        var made = false
+        do {
+            let merged = try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control)
+            outcome.move = outcome.move.followed(by: merged)
+            made = merged.isMove
+            outcome.hasMerged = made
+        } catch {
+            outcome.mergeFailure = error
+        }
+        let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
+        if made || isPassedOn {
+            let second = try exchangeAll(control)
+            outcome.after = second
+            outcome.move = outcome.move.followed(by: second.move)
+        }
+        return outcome
+    }
+
+    /// As `syncAll`, but the first failure is thrown after everything had its turn.
+    @discardableResult
+    public func sync(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
+    ) throws -> SyncOutcome { try syncAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get() }
 
     private func saveState(_ name: String, _ exchange: Exchange) throws {
         guard !store.isReadOnly else { return }
@@ -280,30 +434,32 @@ public final class StoreCoordinator: @unchecked Sendable {
         if try store.cacheGet(key) ?? [] != state { try store.cachePut(key, state) }
     }
 
-    /// Before the first save, content that arrived becomes the current version. Answers whether it did.
-    @discardableResult
-    private func adoptFirstContent() throws -> Bool {
-        guard currentVersion == EmptyRoot.id else { return false }
+    /// Before the first save, content that arrived becomes the current version; nil when it is something else already.
+    private func adoptFirstContent() throws -> Move? {
+        guard currentVersion == EmptyRoot.id else { return nil }
         return try moving("Taking up the first content") {
-            guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return false }
+            guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return }
             move(to: head)
-            return true
-        }
+        }.move
     }
 
-    /// Folds heads into the current version and moves it there.
+    /// Folds heads into the current version and moves it there. When all of them have the state of the current version, nothing is
+    /// made, and the newest of them is the one to be at.
     /// - Returns: whether the current version changed.
     @discardableResult
     public func merge(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Bool {
+        try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control).isMove
+    }
+
+    /// As above; answers where the current version was, and is.
+    public func mergeTelling(selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Move {
         try store.reloadHistory()
         let adopted = try adoptFirstContent()
-        return try moving("Merging") {
-            let into = currentVersion
-            if into == EmptyRoot.id, try !store.contains(into) { return false }
-            guard let merged = try store.mergeHeads(into: into, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return adopted }
+        let merged = try moving("Merging") {
+            guard let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter ?? options.arbiter, selection: selection, metadata: metadata, control) else { return }
             move(to: merged.id)
-            return true
-        }
+        }.move
+        return adopted?.followed(by: merged) ?? merged
     }
 
     // MARK: Snapshots
@@ -329,17 +485,17 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
     /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
-    /// - Returns: whether there was a snapshot.
+    /// - Returns: where the current version was, and is; nil when there was no snapshot.
     @discardableResult
-    public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Bool {
+    public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
         try exchangeGate.run("Restoring a snapshot") {
+            let at = currentVersion
             for (_, exchange) in exchanges {
                 do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
-                try adoptFirstContent()
-                return true
+                return try adoptFirstContent() ?? Move(from: at, to: at)
             }
-            return false
+            return nil
         }
     }
 
@@ -359,4 +515,27 @@ enum CoordinatorState {
     }
     static func currentName(_ coordinator: String) -> String { "coordinator-\(coordinator)" }
     static func exchangeName(_ coordinator: String, _ exchange: String) -> String { "exchange-\(coordinator)-\(exchange)" }
+}
+
+/// Heads that were compared with the version that a coordinator is at, and one id of each in which the two differ: a save that does not
+/// change it leaves them different.
+struct KnownDifferences {
+    private(set) var version: VersionID?
+    private(set) var heads: [VersionID: ValueID] = [:]
+
+    /// Forgets what is known of another version than this.
+    mutating func begin(at version: VersionID) {
+        if self.version != version { heads = [:] }
+        self.version = version
+    }
+    /// Keeps in mind those that were asked about last.
+    mutating func keep(_ known: [VersionID: ValueID]) { heads = known }
+
+    /// The version was saved on the one that is known of.
+    mutating func go(to version: VersionID, changed: some Sequence<UnsafeRawBufferPointer>, _ others: [ValueID]) {
+        self.version = version
+        guard !heads.isEmpty else { return }
+        let changed = Set(changed.map { ValueID(unchecked: $0) }).union(others)
+        heads = heads.filter { !changed.contains($0.value) }
+    }
 }

@@ -73,11 +73,32 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the
-    /// observation is cancelled or let go; nil when the transport cannot tell. The callback may retrieve.
+    /// Calls back, on a thread of its own, whenever the other side has gained versions that are not here, or may have, until the
+    /// observation is cancelled or let go; nil when the transport cannot tell. What this store sent itself is not told.
+    /// The callback may retrieve.
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try gate.checkOpen("Observing \(transport.description)")
-        return try transport.observe(changed)
+        guard transport.hearsItself else { return try transport.observe(changed) }
+        return try transport.observe { [weak self] in
+            guard let self, mayHaveNews else { return }
+            changed()
+        }
+    }
+
+    /// Whether something is listed there that is not here; also when that cannot be found out. Not waited for without end: whoever
+    /// exchanges may be waiting for the observation to end.
+    private var mayHaveNews: Bool {
+        for _ in 0..<100 {
+            do {
+                let hasNews = try gate.runUnlessBusy("Listing what is in \(transport.description)") {
+                    let listing = try transport.list(OperationControl())
+                    return try !store.unknown(among: listing.versions + listing.changesOnly).isEmpty
+                }
+                if let hasNews { return hasNews }
+            } catch let error as StoreError where error.code == .closed { return false } catch { return true }
+            usleep(20_000)
+        }
+        return true
     }
 
     /// What the transport wants to find again in a later process. Opaque.
@@ -161,6 +182,11 @@ final class ExchangeGate: HostCallMark, @unchecked Sendable {
     private let whenClosed: @Sendable () -> Void
 
     init(whenClosed: @escaping @Sendable () -> Void) { self.whenClosed = whenClosed }
+
+    /// Nil when another call is running.
+    func runUnlessBusy<R>(_ what: String, _ body: () throws -> R) throws -> R? {
+        try lock.withLock { owner == nil || isClosed } ? run(what, body) : nil
+    }
 
     func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
         try lock.withLock {

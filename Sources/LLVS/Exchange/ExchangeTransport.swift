@@ -42,11 +42,14 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the
     /// observation is cancelled. Nil when the transport cannot tell.
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
+    /// Whether `observe` also tells of what this transport itself sent.
+    var hearsItself: Bool { get }
     /// Lets go of what the transport holds. Later calls may throw `.closed`.
     func close()
 }
 
 extension ExchangeTransport {
+    public var hearsItself: Bool { false }
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
 }

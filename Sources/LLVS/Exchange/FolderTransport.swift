@@ -211,6 +211,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     /// Tells of every new name in `versions/`, whoever wrote it, this transport included.
+    public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try? FolderFiles.makeDirectory(path + "/versions") // not in a folder that we may only read
         return try FolderWatch.start(path + "/versions", changed)

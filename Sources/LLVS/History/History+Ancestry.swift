@@ -145,6 +145,8 @@ struct GenerationQueue {
         heap[i].generation != heap[j].generation ? heap[i].generation > heap[j].generation : heap[i].ordinal > heap[j].ordinal
     }
 
+    var isEmpty: Bool { heap.isEmpty }
+
     mutating func push(_ ordinal: UInt32, _ generation: UInt32) {
         heap.append((ordinal, generation))
         var i = heap.count - 1

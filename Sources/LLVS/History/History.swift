@@ -358,6 +358,9 @@ final class History {
     /// Newest first.
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
+    /// Whether a version carries it, or did.
+    func hasBranch(_ branch: String) -> Bool { branchOrdinals[Array(branch.utf8)] != nil }
+
     /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
     func heads(onBranch branch: String) -> [UInt32] {
         guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }

@@ -43,6 +43,10 @@ public struct Fork: Hashable, Sendable {
     public var first: Value.Reference?
     public var second: Value.Reference?
     public var ancestor: Value.Reference?
+    /// What the best common ancestors hold of the id, each reference once: the ancestor alone, or, where they disagree, what each of them
+    /// does. Versions that were merged across each other have such ancestors: a part of a value was then changed on a side only if it
+    /// is none that one of these holds.
+    public var ancestors: [Value.Reference] = []
 
     /// Whether an arbiter must decide.
     public var isConflicting: Bool { kind.isConflicting }

@@ -36,6 +36,8 @@ struct MergeFork {
     var first: MapEntry?
     var second: MapEntry?
     var ancestor: MapEntry?
+    /// What the ancestors hold where they disagree.
+    var candidates: [MapEntry] = []
 
     var isConflicting: Bool { kind.isConflicting }
 

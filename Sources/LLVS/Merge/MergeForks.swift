@@ -48,7 +48,9 @@ struct MergeForks {
         case .conflicting(let candidates):
             let firstUnchanged = candidates.contains { isSame($0, p) }, secondUnchanged = candidates.contains { isSame($0, q) }
             let ancestor = firstUnchanged == secondUnchanged ? nil : firstUnchanged ? p : q
-            return MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged)
+            var fork = MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged)
+            fork.candidates = candidates.compactMap { $0 }
+            return fork
         }
     }
 
@@ -73,7 +75,9 @@ struct MergeForks {
         forks.map { fork in
             let id = ValueID(unchecked: fork.key)
             func reference(_ entry: MapEntry?) -> Value.Reference? { entry.map { Value.Reference(id: id, version: store.versionID($0.version)) } }
-            return (id, Fork(kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second), ancestor: reference(fork.ancestor)))
+            var described = Fork(kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second), ancestor: reference(fork.ancestor))
+            described.ancestors = (fork.candidates.isEmpty ? [fork.ancestor] : fork.candidates.map(Optional.some)).compactMap(reference)
+            return (id, described)
         }
     }
 

@@ -27,8 +27,8 @@ extension Store {
             Log.write(.debug, "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): \(told(bases)), \(changes.changes.count) changes recorded.")
             return .version(version, first: first, second: second, changes: changes)
         }
-        // Replicas that settled one question differently are settled without asking again.
-        if areSettled { return outcome(Metadata(), MergeChanges()) }
+        // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
+        if try areSettled || haveEqualStates(first, second) { return outcome(Metadata(), MergeChanges()) }
         let builtIn = arbiter as? BuiltInArbiter
         if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line) {
             return outcome(metadata, changes)

@@ -4,8 +4,8 @@ extension Store {
     /// (nothing is stored), else a merge version.
     ///
     /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
-    /// resolve alike make the same version. When the heads have equal states, or both sides hold only merges
-    /// since their common ancestors, the arbiter is not asked: the newer's state stands, and the version is empty.
+    /// resolve alike make the same version. When the two have equal states (the same bytes under each id), or both sides hold
+    /// only merges since their common ancestors, the arbiter is not asked: the newer's state stands, and the version is empty.
     /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), what the arbiter
     ///   throws, and what `makeVersion` throws. Nothing is stored when a merge fails.
     /// - Complexity: by the ids that differ between the two, not by the size of the store or dag.
@@ -36,6 +36,9 @@ extension Store {
 
     /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
+    ///
+    /// When all of them have equal states, nothing is stored: the newest is the one to be at. Where only some have, those are
+    /// merged with each other first, newest down, into an empty version that is the same everywhere.
     /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
@@ -46,39 +49,40 @@ extension Store {
         try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
         let candidates = try selectedHeads(target, selection)
-        guard var result = candidates.first else { return nil }
+        guard let newest = candidates.first else { return nil }
+        let groups = try groupedByState(candidates)
+        // They stand for one state.
+        if groups.count == 1 { return newest == target ? nil : try version(newest) }
+        return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
+    }
+
+    /// Merges heads of equal states into the empty version that is the same everywhere; there are several, newest first.
+    func joinEqualHeads(_ heads: [UInt32]) throws -> Version? {
+        guard let newest = heads.first else { return nil }
+        return try folding([heads], into: newest, arbiter: BuiltInArbiter.mostRecentChange, metadata: Metadata(), OperationControl())
+    }
+
+    /// Folds the heads of each group, which have equal states, into one, and then those.
+    /// - Returns: the resulting version, or nil when it is `target` itself.
+    private func folding(_ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl) throws -> Version? {
         let began = Log.begin(.debug)
-        var steps: [Step] = []
-        var places: [RecordPlace] = []
-        var committed = false
+        var fold = Fold()
         defer {
-            for place in places { provisional.remove(place) }
-            if !committed { for step in steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
+            for place in fold.places { provisional.remove(place) }
+            if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         // Which of the heads hold `into`: that side is `ours`.
-        let holders = lock.withRead { candidates.contains(target) ? [target] : dag.descendants(of: target, among: candidates) }
-        var targetIsIn = holders.contains(result)
-        var merged = MergedAncestry()
-        let line = MergedLine()
-        for (i, next) in candidates.dropFirst().enumerated() {
-            try control.check(.adding, i, of: candidates.count - 1, doing: "Merging heads")
-            let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
-                merged.add(result, in: dag)
-                return merged.contains(next) ? (true, []) : (false, merged.bases(of: next, in: dag))
-            }
-            if isMergedAlready { continue }
-            let nextHasTarget = !targetIsIn && holders.contains(next)
-            let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
-            targetIsIn = targetIsIn || nextHasTarget
-            if bases.contains(result) { result = next; continue }
-            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line) else { continue }
-            if let existing = try existingStep(version) { result = existing; continue }
-            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
-            let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
-            places.append(place)
-            steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
-            result = ordinal
+        let heads = groups.flatMap { $0 }
+        fold.holders = lock.withRead { heads.contains(target) ? [target] : dag.descendants(of: target, among: heads) }
+        var joined: [UInt32] = []
+        for group in groups {
+            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata) else { continue }
+            if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
+            joined.append(head)
         }
+        let ordered = lock.withRead { joined.sorted(by: dag.isNewer) }
+        guard let result = try self.fold(ordered, &fold, arbiter: arbiter, metadata: metadata, control) else { return nil }
+        let steps = fold.steps
         guard result != target else { return nil }
         if steps.isEmpty { return try version(result) }
         try checkWritable("Merging heads")
@@ -109,11 +113,50 @@ extension Store {
             })
             return missing.map(\.draft.version.id)
         }
-        committed = true
-        Log.write(.debug, "Merged \(candidates.count) heads of \(description) into \(versionID(result)): \(made.count) merges stored\(Log.duration(since: began)).")
+        fold.isStored = true
+        Log.write(.debug, "Merged \(heads.count) heads of \(description) into \(versionID(result)): \(made.count) merges stored\(Log.duration(since: began)).")
         for step in pointing { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
-        return steps.last?.draft.version
+        return try steps.first { $0.ordinal == result }?.draft.version ?? version(result)
+    }
+
+    /// Merges being made that are not stored yet.
+    private struct Fold {
+        var steps: [Step] = []
+        var places: [RecordPlace] = []
+        var isStored = false
+        /// The heads that are, or are behind, the version into which all goes.
+        var holders: Set<UInt32> = []
+    }
+
+    /// Merges versions that are no ancestors of each other, newest down; nil when there are none.
+    private func fold(
+        _ versions: [UInt32], _ fold: inout Fold, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl = OperationControl()
+    ) throws -> UInt32? {
+        guard var result = versions.first else { return nil }
+        var targetIsIn = fold.holders.contains(result)
+        var merged = MergedAncestry()
+        let line = MergedLine()
+        for (i, next) in versions.dropFirst().enumerated() {
+            try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
+            let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
+                merged.add(result, in: dag)
+                return merged.contains(next) ? (true, []) : (false, merged.bases(of: next, in: dag))
+            }
+            if isMergedAlready { continue }
+            let nextHasTarget = !targetIsIn && fold.holders.contains(next)
+            let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
+            targetIsIn = targetIsIn || nextHasTarget
+            if bases.contains(result) { result = next; continue }
+            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line) else { continue }
+            if let existing = try existingStep(version) { result = existing; continue }
+            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
+            fold.places.append(place)
+            fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
+            result = ordinal
+        }
+        return result
     }
 
     /// One merge of a fold, staged: to be stored with the others.
@@ -159,9 +202,21 @@ extension Store {
         return found.0
     }
 
+    /// Throws when a branch is named of which there was never a version.
+    private func checkBranches(_ selection: HeadSelection) throws {
+        let named: [String]
+        switch selection {
+        case .all, .unbranched: return
+        case .unbranchedAnd(let names), .branches(let names): named = names
+        }
+        guard let unknown = named.first(where: { name in lock.withRead { !dag.hasBranch(name) } }) else { return }
+        throw StoreError(.unknownVersion, "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. Check the name, or retrieve it from where it was made.")
+    }
+
     /// `target` and the selected heads without those that are ancestors of others, newest first.
     private func selectedHeads(_ target: UInt32, _ selection: HeadSelection) throws -> [UInt32] {
-        lock.withRead {
+        try checkBranches(selection)
+        return lock.withRead {
             func isNamed(_ branch: String?, _ names: [String]) -> Bool {
                 guard let branch else { return false }
                 return names.contains { Bytes.equal(Array($0.utf8), Array(branch.utf8)) }
@@ -181,26 +236,44 @@ extension Store {
         }
     }
 
-    /// Records the inverse of a version's changes (against its first predecessor) on top of a head: undo that
-    /// keeps what came from elsewhere. An id that has been changed again since keeps its newer value.
+    /// What undoing a version came to.
+    public struct Reverted: Sendable {
+        /// The version that undoes it; nil when there was nothing to undo any more, and nothing was stored.
+        public var version: Version?
+        /// The ids that are again as they were before the version.
+        public var undone: [ValueID] = []
+        /// Those that the version changed and that were changed again since, to something else than they were before it: they keep what
+        /// they are.
+        public var superseded: [ValueID] = []
+    }
+
+    /// Undoes what a version changed (against its first predecessor), on top of a head, without losing what came since: the three-way
+    /// merge with the version as the ancestor, the head as the newer side, and the version's first predecessor as the other.
     /// - Throws: `.unknownVersion`, and what `makeVersion` throws.
     @discardableResult
-    public func revert(_ version: VersionID, at head: VersionID, metadata: Metadata = Metadata()) throws -> Version {
+    public func revert(_ version: VersionID, at head: VersionID, metadata: Metadata = Metadata()) throws -> Reverted {
         try checkWritable("Reverting")
         let undone = try requireOrdinal(version), target = try requireOrdinal(head)
         let before = lock.withRead { dag.rows[Int(undone)].first }
-        let now = try map(target)
-        var changes: [Value.Change] = []
-        func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) {
-            guard isSame(now?.lookup(key), became) else { return }
-            let id = ValueID(unchecked: key)
-            changes.append(was.map { .preserve(.init(id: id, version: versionID($0.version))) } ?? .remove(id))
+        let now = try prevailing(at: target)
+        var changes: [Value.Change] = [], reverted = Reverted()
+        func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
+            let id = ValueID(unchecked: key), prevails = try now.lookup(key)
+            if isSame(prevails, became) {
+                // The same bytes stored again are nothing to undo.
+                if let was, let became, try haveSameBytes(was, became, key) { return }
+                changes.append(was.map { .preserve(.init(id: id, version: versionID($0.version))) } ?? .remove(id))
+                reverted.undone.append(id)
+            } else if try !isSameValue(prevails, was, key) {
+                reverted.superseded.append(id)
+            }
         }
         if before == History.none {
             try MapNode.forEachDifference(nil, map(undone), undo)
         } else {
-            try forEachDifference(before, undone) { undo($0.key, $0.before, $0.after) }
+            try forEachDifference(before, undone) { try undo($0.key, $0.before, $0.after) }
         }
-        return try makeVersion(basedOn: head, changes: changes, metadata: metadata)
+        if !changes.isEmpty { reverted.version = try makeVersion(basedOn: head, changes: changes, metadata: metadata) }
+        return reverted
     }
 }

@@ -101,6 +101,9 @@ public protocol Storage: AnyObject, Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]?
     func cachePut(_ name: String, _ data: [UInt8]) throws
     func cacheDelete(_ name: String) throws
+    /// Opens what a coordinator writes at each save. Once at a time, where that can be had.
+    /// - Throws: `.busy` when another has it open.
+    func openNote(_ name: String) throws -> any StorageNote
     /// Where such a blob is, for messages.
     func cacheLocation(_ name: String) -> String
     /// As `cacheGet`, for large blobs that are read in some places: mapped where that is possible. Whether the bytes are
@@ -137,6 +140,7 @@ extension Storage {
     }
     public var blockShape: BlockShape { .none }
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    public func openNote(_ name: String) throws -> any StorageNote { CachedNote(self, name) }
     public func cacheLocation(_ name: String) -> String { "the cache \(name) of \(description)" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }

@@ -89,6 +89,8 @@ public final class Store: @unchecked Sendable {
     /// What was read of the tables of changes of records lately.
     let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
     let inFlight = InFlight()
+    /// The names of the coordinators that are open on this store.
+    private let coordinators = Guarded<Set<String>>([])
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
@@ -264,6 +266,22 @@ public final class Store: @unchecked Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]? { try checkOpen(); return try storage.cacheGet(name) }
     func cachePut(_ name: String, _ data: [UInt8]) throws { try checkOpen(); try storage.cachePut(name, data) }
     func cacheDelete(_ name: String) throws { try checkOpen(); try storage.cacheDelete(name) }
+
+    /// What the coordinator of that name writes its current version to; released by `releaseNote`.
+    /// - Throws: `.busy` when a coordinator of that name is open, here or elsewhere.
+    func claimNote(ofCoordinator name: String) throws -> any StorageNote {
+        try checkOpen()
+        func busy(_ where: String) -> StoreError {
+            StoreError(.busy, "A coordinator named \"\(name)\" is open on \(description) already, \(`where`): each would save where it is, and make two heads. Close that one, or open this one under another name.")
+        }
+        if !isReadOnly, !coordinators.withLock({ $0.insert(name).inserted }) { throw busy("through the same store") }
+        do { return try storage.openNote(CoordinatorState.currentName(name)) } catch {
+            releaseNote(ofCoordinator: name)
+            if let error = error as? StoreError, error.code == .busy { throw busy("in this process or in another") }
+            throw error
+        }
+    }
+    func releaseNote(ofCoordinator name: String) { coordinators.withLock { _ = $0.remove(name) } }
 }
 
 /// Held while the storage appends or scans.

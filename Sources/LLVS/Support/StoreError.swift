@@ -45,6 +45,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         // Merging.
         public static let unresolvedConflict = Code(rawValue: -50)
         public static let noCommonAncestor = Code(rawValue: -51)
+        // Saving.
+        public static let moved = Code(rawValue: -52)
         // Exchanges and snapshots.
         public static let transport = Code(rawValue: -60)
         public static let missingChanges = Code(rawValue: -61)

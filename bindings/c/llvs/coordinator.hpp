@@ -64,7 +64,12 @@ public:
     }
     ExchangeResult exchange(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_exchange(raw(), control, &result, error); });
+        detail::run([&](llvs_error **error) {
+            llvs_status status = llvs_coordinator_exchange(raw(), control, &result, error);
+            // Also given with an error.
+            if (status != LLVS_OK) llvs_exchange_result_free(result);
+            return status;
+        });
         return ExchangeResult(result);
     }
     /// Whether the current version moved.
@@ -73,6 +78,19 @@ public:
         llvs_bool changed = 0;
         detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &changed, error); });
         return changed != 0;
+    }
+    /// A whole round: exchanges, merges what came, and exchanges again when that changed something; whether the current version moved.
+    bool sync(const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
+        llvs_sync_result *raw_result = nullptr;
+        llvs_bool moved = 0;
+        detail::run([&](llvs_error **error) {
+            llvs_status status = llvs_coordinator_sync(raw(), options.raw(), &raw_result, error);
+            detail::Handle<llvs_sync_result, llvs_sync_result_free> result(raw_result);
+            if (raw_result) moved = raw_result->moved;
+            return status;
+        });
+        return moved != 0;
     }
     /// Attaches a transport of the host; its state is kept under the name, the same in every process.
     void attach(std::string_view name, const HostTransport &transport) {

@@ -255,6 +255,15 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
     }
+    public func openNote(_ name: String) throws -> any StorageNote {
+        try CacheName.check(name)
+        try state.withLock { try checkOpen() }
+        try checkPresence("Opening a note in")
+        let file = try NoteFile(caches.path + "/" + name + ".note", options.system, isReadOnly: !caches.isWritable, makeDirectory: { [self] in
+            try directory.makeDirectories(caches.path, options.system)
+        }, earlier: { [caches] in try caches.get(name) })
+        return file ?? CachedNote(self, name)
+    }
     public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {
         try state.withLock { try checkOpen() }

@@ -382,6 +382,14 @@ extension SQLiteStorage {
         }
     }
 
+    /// A file beside the database: a transaction for each save would take as long as the save.
+    public func openNote(_ name: String) throws -> any StorageNote {
+        try CacheName.check(name)
+        try checkOpen()
+        let file = try NoteFile("\(path)-\(name).note", FileSystem(), isReadOnly: isReadOnly, makeDirectory: {}, earlier: { [self] in try cacheGet(name) })
+        return file ?? CachedNote(self, name)
+    }
+
     public func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
         try checkOpen()

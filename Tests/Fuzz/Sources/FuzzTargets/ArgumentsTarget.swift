@@ -140,7 +140,7 @@ extension Arguments {
                 size.pointee = left.pointee > 0 ? min(3, capacity) : 0
                 memset(buffer, 7, size.pointee)
                 left.pointee -= 1
-                return size.pointee > 0 ? 0 : llvs_status(LLVS_END)
+                return size.pointee > 0 ? 0 : LLVS_END.rawValue
             }
         }
         return source

@@ -233,6 +233,7 @@ enum Calls {
         _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), &data, nil, $0) }
         llvs_buffer_dispose(&data)
         _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &changed, $0) }
+        _ = call { llvs_coordinator_sync(coordinator, arguments.mergeOptions(), nil, $0) }
         _ = call { llvs_coordinator_set_current_version(coordinator, arguments.bytes(), $0) }
         _ = call { llvs_coordinator_attach(coordinator, nonFile(arguments), nil, $0) }
         llvs_coordinator_free(coordinator)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         InvalidMetadataError as InvalidMetadataError,
         InvalidReferenceError as InvalidReferenceError,
         MergeError as MergeError,
+        MovedError as MovedError,
         NoCommonAncestorError as NoCommonAncestorError,
         NotDirectoryError as NotDirectoryError,
         NotFoundError as NotFoundError,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         VersionMismatchError as VersionMismatchError,
     )
-    from .exchange import Exchange as Exchange, ExchangeResult as ExchangeResult, Problem as Problem
+    from .exchange import Exchange as Exchange, ExchangeResult as ExchangeResult, Problem as Problem, SyncResult as SyncResult
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
     from .merge import (
         AnyArbiter as AnyArbiter,
@@ -124,11 +125,11 @@ _MODULES = {
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
-        NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
+        MovedError NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
     """,
-    "exchange": "Exchange ExchangeResult Problem",
+    "exchange": "Exchange ExchangeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
     "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Theirs",
     "model": "AnyVersion Change ChangeKind Fork ForkKind Reference Side Value Version",

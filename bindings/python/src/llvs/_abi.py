@@ -218,6 +218,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
     ),
     "llvs_coordinator_merge": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), borrowed("llvs_bool*"), ERROR]),
+    "llvs_sync_result_free": (None, [owned("llvs_sync_result*")]),
+    "llvs_coordinator_sync": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), owned("llvs_sync_result**"), ERROR]),
     "llvs_coordinator_observe": (
         STATUS,
         [borrowed("llvs_coordinator*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR],

@@ -260,6 +260,7 @@ class llvs_version_options(ctypes.Structure):
         ("source_count", c_size_t),
         ("source_size", c_size_t),
         ("timestamp", c_double),
+        ("expected", llvs_bytes),
     ]
 
 
@@ -312,6 +313,8 @@ class llvs_fork(ctypes.Structure):
         ("first", llvs_bytes),
         ("second", llvs_bytes),
         ("ancestor", llvs_bytes),
+        ("ancestors", c_void_p),
+        ("ancestor_count", c_size_t),
     ]
 
 
@@ -388,6 +391,19 @@ class llvs_exchange_result(ctypes.Structure):
         ("repaired_count", c_size_t),
         ("problems", c_void_p),
         ("problem_count", c_size_t),
+    ]
+
+
+class llvs_sync_result(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("moved", c_uint32),
+        ("from", llvs_bytes),
+        ("to", llvs_bytes),
+        ("before", c_void_p),
+        ("after", c_void_p),
+        ("merged", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

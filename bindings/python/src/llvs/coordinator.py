@@ -16,7 +16,7 @@ from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_numbe
 from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, exchange_options, take_result
+from .exchange import ExchangeResult, SyncResult, exchange_options, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
 from .model import AnyVersion, Change, Value, Version
 from .observer import Observer, notify_thunk, observe
@@ -208,15 +208,20 @@ class Coordinator(Handle):
         changes: Optional[Iterable[Change]] = None,
         metadata: Optional[_metadata.Metadata] = None,
         branch: Optional[str] = None,
+        expected: Optional[AnyVersion] = None,
+        timestamp: Optional[float] = None,
     ) -> Optional[Version]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
         None when nothing was stored (no changes and no metadata). Concurrent saves each go on the one before.
+        With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
+        since 1970, instead of the clock's; it is later than its predecessor's in any case.
         Parameters and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
-        is_plain = not (metadata or branch is not None or packed.sources)
-        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources) as options, self._call as pointer:
+        is_plain = not (metadata or branch is not None or packed.sources or expected is not None or timestamp is not None)
+        wanted = None if expected is None else version_bytes(expected)
+        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
             return take_version(
                 lib.llvs_coordinator_save,
                 pointer,
@@ -346,6 +351,24 @@ class Coordinator(Handle):
         with self._call as pointer, control:
             lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
         return changed.value != 0
+
+    def sync(
+        self,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SyncResult:
+        """A whole round: exchanges, merges what came, and exchanges again when that changed something.
+
+        Without a connection, what is here already is merged all the same; the first failure of a part is raised then.
+        Errors as for `exchange` and `merge`.
+        """
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        with self._call as pointer, control:
+            return take_sync_result(lib.llvs_coordinator_sync, pointer, options.reference)
 
     def observe(self, callback: Callable[[str], Any]) -> Observer:
         """Calls `callback(version id)` after each change of the current version, on the thread whose call moved it."""

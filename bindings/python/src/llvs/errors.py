@@ -53,6 +53,7 @@ class ErrorCode(enum.IntEnum):
     INTERNAL = c.ERROR_INTERNAL
     UNRESOLVED_CONFLICT = c.ERROR_UNRESOLVED_CONFLICT
     NO_COMMON_ANCESTOR = c.ERROR_NO_COMMON_ANCESTOR
+    MOVED = c.ERROR_MOVED
     TRANSPORT = c.ERROR_TRANSPORT
     MISSING_CHANGES = c.ERROR_MISSING_CHANGES
     MISSING_PREDECESSOR = c.ERROR_MISSING_PREDECESSOR
@@ -248,6 +249,10 @@ class UnresolvedConflictError(MergeError, codes=[c.ERROR_UNRESOLVED_CONFLICT]):
 
 class NoCommonAncestorError(MergeError, codes=[c.ERROR_NO_COMMON_ANCESTOR]):
     """The versions share no ancestor, and related ones were asked for."""
+
+
+class MovedError(Error, RuntimeError, codes=[c.ERROR_MOVED]):
+    """Another version is current (`version_id`) than the one that the save expected; nothing was stored."""
 
 
 class TransportError(Error, ConnectionError, codes=[c.ERROR_TRANSPORT]):

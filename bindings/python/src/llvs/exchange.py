@@ -48,23 +48,61 @@ class ExchangeResult(NamedTuple):
         return self.retrieved + self.sent
 
 
+class SyncResult(NamedTuple):
+    """What a whole round did."""
+
+    #: Whether it moved the current version.
+    moved: bool
+    #: The current version before the round.
+    from_version: str
+    #: The current version now.
+    to_version: str
+    #: What all exchanges did before the merge.
+    before: ExchangeResult
+    #: What they did after it; None when there was no need to.
+    after: Optional[ExchangeResult]
+    #: Whether the merge moved the current version.
+    merged: bool
+
+
 def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult:
     """The result that a function put into its last parameter before the error."""
     pointer = ctypes.c_void_p()
-    function(*arguments, ctypes.byref(pointer))
     try:
-        result = _structs.llvs_exchange_result.from_address(pointer.value or 0)
-        moved = [
-            tuple(decode(id) for id in _pages.bytes_array(getattr(result, name), getattr(result, f"{name}_count")))
-            for name in ("retrieved", "sent", "repaired")
-        ]
-        problems = tuple(
-            Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
-            for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, result.problems, result.problem_count)
-        )
-        return ExchangeResult(moved[0], moved[1], problems, moved[2])
+        function(*arguments, ctypes.byref(pointer))
+        return _result(pointer.value or 0)
     finally:
+        # Also given with an error.
         lib.llvs_exchange_result_free(pointer.value)
+
+
+def take_sync_result(function: Callable[..., Any], *arguments: Any) -> SyncResult:
+    """As `take_result`, of a whole round."""
+    pointer = ctypes.c_void_p()
+    try:
+        function(*arguments, ctypes.byref(pointer))
+        found = _structs.llvs_sync_result.from_address(pointer.value or 0)
+        after = None if found.after is None else _result(found.after)
+        return SyncResult(found.moved != 0, _text(getattr(found, "from")), _text(found.to), _result(found.before), after, found.merged != 0)
+    finally:
+        lib.llvs_sync_result_free(pointer.value)
+
+
+def _text(bytes: Any) -> str:
+    return decode(copy(bytes.data, bytes.size))
+
+
+def _result(address: int) -> ExchangeResult:
+    result = _structs.llvs_exchange_result.from_address(address)
+    moved = [
+        tuple(decode(id) for id in _pages.bytes_array(getattr(result, name), getattr(result, f"{name}_count")))
+        for name in ("retrieved", "sent", "repaired")
+    ]
+    problems = tuple(
+        Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
+        for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, result.problems, result.problem_count)
+    )
+    return ExchangeResult(moved[0], moved[1], problems, moved[2])
 
 
 def _error_code(number: int) -> int:

@@ -102,7 +102,8 @@ class Merge:
                 first, second, ancestor = (
                     Reference(id, decode(copy(versions[at], versions[at + 1]))) if versions[at + 1] else None for at in (0, 2, 4)
                 )
-                found[id] = Fork(FORK_KINDS[kind], SIDES.get(side), first, second, ancestor)
+                ancestors = tuple(Reference(id, decode(version)) for version in _pages.bytes_array(versions[6], versions[7]))
+                found[id] = Fork(FORK_KINDS[kind], SIDES.get(side), first, second, ancestor, ancestors)
             self._forks = Forks(found)
         return self._forks
 

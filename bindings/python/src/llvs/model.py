@@ -233,6 +233,9 @@ class Fork(NamedTuple):
     second: Optional[Reference]
     #: What prevails at their common ancestor; None when nothing does, or when several ancestors disagree.
     ancestor: Optional[Reference]
+    #: What the best common ancestors hold, each once: the ancestor alone, or, where several disagree, what each of them holds.
+    #: Versions that were merged across each other have such: a part of a value was then changed on a side only if it is what none of these has.
+    ancestors: tuple[Reference, ...] = ()
 
     @property
     def conflicting(self) -> bool:

@@ -1,0 +1,191 @@
+/// Which versions stand for one state: the same ids with the same bytes, whichever versions stored them.
+extension Store {
+    /// So many are compared one with the other.
+    private static let fewStates = 16
+
+    /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
+    /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
+    ///   predecessors met, once, in memory, and what they recorded of one id of each.
+    func groupedByState(_ versions: [UInt32]) throws -> [[UInt32]] {
+        if versions.count < 2 { return versions.map { [$0] } }
+        let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions)
+        var groups: [[UInt32]] = [], groupsOfSketch: [UInt64: [Int]] = [:]
+        for (version, sketch) in zip(versions, sketches) {
+            if let i = try groupsOfSketch[sketch]?.first(where: { try haveEqualStates(groups[$0][0], version) }) {
+                groups[i].append(version)
+            } else {
+                groupsOfSketch[sketch, default: []].append(groups.count)
+                groups.append([version])
+            }
+        }
+        return groups
+    }
+
+    private struct Differ: Error {
+        var key: [UInt8] = []
+    }
+
+    /// Whether the states at two versions have the same ids with the same bytes.
+    func haveEqualStates(_ a: UInt32, _ b: UInt32) throws -> Bool { try differingID(a, b) == nil }
+
+    /// An id under which the states at two versions hold different bytes, or one of them none; nil when they are equal. What either
+    /// changed last is looked at before all else, and nothing behind the first id that differs.
+    func differingID(_ a: UInt32, _ b: UInt32) throws -> ValueID? {
+        if a == b { return nil }
+        for (one, other) in [(b, a), (a, b)] {
+            guard let change = try lastChange(one) else { continue }
+            let prevails = try change.key.withUnsafeBytes { key in try isSameValue(change.entry, prevailing(at: other).lookup(key), key) }
+            if !prevails { return change.key.withUnsafeBytes { ValueID(unchecked: $0) } }
+        }
+        do {
+            try forEachDifference(a, b) { difference in
+                guard try isSameValue(difference.before, difference.after, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else { throw Differ(key: Array(difference.key)) }
+            }
+        } catch let differ as Differ { return differ.key.withUnsafeBytes { ValueID(unchecked: $0) } }
+        return nil
+    }
+
+    func isSameValue(_ a: MapEntry?, _ b: MapEntry?, _ key: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        return try haveSameBytes(a, b, key, aFingerprint, bFingerprint)
+    }
+
+    /// The first id that the newest version which changed any on a chain of first predecessors changed, and what became of it; nil when
+    /// none changed any, or only one far away.
+    private func lastChange(_ version: UInt32) throws -> (key: [UInt8], entry: MapEntry?)? {
+        let (at, count) = lock.withRead { () -> (UInt32, Int) in
+            var at = version, steps = 0
+            while at != History.none, dag.rows[Int(at)].changeCount == 0, steps < 1_024 {
+                at = dag.rows[Int(at)].first
+                steps += 1
+            }
+            return at == History.none ? (at, 0) : (at, Int(dag.rows[Int(at)].changeCount))
+        }
+        guard count > 0 else { return nil }
+        var found: (key: [UInt8], entry: MapEntry?)?
+        if count <= ChangeLists.longestList {
+            try forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
+        } else {
+            // The first page of its table is enough.
+            do {
+                try readChanges(of: at) { change in
+                    found = (Array(change.key), change.entry)
+                    throw Differ()
+                }
+            } catch is Differ {}
+        }
+        return found
+    }
+
+    /// Where to save on a version: on it; or, when it is a head without a branch and there are others that have its state, on the empty
+    /// version into which all of these are merged.
+    /// - Parameter known: heads that differ from the version, so that they are not compared at each save.
+    func join(headsLike version: VersionID, knowing known: inout KnownDifferences) throws -> VersionID {
+        let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
+            try checkOpenLocked()
+            guard dag.headOrdinals.count > 1, let ordinal = dag.ordinal(of: version), dag.headOrdinals.contains(ordinal), dag.branch(ordinal) == nil else { return [] }
+            return dag.heads().filter { dag.branch($0) == nil }.map { ($0, dag.id($0)) }
+        }
+        guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
+        known.begin(at: version)
+        var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:]
+        for head in heads {
+            if head.ordinal == at { equal.append(at); continue }
+            if let id = try known.heads[head.id] ?? differingID(at, head.ordinal) { differing[head.id] = id } else { equal.append(head.ordinal) }
+        }
+        known.keep(differing)
+        return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version
+    }
+
+    // MARK: Many versions
+
+    /// A number for each version; equal states have equal ones. What the versions hold of the ids that each of them changed last, as a
+    /// difference from what the version holds at which their chains of first predecessors meet.
+    private func sketches(_ versions: [UInt32]) throws -> [UInt64] {
+        var wanted: Set<UInt32> = []
+        for version in versions {
+            if let key = try lastChange(version)?.key { wanted.insert(key.withUnsafeBytes { History.keyHash($0) }) }
+        }
+        let tree = lock.withRead { ChainTree(versions, in: dag) }
+        let asked = Set(versions)
+        var found: [UInt32: UInt64] = [:], sketch: UInt64 = 0
+        // What prevails on the way to the version that is looked at, of ids that were changed on it.
+        var now: [ValueID: UInt64] = [:]
+        enum Step { case enter(UInt32), leave([(ValueID, UInt64?)], sketch: UInt64) }
+        for top in tree.tops {
+            let base = tree.isMeeting ? try prevailing(at: top) : nil
+            var stack = [Step.enter(top)]
+            while let step = stack.popLast() {
+                switch step {
+                case .leave(let undone, let before):
+                    for (id, code) in undone.reversed() { now[id] = code }
+                    sketch = before
+                case .enter(let version):
+                    let before = sketch
+                    var undone: [(ValueID, UInt64?)] = []
+                    if !(tree.isMeeting && version == top), lock.withRead({ dag.keyHashes(of: version)?.contains(where: wanted.contains) ?? true }) {
+                        let recorded = try ChainChanges([version], in: self)
+                        for item in recorded.items {
+                            let hash = History.keyHash(item.key)
+                            guard wanted.contains(hash) else { continue }
+                            let id = ValueID(unchecked: item.key), known = now[id]
+                            let was = try known ?? base.map { try code($0.lookup(item.key), item.key, hash, nil) } ?? 0
+                            let becomes = try code(item.entry, item.key, hash, item.fingerprint)
+                            sketch = sketch &- was &+ becomes
+                            undone.append((id, known))
+                            now[id] = becomes
+                        }
+                    }
+                    if asked.contains(version) { found[version] = sketch }
+                    stack.append(.leave(undone, sketch: before))
+                    for child in tree.children[version] ?? [] { stack.append(.enter(child)) }
+                }
+            }
+        }
+        return versions.map { found[$0] ?? 0 }
+    }
+
+    /// Stands for a value under an id: 0 for none, the same for the same bytes.
+    private func code(_ entry: MapEntry?, _ key: UnsafeRawBufferPointer, _ hash: UInt32, _ fingerprint: UInt32?) throws -> UInt64 {
+        guard let entry else { return 0 }
+        let (place, stored) = lock.withRead { (dag.rows[Int(entry.version)].place, dag.id(entry.version)) }
+        let known = entry.size == MapEntry.unknownSize ? try self.stored(key, in: entry.version) ?? entry : entry
+        let content: UInt32
+        // Large values count by their sizes.
+        if Int(known.size) > RecordTable.digestThreshold {
+            content = known.size
+        } else {
+            content = try fingerprint ?? changeLists.fingerprint(entry.version, key) ?? withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
+        }
+        var x = UInt64(hash) << 32 | UInt64(content)
+        // The finaliser of splitmix64.
+        x = (x ^ x >> 30) &* 0xBF58_476D_1CE4_E5B9
+        x = (x ^ x >> 27) &* 0x94D0_49BB_1331_11EB
+        return (x ^ x >> 31) | 1
+    }
+}
+
+/// The chains of first predecessors of some versions, back to where all of them meet, or to their ends.
+private struct ChainTree {
+    var children: [UInt32: [UInt32]] = [:]
+    /// Where they meet, or all their ends.
+    var tops: [UInt32] = []
+    var isMeeting = false
+
+    init(_ versions: [UInt32], in history: History) {
+        var queue = GenerationQueue(), seen: Set<UInt32> = []
+        for version in versions where seen.insert(version).inserted { queue.push(version, history.rows[Int(version)].generation) }
+        while let at = queue.pop() {
+            Work.versions.count()
+            if queue.isEmpty, tops.isEmpty {
+                tops = [at]
+                isMeeting = true
+                return
+            }
+            let first = history.rows[Int(at)].first
+            if first == History.none { tops.append(at); continue }
+            children[first, default: []].append(at)
+            if seen.insert(first).inserted { queue.push(first, history.rows[Int(first)].generation) }
+        }
+    }
+}
