@@ -115,7 +115,10 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         if let met = try plan.begin(.blobWrite, description) { throw met.error }
         return try base.blobWriter(size: size)
     }
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws { try plan.around(.blobWrite, description) { try base.replaceBlob(id, data) } }
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
+        try plan.around(.blobWrite, description) { try base.replaceBlob(id, data, digest: digest) }
+    }
+    public func blobTells(_ id: BlobID) -> [UInt8]? { base.blobTells(id) }
     public func removeBlob(_ id: BlobID) { base.removeBlob(id) }
     public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

@@ -54,7 +54,7 @@ import Testing
     private func stored(_ data: [UInt8], _ sizes: RecordEncoder.Sizes = .init()) throws -> Int {
         try [.insert(ValueID("v"), data: data)].withBorrowed { borrowed in
             let encoder = RecordEncoder(sizes)
-            try encoder.encode(plainVersion("version"), RecordChanges(borrowed), blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+            try encoder.encode(plainVersion("version"), RecordChanges(borrowed), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             return encoder.bodies[0].size
         }
     }

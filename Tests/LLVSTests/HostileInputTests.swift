@@ -11,7 +11,7 @@ func hostileRecord(_ version: Version, _ changes: [Value.Change], summing: Bool 
         if summing { version.valueDataSize = borrowed.reduce(0) { $0 + UInt64($1.data.count) } }
         let changes = RecordChanges(borrowed)
         let encoder = RecordEncoder()
-        try encoder.encode(version, changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+        try encoder.encode(version, changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
         return try encoder.bytes(changes)
     }
 }

@@ -146,6 +146,68 @@ import Darwin
         }
     }
 
+    // MARK: Blobs
+
+    /// The bytes of one blob under the name of another, with every checksum right: the digest says that they are another value's.
+    @Test func aBlobIsBoundToItsValue() throws {
+        try withTemporaryDirectory { directory in
+            let x = RepairTests.noise(7, 1_500_000), y = RepairTests.noise(8, 1_500_000), memory = MemoryTransport(name: directory)
+            var store = try StoreOnDiskTests.open(0, directory)
+            let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: x), .insert(id("y"), data: y)]).id
+            _ = try Exchange(store: store, transport: memory).send()
+            try store.close()
+            let folder = directory + "/store/blobs/", names = try System.names(in: folder)
+            let header = RandomName(hex: names[0].dropLast(5)), other = try readFile(folder + names[1])
+            let isX = try readFile(folder + names[0]).suffix(100).elementsEqual(x.suffix(100)), mine = isX ? x : y, name = isX ? "x" : "y", key = try id(name)
+            #expect(try readFile(folder + names[0])[44..<60].elementsEqual(mine.withUnsafeBytes { SHA256.digest($0) }.prefix(16)))
+            func write(_ blob: [UInt8], telling digest: Bool) throws {
+                var blob = blob
+                blob.withUnsafeMutableBytes { b in
+                    header?.store(in: b, at: 16)
+                    if !digest { for i in 44..<60 { b[i] = 0 } }
+                    b.storeBytes(of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])).littleEndian, toByteOffset: 60, as: UInt32.self)
+                }
+                try writeFile(folder + names[0], blob)
+            }
+            let own = try readFile(folder + names[0])
+            try write(other, telling: true)
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(errorCode { _ = try store.value(id(name), at: a) } == .damaged)
+            var some = [UInt8](repeating: 0, count: 10)
+            #expect(errorCode { _ = try some.withUnsafeMutableBytes { try store.openValue(id(name), at: a)?.read(at: 0, into: $0) } } == .damaged)
+            #expect(try store.verify().damages.map(\.value) == [key])
+            #expect(try Exchange(store: store, transport: memory).retrieve().repaired == [a])
+            #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
+            try store.close()
+            // One that tells no digest, as they were written before, is read; a verification looks at all of its bytes.
+            try write(own, telling: false)
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
+            try store.close()
+            try write(other, telling: false)
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(try store.verify().damages.map(\.value) == [key])
+            try store.close()
+        }
+    }
+
+    /// However small it is.
+    @Test func aValueInABlobAlwaysHasADigest() throws {
+        let encoder = RecordEncoder()
+        try [Value.Change.insert(id("k"), data: [1, 2, 3])].withBorrowed { borrowed in
+            let changes = RecordChanges(borrowed)
+            var given: [UInt8] = []
+            try encoder.encode(plainVersion("v"), changes, blobThreshold: 1) { given = $1; return BlobID(high: 1, low: 2) }
+            var digest: [UInt8]?
+            try encoder.bytes(changes).withUnsafeBytes { b in
+                var reader = RecordReader(b)
+                guard case .whole(let header) = try reader.header() else { return }
+                _ = try reader.forEachChange(header) { digest = $0.digest.map { Array($0) } }
+            }
+            #expect(digest == ([1, 2, 3] as [UInt8]).withUnsafeBytes { SHA256.digest($0) } && digest == given)
+        }
+    }
+
     // MARK: Records that contradict themselves or others
 
     @Test func aPreserveOfWhatWasNeverStoredIsToldOf() throws {

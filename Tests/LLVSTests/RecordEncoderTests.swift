@@ -30,9 +30,9 @@ import Testing
         return try changes.withBorrowed { borrowed in
             let encoder = RecordEncoder(sizes)
             // Nothing of what an encoder made before may show.
-            try encoder.encode(plainVersion("other"), RecordChanges(Array(borrowed.prefix(3))), blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+            try encoder.encode(plainVersion("other"), RecordChanges(Array(borrowed.prefix(3))), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             let changes = RecordChanges(borrowed)
-            try encoder.encode(version, changes, blobThreshold: blobThreshold) { BlobID(high: 7, low: UInt64($0.count)) }
+            try encoder.encode(version, changes, blobThreshold: blobThreshold) { data, _ in BlobID(high: 7, low: UInt64(data.count)) }
             let record = encoder.pieces(changes)
             var all: [UInt8] = [], count = 0
             try record.forEach { all.append(contentsOf: $0); count += 1 }
@@ -88,7 +88,7 @@ import Testing
                 var sizes = RecordEncoder.Sizes()
                 sizes.whole = 0; sizes.table = 0; sizes.deflated = 0; sizes.piece = 1_000
                 let encoder = RecordEncoder(sizes)
-                try encoder.encode(plainVersion("version"), changes, blobThreshold: threshold) { _ in BlobID(high: 1, low: 2) }
+                try encoder.encode(plainVersion("version"), changes, blobThreshold: threshold) { _, _ in BlobID(high: 1, low: 2) }
                 let whole = try encoder.bytes(changes)
                 isLater = true
                 var later: [UInt8]?

@@ -101,7 +101,7 @@ final class RecordEncoder {
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
     func encode(
-        _ version: Version, _ changes: RecordChanges, blobThreshold: Int?, storeBlob: (UnsafeRawBufferPointer) throws -> BlobID
+        _ version: Version, _ changes: RecordChanges, blobThreshold: Int?, storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
         bodies.reserveCapacity(changes.count)
@@ -114,8 +114,9 @@ final class RecordEncoder {
                 if let written = page[i].written {
                     try written._withUnsafeGuaranteedRef { try take($0) }
                 } else if page[i].hasData, page[i].data.count > blobThreshold {
-                    blobs.append(try storeBlob(page[i].data))
-                    noteDigest(page[i].data)
+                    let digest = SHA256.digest(page[i].data)
+                    blobs.append(try storeBlob(page[i].data, digest))
+                    digests.append(contentsOf: digest)
                     bodies.append(Body())
                 } else if page[i].hasData {
                     try prepareBody(page[i].id, page[i].data)
@@ -241,7 +242,7 @@ final class RecordEncoder {
     /// The entry of a change that stores a value of `size` bytes.
     @inline(__always)
     private func writeEntry(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
-        let hasDigest = size > RecordTable.digestThreshold
+        let hasDigest = body.isNone || size > RecordTable.digestThreshold
         guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else { throw RecordPieces.changed }
         let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated ? .deflate : .raw
         out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0))
@@ -270,7 +271,7 @@ final class RecordEncoder {
     /// A value that is in a blob already.
     private func take(_ written: WrittenValue) throws {
         blobs.append(written.blob)
-        if written.size > RecordTable.digestThreshold { digests.append(contentsOf: written.digest) }
+        digests.append(contentsOf: written.digest)
         bodies.append(Body())
     }
 

@@ -173,7 +173,7 @@ extension Store {
         let ordinal = lock.withWrite { appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }

@@ -79,7 +79,7 @@ struct SalvageCopy {
                 return borrowed
             }
             let encoder = RecordEncoder(), recorded = RecordChanges(list)
-            try encoder.encode(record.header.version, recorded, blobThreshold: target.storage.blobThreshold, storeBlob: target.storage.storeBlob)
+            try encoder.encode(record.header.version, recorded, blobThreshold: target.storage.blobThreshold, storeBlob: target.storage.storeBlob(_:digest:))
             return try append(encoder.pieces(recorded))
         }
     }
@@ -94,7 +94,8 @@ struct SalvageCopy {
                 try writer.append(UnsafeRawBufferPointer(rebasing: bytes[at..<end]))
                 at = end
             }
-            return WrittenValue(blob: try writer.finish(), size: bytes.count, digest: SHA256.digest(bytes))
+            let digest = SHA256.digest(bytes)
+            return WrittenValue(blob: try writer.finish(digest: digest), size: bytes.count, digest: digest)
         }
     }
 }

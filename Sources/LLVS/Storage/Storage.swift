@@ -77,13 +77,19 @@ public protocol Storage: AnyObject, Sendable {
     /// Stores the bytes outside any record and returns their name. Not visible to anybody until a
     /// record that names them is appended; `sync` covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
+    /// The same; the blob says that this is the SHA-256 of its bytes (`blobTells`).
+    func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID
     /// Stores a blob that comes in pieces.
     /// - Parameter size: its bytes in all; nil when they are not known beforehand.
     func blobWriter(size: Int?) throws -> any BlobWriter
     /// Removes a blob that no record names, and none will. What fails is left as it is.
     func removeBlob(_ id: BlobID)
     /// Puts the bytes of a blob that records name, and that is damaged or gone, in its place. As durable as `storeBlob`.
-    func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws
+    /// - Parameter digest: SHA-256 of the bytes.
+    func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws
+    /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest. Nil
+    /// when it does not say, or cannot be read.
+    func blobTells(_ id: BlobID) -> [UInt8]?
     func hasBlob(_ id: BlobID) -> Bool
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
@@ -133,7 +139,9 @@ extension Storage {
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
     public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
     public func removeBlob(_ id: BlobID) {}
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+    public func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID { try storeBlob(data) }
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws { throw StorageRange.noBlobs(description) }
+    public func blobTells(_ id: BlobID) -> [UInt8]? { nil }
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
     public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try verify(control, found: { try found($0.place) }, damage: damage)
@@ -155,7 +163,8 @@ extension Storage {
 public protocol BlobWriter: AnyObject {
     func append(_ bytes: UnsafeRawBufferPointer) throws
     /// The name of the blob, which is now as `Storage.storeBlob` leaves it. Throws when the bytes are not as many as was said.
-    func finish() throws -> BlobID
+    /// - Parameter digest: SHA-256 of the bytes.
+    func finish(digest: [UInt8]) throws -> BlobID
     /// Removes what was written. Nothing happens once it is finished.
     func cancel()
 }

@@ -204,7 +204,7 @@ extension Store {
         var blobs: [BlobID] = []
         for (i, (ordinal, draft)) in drafts.enumerated() {
             do {
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob)
+                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
             } catch {
                 removeBlobs(blobs + encoder.blobs, after: error)
                 throw error

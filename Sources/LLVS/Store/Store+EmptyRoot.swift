@@ -9,7 +9,7 @@ extension Store {
         if let known = lock.withRead({ dag.virtualRoot }) { return known }
         let draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
-            try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+            try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
         }
         return lock.withWrite {

@@ -28,7 +28,7 @@ extension Store {
                 throw damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
-                try checkSize(of: blob, atLeast: found.body.size, id: id, stored: located.stored)
+                try check(blob, found.body, located.place, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {
                     try readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
                 }

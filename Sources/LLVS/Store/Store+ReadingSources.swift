@@ -100,7 +100,8 @@ extension Store {
         }
         if let told = source.size, told != size { throw Store.wrongSize(source.id, told, "\(size)") }
         guard let writer else { return .bytes(bytes) }
-        return .written(WrittenValue(blob: try writer.finish(), size: size, digest: digest.finish()))
+        let sum = digest.finish()
+        return .written(WrittenValue(blob: try writer.finish(digest: sum), size: size, digest: sum))
     }
 
     private static func wrongSize(_ id: ValueID, _ told: Int, _ found: String) -> StoreError {

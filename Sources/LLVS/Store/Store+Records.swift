@@ -136,7 +136,7 @@ extension Store {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
             }
-            if let blob = found.body.blob { return try withBlob(blob, found.body.size, id: id, stored: stored, body) }
+            if let blob = found.body.blob { return try withBlob(blob, found.body, place, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
             return try withBody(place, located, id: id, stored: stored, anew: anew, body)
         }
@@ -199,9 +199,12 @@ extension Store {
         return located
     }
 
-    /// To be asked before there is memory for as much as a record claims: the blob must have it.
-    func checkSize(of blob: BlobID, atLeast size: Int, id: UnsafeRawBufferPointer, stored: VersionID) throws {
-        try readBlob(blob, at: size, into: UnsafeMutableRawBufferPointer(start: nil, count: 0), id: id, stored: stored)
+    /// To be asked before there is memory for as much as a record claims: the blob must have it, and must be the one that the
+    /// change names.
+    func check(_ blob: BlobID, _ body: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws {
+        try readBlob(blob, at: body.size, into: UnsafeMutableRawBufferPointer(start: nil, count: 0), id: id, stored: stored)
+        guard let digest = body.digest, let told = storage.blobTells(blob), !digest.starts(with: told) else { return }
+        throw damaged(place, "names a file for a value in which another value is", version: stored, value: id)
     }
 
     /// Fills the buffer from byte `offset` of the value on; an error says whose value it is.
@@ -214,10 +217,12 @@ extension Store {
         }
     }
 
-    private func withBlob<R>(_ blob: BlobID, _ size: Int, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        try checkSize(of: blob, atLeast: size, id: id, stored: stored)
-        return try withScratch(size) { buffer in
-            try readBlob(blob, at: 0, into: buffer, id: id, stored: stored)
+    private func withBlob<R>(
+        _ blob: BlobID, _ stored: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
+        try check(blob, stored, place, id: id, stored: version)
+        return try withScratch(stored.size) { buffer in
+            try readBlob(blob, at: 0, into: buffer, id: id, stored: version)
             return try body(UnsafeRawBufferPointer(buffer))
         }
     }

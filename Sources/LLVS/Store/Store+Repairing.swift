@@ -74,7 +74,7 @@ extension Store {
         guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else { throw Store.isAnother(received.version.id) }
         let found = try ofOne(received.version.id) {
             let found = try compare(sorted, with: place, of: received.version.id)
-            for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data) }
+            for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data, digest: SHA256.digest(sorted[i].data)) }
             return found
         }
         var moved: (place: RecordPlace, checksum: UInt32)?
@@ -84,10 +84,10 @@ extension Store {
             var known = found.blobs[...], new: [BlobID] = []
             let encoder = RecordEncoder()
             do {
-                try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data in
+                try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data, digest in
                     // Those that have a file keep it. The record may have put values into files that are too small for one here.
                     while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
-                    new.append(try storage.storeBlob(data))
+                    new.append(try storage.storeBlob(data, digest: digest))
                     return new[new.count - 1]
                 }
                 moved = try withCommitLock {

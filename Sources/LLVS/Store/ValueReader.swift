@@ -77,7 +77,10 @@ public final class ValueReader: @unchecked Sendable {
                 guard let found = try store.findChange(place, raw), found.body.size == size else {
                     throw store.damaged(place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
                 }
-                if let blob = found.body.blob { return .blob(blob) }
+                if let blob = found.body.blob {
+                    try store.check(blob, found.body, place, id: raw, stored: storedVersion)
+                    return .blob(blob)
+                }
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
             if size > ValueReader.keptSize { return .body(try store.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }

@@ -16,7 +16,7 @@ import Darwin
 ///     16 16  blob id
 ///     32  8  bytes of data
 ///     40  4  checksum of the table
-///     44 16  zero
+///     44 16  the first 16 bytes of SHA-256 of the data; zero: not told
 ///     60  4  checksum of bytes 0..<60
 ///
 /// A blob is written under its random name before the record that names it; one that no record names
@@ -50,11 +50,13 @@ final class BlobDirectory: @unchecked Sendable {
         let path: String
         let file: OpenFile
         let size: UInt64
+        /// How the SHA-256 of the data begins; nil where that is not told.
+        let digest: [UInt8]?
         let table: [UInt32]
         let identity: FileIdentity
         var dataOffset: UInt64 { UInt64(BlobDirectory.headerSize + 4 * table.count) }
-        init(id: RandomName, path: String, file: OpenFile, identity: FileIdentity, size: UInt64, table: [UInt32]) {
-            self.id = id; self.path = path; self.file = file; self.identity = identity; self.size = size; self.table = table
+        init(id: RandomName, path: String, file: OpenFile, identity: FileIdentity, size: UInt64, digest: [UInt8]?, table: [UInt32]) {
+            self.id = id; self.path = path; self.file = file; self.identity = identity; self.size = size; self.digest = digest; self.table = table
         }
     }
 
@@ -65,15 +67,15 @@ final class BlobDirectory: @unchecked Sendable {
     // MARK: Writing
 
     /// Returns the blob's name and the bytes written.
-    func store(_ data: UnsafeRawBufferPointer) throws -> (BlobID, UInt64) {
+    func store(_ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> (BlobID, UInt64) {
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count) { written = $0 }
         try writer.append(data)
-        return (try writer.finish(), written)
+        return (try writer.finish(digest: digest), written)
     }
 
     /// Writes the bytes of a blob that is damaged, or gone, into a file of its name. Returns the bytes written.
-    func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws -> UInt64 {
+    func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> UInt64 {
         let name = RandomName(id)
         // A directory is not replaced by a file; an empty one holds nothing that anybody could miss.
         let place = path + "/" + name.hex + ".blob"
@@ -84,7 +86,7 @@ final class BlobDirectory: @unchecked Sendable {
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count, replacing: id) { written = $0 }
         try writer.append(data)
-        _ = try writer.finish()
+        _ = try writer.finish(digest: digest)
         lock.withLock { open.removeAll { $0.id == name } }
         return written
     }
@@ -187,6 +189,9 @@ final class BlobDirectory: @unchecked Sendable {
     }
     /// Nanoseconds between two writes of whoever carries a blob here.
     private static let longestPause: Int64 = 60 * 1_000_000_000
+
+    /// How the SHA-256 of its bytes begins, as its header has it; nil where it does not, or cannot be read.
+    func tells(_ id: BlobID) -> [UInt8]? { (try? blob(RandomName(id)))?.digest }
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let blob = try blob(RandomName(id))
@@ -313,11 +318,11 @@ final class BlobDirectory: @unchecked Sendable {
         }
         guard fileSize >= UInt64(BlobDirectory.headerSize) else { throw incomplete }
         let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)
-        let (size, tableChecksum): (UInt64, UInt32) = try header.withUnsafeBytes { b in
+        let (size, tableChecksum, digest): (UInt64, UInt32, [UInt8]) = try header.withUnsafeBytes { b in
             guard FrameFormat.load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])),
                   FrameFormat.load(b, 0, UInt64.self) == BlobDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
                   FrameFormat.load(b, 12, UInt32.self) == UInt32(BlobDirectory.blockSize), RandomName(loading: b, at: 16) == id else { throw damaged }
-            return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self))
+            return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self), Array(b[44..<60]))
         }
         let blocks = size / UInt64(BlobDirectory.blockSize) + (size % UInt64(BlobDirectory.blockSize) == 0 ? 0 : 1)
         // Before memory is taken for the table: the file must be as long as its header says.
@@ -325,7 +330,7 @@ final class BlobDirectory: @unchecked Sendable {
         let table = try bytes(of: file, filePath, at: UInt64(BlobDirectory.headerSize), count * 4)
         let blob: OpenBlob = try table.withUnsafeBytes { b in
             guard Bytes.crc32c(b) == tableChecksum else { throw damaged }
-            return OpenBlob(id: id, path: filePath, file: file, identity: FileIdentity(status), size: size, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
+            return OpenBlob(id: id, path: filePath, file: file, identity: FileIdentity(status), size: size, digest: digest.contains { $0 != 0 } ? digest : nil, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
         }
         lock.withLock {
             if open.count >= BlobDirectory.openLimit { open.removeFirst() }

@@ -62,13 +62,13 @@ final class FileBlobWriter: BlobWriter {
         position = count
     }
 
-    func finish() throws -> BlobID {
-        guard let size else { return try copied() }
+    func finish(digest: [UInt8]) throws -> BlobID {
+        guard let size else { return try copied(digest) }
         guard !isDone, position == size else {
             throw StoreError(.internal, "\(position) bytes were written to the blob \(path) instead of \(size).", path: path)
         }
         if position % BlobDirectory.blockSize != 0 { checksums.append(checksum) }
-        let head = head(size)
+        let head = head(size, digest)
         try written { () throws(Errno) in
             try head.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
             // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
@@ -97,7 +97,7 @@ final class FileBlobWriter: BlobWriter {
     }
 
     /// A blob of what is in the file without a name.
-    private func copied() throws -> BlobID {
+    private func copied(_ digest: [UInt8]) throws -> BlobID {
         guard !isDone else { throw StoreError(.internal, "The blob \(path) was finished before.", path: path) }
         isDone = true
         let blob = try FileBlobWriter(directory, size: position, finished: finished)
@@ -110,10 +110,10 @@ final class FileBlobWriter: BlobWriter {
             try buffer.withUnsafeBytes { try blob.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
             at += got
         }
-        return try blob.finish()
+        return try blob.finish(digest: digest)
     }
 
-    private func head(_ size: Int) -> [UInt8] {
+    private func head(_ size: Int, _ digest: [UInt8]) -> [UInt8] {
         var head = [UInt8](repeating: 0, count: dataOffset)
         head.withUnsafeMutableBytes { head in
             for (block, checksum) in checksums.enumerated() {
@@ -126,6 +126,7 @@ final class FileBlobWriter: BlobWriter {
             head.storeBytes(of: UInt64(size).littleEndian, toByteOffset: 32, as: UInt64.self)
             let table = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[BlobDirectory.headerSize...]))
             head.storeBytes(of: table.littleEndian, toByteOffset: 40, as: UInt32.self)
+            for (i, byte) in digest.prefix(16).enumerated() { head[44 + i] = byte }
             let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: head[0..<60]))
             head.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
         }

@@ -198,10 +198,12 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     // MARK: Blobs and caches
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
+    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try storeBlob(data, digest: SHA256.digest(data)) }
+
+    public func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID {
         try checkWritable()
         try checkPresence("Adding a value to")
-        let (id, size) = try blobs.store(data)
+        let (id, size) = try blobs.store(data, digest)
         state.withLock {
             durability.serial &+= 1
             counters.bytesWritten &+= size
@@ -222,10 +224,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func removeBlob(_ id: BlobID) { blobs.remove(id) }
 
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer) throws {
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
         try checkWritable()
         try checkPresence("Writing a value anew to")
-        let written = try blobs.replace(id, data)
+        let written = try blobs.replace(id, data, digest)
         state.withLock {
             durability.serial &+= 1
             counters.bytesWritten &+= written
@@ -235,6 +237,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public func hasBlob(_ id: BlobID) -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
         return blobs.has(id)
+    }
+
+    public func blobTells(_ id: BlobID) -> [UInt8]? {
+        guard (try? state.withLock({ try checkOpen() })) != nil else { return nil }
+        return blobs.tells(id)
     }
 
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

@@ -51,9 +51,20 @@ enum RecordsTarget {
         try changes.withBorrowed { borrowed in
             let changes = RecordChanges(borrowed)
             let encoder = RecordEncoder()
-            try encoder.encode(version, changes, blobThreshold: nil) { _ in BlobID(high: 0, low: 0) }
+            try encoder.encode(version, changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             return try encoder.bytes(changes)
         }
+    }
+
+    /// With flags and extensions that can be ignored.
+    private static func extended(_ record: [UInt8]) -> [UInt8] {
+        let extensions: [UInt8] = [1, 3, 7, 7, 7, 0x81, 1, 0]
+        let size = record.withUnsafeBytes { FrameFormat.load($0, 4, UInt32.self) }
+        var writer = ByteWriter(bytes: record)
+        writer.bytes.insert(contentsOf: extensions, at: RecordHeader.preludeSize + Int(size))
+        writer.bytes[1] = RecordHeader.hasExtensions | 0xE0
+        writer.patch(size + UInt32(extensions.count), at: 4)
+        return writer.bytes
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
@@ -61,7 +72,8 @@ enum RecordsTarget {
         var whole: [UInt8] = [0]
         for record in records { whole += FuzzInput.part(record) }
         let envelopes = records.reduce(into: [UInt8(2)]) { $0 += FuzzInput.part(Repair.envelope($1)) }
-        return [FuzzTarget.Seed(name: "history", bytes: whole), FuzzTarget.Seed(name: "envelopes", bytes: envelopes)]
+        let extended = records.reduce(into: [UInt8(0)]) { $0 += FuzzInput.part(RecordsTarget.extended($1)) }
+        return [FuzzTarget.Seed(name: "history", bytes: whole), FuzzTarget.Seed(name: "extended", bytes: extended), FuzzTarget.Seed(name: "envelopes", bytes: envelopes)]
             + records.enumerated().map { FuzzTarget.Seed(name: "record-\($0)", bytes: [0] + FuzzInput.part($1)) }
     }
 }
