@@ -23,7 +23,7 @@ _END = b"bvx$"
 def default_decoder() -> Optional[Decoder]:
     """That of the package `pyliblzfse`, where it is installed; looked for once."""
     try:
-        import liblzfse
+        import liblzfse  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return None
 

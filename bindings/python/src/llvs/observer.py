@@ -37,6 +37,7 @@ class Observer(Handle):
             _abi.lib.llvs_observer_cancel(pointer)
 
     def close(self) -> None:
+        """Ends it: waits for a callback that runs on another thread, then none comes after. Closing again does nothing."""
         self._holder.discard(self)
         super().close()
 
