@@ -36,7 +36,7 @@ import Darwin
         Row("a page of 20", 1000, read: 6, made: 0),
         Row("count a prefix", 1000, read: 3, made: 0),
         Row("differences of 10", 1000, read: 28, made: 0),
-        Row("merge 20 + 20", 1000, read: 51, made: 0),
+        Row("merge 20 + 20", 1000, read: 54, made: 0),
         Row("merge the same 20", 1000, read: 0, made: 0),
         Row("reopened: first fetch", 1000, read: 0, made: 0),
         Row("reopened: fetch", 1000, read: 0, made: 0),

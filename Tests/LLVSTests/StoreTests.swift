@@ -123,7 +123,9 @@ extension Store {
         #expect(try store.heads().map(\.id) == [m.id])
         #expect(throws: StoreError.self) { try store.merge(a.id, with: b.id, arbiter: Recorder2()) }
         let reverted = try store.revert(b.id, at: m.id), undone = try #require(reverted.version)
-        #expect(reverted.undone.map(\.description) == ["both", "fight", "new b", "theirs"] && reverted.superseded.isEmpty)
+        // What both sides did alike is undone for both.
+        #expect(reverted.undone.map(\.description) == ["both", "equal", "fight", "gone", "new b", "theirs"])
+        #expect(reverted.superseded.isEmpty)
         #expect(try store.text("theirs", undone) == "0")
         #expect(try store.text("new b", undone) == nil)
         #expect(try store.text("mine", undone) == "a")

@@ -82,6 +82,9 @@ void *llvs_shim_host_left(uintptr_t frame);
 /* Adds to one of four numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
+/* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from them. */
+int llvs_shim_has_memory(size_t size);
+
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);
 

@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import CLLVSShims
 
 /// Memory whose size comes from data or from arguments: where there is none, that is an error.
 ///
@@ -13,12 +14,14 @@ import Darwin
 public enum Memory {
     /// Smaller ones are not asked for: each would cost more than it is.
     static let large = 64 << 10
+    private static let slack = 64 << 10
 
     /// Throws `.outOfMemory` when there are no `size` bytes for what is to be done.
     public static func expect(_ size: Int, _ doing: @autoclosure () -> String) throws {
         guard size >= large else { return }
-        guard let memory = malloc(size) else { throw none(size, doing()) }
-        free(memory)
+        // An array begins with a header, and small things are allocated meanwhile.
+        let (wanted, overflow) = size.addingReportingOverflow(slack)
+        guard !overflow, llvs_shim_has_memory(wanted) != 0 else { throw none(size, doing()) }
     }
 
     /// Not initialised; to be released by `free`.
