@@ -68,6 +68,15 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
             return BlobID(high: 1, low: UInt64(disk.blobs.count - 1))
         }
     }
+    func blobWriter(size: Int?) throws -> any BlobWriter { Writer(self) }
+    private final class Writer: BlobWriter {
+        private let storage: SimulatedStorage
+        private var bytes: [UInt8] = []
+        init(_ storage: SimulatedStorage) { self.storage = storage }
+        func append(_ more: UnsafeRawBufferPointer) { bytes += more }
+        func finish(digest: [UInt8]) throws -> BlobID { try bytes.withUnsafeBytes(storage.storeBlob) }
+        func cancel() {}
+    }
     func hasBlob(_ id: BlobID) -> Bool { disk.lock.withLock { id.high == 1 && id.low < UInt64(disk.blobs.count) } }
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         guard hasBlob(id) else { throw StoreError(.damaged, "A blob is missing.") }

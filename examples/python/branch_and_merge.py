@@ -32,6 +32,8 @@ with llvs.Store(storage="memory") as store:
     # What the newer one says goes, when nobody looks:
     assert store.at(store.merge(ann, bob, arbiter=llvs.MostRecentChange()))["list"] == b"milk\neggs"
 
-    # Undo, without losing what came since.
-    undone = store.revert(bob, at=merged)
+    # Undo, without losing what came since: a value that was changed again stays, and where nothing is left to undo, nothing is stored.
+    assert store.revert(bob, at=merged) is None
+    undone = store.revert(merged, at=merged)
+    assert undone is not None and store.at(undone)["list"] == b"milk\neggs"
     print("heads:", [head.id for head in store.heads], "undone:", undone.id)

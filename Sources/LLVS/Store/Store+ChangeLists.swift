@@ -55,7 +55,8 @@ extension Store {
         kept.reserveCapacity(mapped.count)
         for (change, mapped) in zip(draft.changes, mapped) {
             // Larger values have digests in their records.
-            let hasFingerprint = change.hasData && change.data.count <= RecordTable.digestThreshold
+            // The bytes of what was written aside are not at hand.
+            let hasFingerprint = change.hasData && change.written == nil && change.data.count <= RecordTable.digestThreshold
             kept.append(ChangeLists.Change(
                 kind: change.kind, key: change.id, entry: mapped.entry, fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
         }

@@ -231,8 +231,9 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error); });
         return detail::take_one(list);
     }
-    Version revert(std::string_view version, std::string_view at) {
-        return *one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
+    /// Nothing when all that the version changed was changed again since: then nothing is stored.
+    std::optional<Version> revert(std::string_view version, std::string_view at) {
+        return one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
     }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {

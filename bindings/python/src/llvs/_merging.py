@@ -110,14 +110,14 @@ class Merging(Handle):
     def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:
         return _NoArbiter() if arbiter is None else ArbiterHandle(arbiter, lambda: cast("llvs.Store", self))
 
-    def revert(self, version: AnyVersion, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None) -> Version:
+    def revert(self, version: AnyVersion, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None) -> Optional[Version]:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        Raises UnknownVersionError, StorageError.
+        What was changed again since stays as it is. Returns None, and stores nothing, when nothing is left to undo. Raises UnknownVersionError, StorageError.
         """
         options = MergeOptions(metadata)
         with self._call as pointer:
-            return the(take_version(lib.llvs_store_revert, pointer, version_bytes(version), version_bytes(at), options.reference))
+            return take_version(lib.llvs_store_revert, pointer, version_bytes(version), version_bytes(at), options.reference)
 
 
 class _NoCall:
