@@ -32,6 +32,8 @@ settings.load_profile(os.environ.get("LLVS_HYPOTHESIS", "default"))
 
 # Tests that damage a folder on purpose, or put into it what no store writes.
 HOSTILE = {
+    "test_problems_of_an_exchange",
+    "test_the_folder_passes_behind_a_plan",
     "test_foreign_files",
     "test_what_is_refused_here_when_made_is_carried_when_it_comes",
     # Unpack a folder that 0.1 wrote, and do not exchange with it.

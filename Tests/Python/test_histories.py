@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Callable, Optional, Sequence
 
 import llvs
+import pytest
 from conftest import Places
 from hypothesis import note, settings
 from hypothesis import strategies as st
@@ -253,10 +254,17 @@ class Replicas(RuleBasedStateMachine):
             "unbranched+draft": llvs.Heads.unbranched_and("draft"),
         }[selection]
         callback = arbiter == "callback"
+        if "draft" in selection and not any(self.model.versions[id].metadata.get(b"__llvs_branch") == b'"draft"' for id in replica.known):
+            with pytest.raises(llvs.UnknownVersionError, match='"draft"'):
+                replica.store.merge_heads(into, resolve_in_library if callback else ARBITERS[arbiter], heads)  # type: ignore[arg-type]
+            assert not replica.new_versions()
+            return
         result, new = self.model.merge_heads(replica.known, into, resolve_in_model if callback else arbiter, selected)
         found = replica.store.merge_heads(into, resolve_in_library if callback else ARBITERS[arbiter], heads)  # type: ignore[arg-type]
         assert (found.id if found else into) == result
-        assert [version for version, _ in replica.new_versions()] == new
+        # Heads of equal states are joined group by group, so that what is made need not be in the order in which it is sent.
+        made = {version.id: version for version, _ in replica.new_versions()}
+        assert made == {version.id: version for version in new}
         replica.known.update(version.id for version in new)
         self.check_version(replica, result)
 
@@ -267,21 +275,22 @@ class Replicas(RuleBasedStateMachine):
         undone, at = self.version(choose, replica, "undone"), self.version(choose, replica, "at")
         predecessors = self.model.versions[undone].predecessors
         old, new, now = (self.model.state(predecessors[0]) if predecessors else {}), self.model.state(undone), self.model.state(at)
+        expected: dict[bytes, Change] = {}
+        for id in sorted(old.keys() | new.keys()):
+            # What has been changed again since, also to the same bytes, stays: the head's side of the three-way merge over the version.
+            if old.get(id) == new.get(id) or now.get(id) != new.get(id):
+                continue
+            if id not in old:
+                expected[id] = Remove()
+            elif id not in new or self.model.data(id, old[id]) != self.model.data(id, new[id]):
+                # Bytes, no reference: a version with one predecessor stores them anew.
+                expected[id] = Set(self.model.data(id, old[id]))
         made = replica.store.revert(undone, at=at)
-        expected = dict(now)
-        for id in old.keys() | new.keys():
-            # What has been changed again since keeps its newer value.
-            if old.get(id) != new.get(id) and now.get(id) == new.get(id):
-                if id in old:
-                    expected[id] = old[id]
-                else:
-                    del expected[id]
-        ((version, _),) = replica.new_versions()
-        assert version.id == made.id and version.predecessors == (at,)
-        self.model.add(version)
-        replica.known.add(version.id)
-        assert {id: self.model.data(id, stored) for id, stored in expected.items()} == self.model.values(version.id)
-        self.check_version(replica, version.id)
+        if not expected:
+            assert made is None and not replica.new_versions()
+            return
+        assert made is not None
+        self.adopt(replica, Version(made.id, (at,), 0.0, expected))
 
     def exchange(self, choose: Choose, folder: bool, both: bool) -> None:
         one, other = self.replica(choose), self.replica(choose)
@@ -411,7 +420,7 @@ class Replicas(RuleBasedStateMachine):
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def converge(self) -> None:
-        """Everybody exchanges with everybody and merges: two rounds settle it, whatever the arbiters."""
+        """Everybody exchanges with everybody and merges, until all heads have equal states: heads that stand for one state are left alone."""
         before = set(self.model.versions)
         url = (self.directory / "folder").as_uri()
         mixed = ["most_recent_change", "most_recent_branch", "most_recent_change"]
@@ -424,7 +433,9 @@ class Replicas(RuleBasedStateMachine):
                     assert not exchange.retrieve().problems
             everywhere = [tuple(head.id for head in replica.store.heads) for replica in self.replicas]
             note(f"round {round}: {everywhere}")
-            if len(set(everywhere)) == 1 and len(everywhere[0]) <= 1:
+            assert len(set(everywhere)) == 1, "everybody knows the same"
+            states = [dict(replica.store.at(head).items()) for replica in self.replicas for head in everywhere[0]]
+            if all(state == states[0] for state in states):
                 break
             for replica, arbiter in zip(self.replicas, mixed):
                 into = replica.store.most_recent_head
@@ -435,9 +446,12 @@ class Replicas(RuleBasedStateMachine):
         for replica in self.replicas:
             known = {version.id for version in replica.store.history()}
             assert before <= known, "versions were lost"
-            assert [version.id for version in replica.store.heads] == list(everywhere[0])
-        states = [dict(replica.store.at(everywhere[0][0]).items()) for replica in self.replicas if everywhere[0]]
-        assert all(state == states[0] for state in states)
+            for head in everywhere[0]:
+                # Nobody makes a version any more: all are to be at the newest.
+                found = replica.store.merge_heads(head, ARBITERS["most_recent_change"], "all")
+                assert (found.id if found else head) == everywhere[0][0]
+            assert {version.id for version in replica.store.history()} == known
+            assert tuple(version.id for version in replica.store.heads) == everywhere[0]
 
 
 Replicas.TestCase.settings = settings(max_examples=60, stateful_step_count=12)

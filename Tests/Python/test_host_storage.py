@@ -87,21 +87,45 @@ def test_records_are_the_truth() -> None:
         assert [head.id for head in store.heads] == [version.id] and dict(store.at(version).items()) == expected
 
 
-def test_a_damaged_record_costs_itself_alone() -> None:
-    storage = llvs.DictStorage()
+def test_a_damaged_byte_costs_what_it_hits() -> None:
+    storage, data = llvs.DictStorage(), bytes(range(100))
     with llvs.Store(storage=storage) as store:
         root = store.make_version(insert={"root": b"1"})
-        lost = store.make_version(root, insert={"lost": b"x" * 100})
-        kept = store.make_version(root, insert={"kept": b"1"})
-        after = store.make_version(lost, insert={"after": b"1"})
-    place = next(place for place, record in storage.records.items() if b"lost" in record and b"kept" not in record and lost.id.encode() in record or place == 1)
-    storage.records[place] = storage.records[place][:10] + b"\xff" + storage.records[place][11:]
-    with llvs.Store(storage=storage) as store:
-        known = {version.id for version in store.history()}
-        assert root.id in known and kept.id in known and after.id not in known
-        report = store.verify()
-        assert report.damages and report.pending >= 1
-        assert store.make_version(kept, insert={"usable": b"1"})
+        hit = store.make_version(root, insert={"hit": data})
+        beside = store.make_version(root, insert={"beside": b"1"})
+        after = store.make_version(hit, insert={"after": b"1"})
+    ((place, record),) = ((place, record) for place, record in storage.records.items() if data in record)
+    everything, body = {root.id, hit.id, beside.id, after.id}, record.index(data)
+    lost = []
+    for at in range(len(record)):
+        records = dict(storage.records)
+        records[place] = record[:at] + bytes([record[at] ^ 1]) + record[at + 1 :]
+        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+            known, report = {version.id for version in store.history()}, store.verify()
+            (damage,) = report.damages
+            lost.append(damage.lost)
+            if damage.lost is llvs.Loss.VERSION:
+                # The version is not here, and what builds on it waits.
+                assert known == {root.id, beside.id} and report.pending == 1
+                with pytest.raises(llvs.UnknownVersionError):
+                    store.value("hit", at=hit)
+            else:
+                assert known == everything and report.pending == 0 and damage.version == hit.id
+                assert store.at(after)["after"] == b"1" and store.at(after)["root"] == b"1"
+                if damage.lost is llvs.Loss.VALUE:
+                    assert damage.value_id == "hit"
+                    for version in (hit, after):
+                        with pytest.raises(llvs.StorageError) as caught:
+                            store.value("hit", at=version)
+                        assert caught.value.code == llvs.ErrorCode.DAMAGED
+                else:
+                    assert store.at(after)["hit"] == data
+            assert store.make_version(beside, insert={"usable": b"1"})
+    # The envelope: a header of 24 bytes and the checksum of the one block, which say nothing that the rest does not.
+    assert lost[:28] == [llvs.Loss.NOTHING] * 28
+    # The header of the record, and its table.
+    assert lost[28:92] == [llvs.Loss.VERSION] * 64 and llvs.Loss.NOTHING not in lost[28:]
+    assert lost[body : body + len(data)] == [llvs.Loss.VALUE] * len(data)
 
 
 def test_long_records_may_be_reported_by_their_beginning() -> None:

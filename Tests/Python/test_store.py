@@ -230,8 +230,36 @@ def test_revert(store: llvs.Store) -> None:
     v2 = store.make_version(v1, update={"a": b"2"}, remove=["b"], insert={"c": b"2"})
     v3 = store.make_version(v2, update={"c": b"3"})
     undone = store.revert(v2, at=v3, metadata={"undo": v2.id})
+    assert undone is not None
     assert dict(store.at(undone).items()) == {"a": b"1", "b": b"1", "c": b"3"}
     assert undone.metadata == {"undo": v2.id} and undone.predecessors == (v3.id,)
+    # One predecessor: the bytes are stored anew.
+    value = store.value("a", at=undone)
+    assert value is not None and value.stored_version == undone.id
+
+
+def test_a_revert_that_would_undo_nothing_stores_nothing(store: llvs.Store) -> None:
+    v1 = store.make_version(insert={"a": b"1"})
+    v2 = store.make_version(v1, update={"a": b"2"})
+    v3 = store.make_version(v2, update={"a": b"3"})
+    empty = store.make_version(v3, metadata={"note": "nothing changed"})
+    known = [version.id for version in store.history()]
+    assert store.revert(v2, at=v3, metadata={"undo": v2.id}) is None
+    assert store.revert(v2, at=v1) is None
+    assert store.revert(empty, at=empty) is None
+    assert [version.id for version in store.history()] == known and [head.id for head in store.heads] == [empty.id]
+    undone = store.revert(v3, at=empty)
+    assert undone is not None and dict(store.at(undone).items()) == {"a": b"2"}
+
+
+def test_a_revert_undoes_what_both_sides_did_alike(store: llvs.Store) -> None:
+    base = store.make_version(insert={"gone": b"1", "same": b"1"})
+    left = store.make_version(base, update={"same": b"2"}, remove=["gone"])
+    right = store.make_version(base, update={"same": b"2"}, remove=["gone"])
+    merged = store.merge(left, right)
+    # The bytes of the later side are those that prevail; the removal is both sides'.
+    undone = store.revert(right, at=merged)
+    assert undone is not None and dict(store.at(undone).items()) == {"gone": b"1", "same": b"1"}
 
 
 def test_versions_and_values_are_plain_things(memory: llvs.Store) -> None:
@@ -410,8 +438,14 @@ def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
     segment.write_bytes(segment.read_bytes().replace(b"DAMAGE", b"damage"))
     with llvs.Store(tmp_path / "damaged", read_only=True) as store:
         report = store.verify()
-        assert [(d.version, d.lost) for d in report.damages] == [(second.id, llvs.Loss.VERSION)]
-        assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 1
+        # The value alone is lost: its version and what builds on it are here.
+        assert [(d.version, d.lost, d.value_id) for d in report.damages] == [(second.id, llvs.Loss.VALUE, "lost")]
+        assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 0
+        assert {version.id for version in store.history()} == {first.id, second.id, third.id}
+        assert store.at(third)["new"] == b"3" and store.at(first)["lost"] == b"1"
+        with pytest.raises(llvs.StorageError) as caught:
+            store.value("lost", at=third)
+        assert caught.value.code == llvs.ErrorCode.DAMAGED
     salvaged = llvs.Store.salvage(tmp_path / "damaged", tmp_path / "new")
     assert (salvaged.versions, salvaged.waiting) == (1, 1)
     (made,) = salvaged.made
