@@ -277,8 +277,8 @@ class Replicas(RuleBasedStateMachine):
         old, new, now = (self.model.state(predecessors[0]) if predecessors else {}), self.model.state(undone), self.model.state(at)
         expected: dict[bytes, Change] = {}
         for id in sorted(old.keys() | new.keys()):
-            # What has been changed again since, also to the same bytes, stays: the head's side of the three-way merge over the version.
-            if old.get(id) == new.get(id) or now.get(id) != new.get(id):
+            # What has been changed to other bytes since stays: the head's side of the three-way merge over the version.
+            if old.get(id) == new.get(id) or self.bytes_of(id, now) != self.bytes_of(id, new):
                 continue
             if id not in old:
                 expected[id] = Remove()
@@ -291,6 +291,9 @@ class Replicas(RuleBasedStateMachine):
             return
         assert made is not None
         self.adopt(replica, Version(made.id, (at,), 0.0, expected))
+
+    def bytes_of(self, id: bytes, state: Any) -> Optional[bytes]:
+        return self.model.data(id, state[id]) if id in state else None
 
     def exchange(self, choose: Choose, folder: bool, both: bool) -> None:
         one, other = self.replica(choose), self.replica(choose)

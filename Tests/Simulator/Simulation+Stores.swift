@@ -187,7 +187,7 @@ extension Simulation {
         let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
         var state = model[head].state, taken: [ValueID] = [], superseded: [ValueID] = []
         for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored {
-            if state[id]?.stored != became[id]?.stored {
+            if state[id]?.data != became[id]?.data {
                 if state[id]?.data != was[id]?.data { superseded.append(id) }
                 continue
             }

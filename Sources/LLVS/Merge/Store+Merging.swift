@@ -259,9 +259,10 @@ extension Store {
         var changes: [Value.Change] = [], reverted = Reverted()
         func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
             let id = ValueID(unchecked: key), prevails = try now.lookup(key)
-            if isSame(prevails, became) {
+            // By bytes: an undo stores them anew, and what came before it can be undone all the same.
+            if try isSameValue(prevails, became, key) {
                 // The same bytes stored again are nothing to undo.
-                if let was, let became, try haveSameBytes(was, became, key) { return }
+                if try isSameValue(was, became, key) { return }
                 changes.append(was.map { .preserve(.init(id: id, version: versionID($0.version))) } ?? .remove(id))
                 reverted.undone.append(id)
             } else if try !isSameValue(prevails, was, key) {
