@@ -41,7 +41,7 @@ static void stores() {
     EXPECT(differences.size() == 2 && differences[0].kind == LLVS_CHANGE_UPDATE && differences[0].data == "2");
     EXPECT(store.changes(b).size() == 2);
     EXPECT(store.value("x", store.revert(b, b)->id)->data == bytes);
-    EXPECT(!store.revert(a, b));
+    EXPECT(!store.revert(b, a));
     EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
     try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
     llvs_store_options reading = llvs::Store::options();
