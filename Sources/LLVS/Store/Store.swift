@@ -145,6 +145,10 @@ public final class Store: @unchecked Sendable {
         // What is made meanwhile, and what the allocator holds back, is nobody's.
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
+        GivingWay.add(lines) { [maps, lines] in
+            lines.removeAll()
+            maps.removeAll()
+        }
         guard loading else { return }
         do { try load() } catch {
             // Nothing was written; but connections, descriptors and what the host lent are let go of.
@@ -157,6 +161,7 @@ public final class Store: @unchecked Sendable {
     }
 
     deinit {
+        GivingWay.remove(lines)
         try? close()
         pathText.deallocate()
     }
