@@ -232,12 +232,12 @@ static llvs_status changes_of(llvs_change_cursor *cursor, llvs_status status, ll
 }
 static llvs_status do_changes(world *w, llvs_error **error) {
     llvs_change_cursor *cursor = NULL;
-    llvs_status status = llvs_store_changes(w->store, llvs_str("base"), &cursor, error);
+    llvs_status status = llvs_store_changes(w->store, llvs_str("base"), NULL, NULL, &cursor, error);
     return changes_of(cursor, status, error);
 }
 static llvs_status do_differences(world *w, llvs_error **error) {
     llvs_change_cursor *cursor = NULL;
-    llvs_status status = llvs_store_differences(w->store, llvs_str("base"), llvs_str("right"), NULL, &cursor, error);
+    llvs_status status = llvs_store_differences(w->store, llvs_str("base"), llvs_str("right"), NULL, NULL, &cursor, error);
     return changes_of(cursor, status, error);
 }
 /* ---- Merging ---- */

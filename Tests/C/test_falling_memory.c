@@ -2,7 +2,7 @@
    answers and has what was acknowledged.
 
    Each operation runs in a process of its own for each limit, from what that process has upwards, until it has succeeded twice; nothing
-   that the allocator holds is left to it. LLVS_MEMORY_OPERATION names those that run, all without it, and
+   that the allocator holds is left to it. LLVS_MEMORY_OPERATION and LLVS_MEMORY_STORAGE name what is to run, and
    `test_falling_memory_c <operation> <storage> <KiB>` runs one, for a debugger. The library is to be the one that is shipped: with
    another allocation of the Swift runtime's than its own the reserve is not asked. */
 #include "memory_world.h"
@@ -96,7 +96,7 @@ static int in_child(pid_t child) {
 }
 
 static void each_operation(void **state) {
-    const char *only = getenv("LLVS_MEMORY_OPERATION");
+    const char *only = getenv("LLVS_MEMORY_OPERATION"), *on = getenv("LLVS_MEMORY_STORAGE");
     size_t s, i;
     int faults = 0;
     (void)state;
