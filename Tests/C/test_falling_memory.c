@@ -101,10 +101,14 @@ static void each_operation(void **state) {
     int faults = 0;
     (void)state;
     for (s = 0; s < sizeof storages / sizeof *storages; s++) {
-        char *directory = new_directory(), *template = join(directory, "template"), *copy = join(directory, "copy");
+        char *directory, *template, *copy;
         int kind = storages[s].kind, on_disk = kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE;
         pid_t child;
-            if (on_disk) {
+        if (on && strcmp(on, storages[s].name) != 0) continue;
+        directory = new_directory();
+        template = join(directory, "template");
+        copy = join(directory, "copy");
+        if (on_disk) {
             char command[1000];
             snprintf(command, sizeof command, "mkdir '%s'", template);
             assert_int_equal(system(command), 0);
