@@ -50,6 +50,8 @@ static int run(const operation *o, int kind, size_t room, const char *template, 
     limit_to((rlim_t)(before + room));
     status = o->run(&w, &error);
     limit_to(RLIM_INFINITY);
+    /* The host's own allocations fail as well. */
+    if (kind == LLVS_STORAGE_HOST && status == LLVS_ERROR_NO_SPACE) status = LLVS_ERROR_OUT_OF_MEMORY;
     if (status != LLVS_OK && status != LLVS_ERROR_OUT_OF_MEMORY) {
         fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
         return 81;
