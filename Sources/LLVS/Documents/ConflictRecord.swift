@@ -116,8 +116,8 @@ enum RecordPath {
     enum Step {
         case name(ValueRef)
         case index(Int)
-        /// What the element is known by: one value, or several.
-        case key([ValueRef])
+        /// What the element is known by: one value, or several; and how many elements of that key are before it.
+        case key([ValueRef], occurrence: Int)
     }
 
     /// The steps from the whole value down to the place.
@@ -142,10 +142,12 @@ enum RecordPath {
             switch step {
             case .name(let name): out += try CanonicalWriter.bytes(of: name, in: values)
             case .index(let index): out += Array("{\"index\":\(index)}".utf8)
-            case .key(let parts):
-                let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values) }
+            case .key(let parts, let occurrence):
+                let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
                 let joined = Array(written.joined(separator: [UInt8(ascii: ",")]))
-                out += Array("{\"key\":".utf8) + (parts.count == 1 ? joined : [UInt8(ascii: "[")] + joined + [UInt8(ascii: "]")]) + [UInt8(ascii: "}")]
+                out += Array("{\"key\":".utf8) + (parts.count == 1 ? joined : [UInt8(ascii: "[")] + joined + [UInt8(ascii: "]")])
+                if occurrence > 0 { out += Array(",\"occurrence\":\(occurrence)".utf8) }
+                out.append(UInt8(ascii: "}"))
             }
         }
         return out + [UInt8(ascii: "]")]

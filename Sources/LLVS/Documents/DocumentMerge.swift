@@ -88,7 +88,7 @@ public struct DocumentMerge {
         switch kind {
         case .bytes: break
         case .text:
-            if Bytes.isValidUTF8(bytes), bytes.count <= JSONTreeParser.sizeLimit { return try JSONTree(whole: bytes, as: .string) }
+            if Bytes.isValidUTF8(bytes) { return try JSONTree(whole: bytes, as: .string) }
         default:
             if let tree = try JSONTreeParser.parse(bytes, work: work) {
                 let top = tree.kind(0)

@@ -207,15 +207,45 @@ final class DocumentValues {
 
     // MARK: Order
 
-    /// Less than 0, 0, or more than 0: by type, and within a type as documents are compared. Containers of one type are not told apart.
-    func compare(_ a: ValueRef, _ b: ValueRef) -> Int {
-        let p = kind(a), q = kind(b)
-        guard p == q else { return p < q ? -1 : 1 }
-        switch p {
-        case .bool: return (tree(a).bool(a.node) ? 1 : 0) - (tree(b).bool(b.node) ? 1 : 0)
-        case .number: return JSONDecimal.compare(tree(a).decimal(a.node), tree(b).decimal(b.node))
-        case .string: return Bytes.compare(text(a), text(b))
-        default: return 0
+    /// Less than 0, 0, or more than 0: by type, and within a type as documents are compared; arrays by their elements and objects by their
+    /// members in the order of the names, shorter first where one begins as the other. Not for computed ones.
+    func compare(_ a: ValueRef, _ b: ValueRef) throws -> Int {
+        var open: [(left: [UInt32], right: [UInt32], next: Int, isObject: Bool)] = []
+        let p = tree(a), q = tree(b)
+        var i = a.node, j = b.node
+        while true {
+            try work.done(1)
+            let kind = p.kind(i), other = q.kind(j)
+            guard kind == other else { return kind < other ? -1 : 1 }
+            if kind == .array || kind == .object {
+                let isObject = kind == .object
+                let left = isObject ? try sortedMembers(of: ValueRef(tree: a.tree, node: i)) : p.children(of: i)
+                let right = isObject ? try sortedMembers(of: ValueRef(tree: b.tree, node: j)) : q.children(of: j)
+                open.append((left, right, 0, isObject))
+            } else {
+                let order = compareScalars(p, i, q, j, kind)
+                if order != 0 { return order }
+            }
+            while let top = open.last, top.next == min(top.left.count, top.right.count) {
+                if top.left.count != top.right.count { return top.left.count - top.right.count }
+                open.removeLast()
+            }
+            guard let top = open.last else { return 0 }
+            (i, j) = (top.left[top.next], top.right[top.next])
+            open[open.count - 1].next += 1
+            if top.isObject {
+                let order = Bytes.compare(p.text(i - 1), q.text(j - 1))
+                if order != 0 { return order }
+            }
+        }
+    }
+
+    private func compareScalars(_ p: JSONTree, _ i: UInt32, _ q: JSONTree, _ j: UInt32, _ kind: JSONKind) -> Int {
+        switch kind {
+        case .bool: (p.bool(i) ? 1 : 0) - (q.bool(j) ? 1 : 0)
+        case .number: JSONDecimal.compare(p.decimal(i), q.decimal(j))
+        case .string: Bytes.compare(p.text(i), q.text(j))
+        default: 0
         }
     }
 }

@@ -10,6 +10,8 @@ final class ListPlan {
     private var keyCount = 0
     /// The class of each key: which elements would have the same key but for their occurrence.
     private var classes: [UInt32] = []
+    /// How many elements of its class a key has before it.
+    private var occurrences: [Int] = []
     private var keys: ElementKeys
     private var newerAnchors: [Bool] = []
     private var olderAnchors: [Bool] = []
@@ -45,6 +47,7 @@ final class ListPlan {
                     if last[kind] == .max { first[kind] = key } else { next[Int(last[kind])] = key }
                     next.append(.max)
                     classes.append(UInt32(truncatingIfNeeded: kind))
+                    occurrences.append(last[kind] == .max ? 0 : occurrences[Int(last[kind])] + 1)
                 }
                 last[kind] = key
                 numbers.append(key)
@@ -70,41 +73,22 @@ final class ListPlan {
     private func pair() throws -> Bool {
         let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
         var inNewer = [Bool](repeating: false, count: keyCount), inOlder = inNewer
-        var newerHas = [Bool](repeating: false, count: keys.count), olderHas = newerHas
-        for key in newerKeys { inNewer[Int(key)] = true; newerHas[Int(classes[Int(key)])] = true }
-        for key in olderKeys { inOlder[Int(key)] = true; olderHas[Int(classes[Int(key)])] = true }
+        for key in newerKeys { inNewer[Int(key)] = true }
+        for key in olderKeys { inOlder[Int(key)] = true }
         var paired = false, from = (o: 0, x: 0, y: 0)
-        var mark = [UInt32](repeating: 0, count: keys.count), round: UInt32 = 0
 
-        func isAnchor(_ key: UInt32, _ anchors: [Int32]) -> Bool { key < base.count && anchors[Int(key)] >= 0 }
-        func areDistinct(_ slice: ArraySlice<UInt32>) -> Bool {
-            round += 1
-            for key in slice {
-                let kind = Int(classes[Int(key)])
-                if mark[kind] == round || keys.source(kind) != .value { return false }
-                mark[kind] = round
-            }
-            return true
+        func areValues(_ slice: ArraySlice<UInt32>) -> Bool { slice.allSatisfy { keys.source(Int(classes[Int($0)])) == .value } }
+        // An element of the base in a slice must be where it was; one that is new must not be on the other side.
+        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: [Int32], _ other: [Bool]) -> Bool {
+            slice.allSatisfy { $0 < base.count ? anchors[Int($0)] >= 0 : !other[Int($0)] }
         }
         func replaces(_ o: Range<Int>, _ p: Range<Int>, _ q: Range<Int>) -> Bool {
             guard o.count == p.count, o.count == q.count, !o.isEmpty else { return false }
-            let numbers = base.indices.map { UInt32(truncatingIfNeeded: $0) }[o]
-            guard areDistinct(numbers), areDistinct(newerKeys[p]), areDistinct(olderKeys[q]) else { return false }
-            var gone = false
-            for key in numbers {
-                let i = Int(key)
-                if inNewer[i], x[i] < 0 { return false }
-                if inOlder[i], y[i] < 0 { return false }
-                if !inNewer[i], !inOlder[i] { gone = true }
-            }
-            guard gone else { return false }
-            for key in newerKeys[p] {
-                if key < base.count { if x[Int(key)] < 0 { return false } } else if olderHas[Int(classes[Int(key)])] { return false }
-            }
-            for key in olderKeys[q] {
-                if key < base.count { if y[Int(key)] < 0 { return false } } else if newerHas[Int(classes[Int(key)])] { return false }
-            }
-            return true
+            let left = newerKeys[p], right = olderKeys[q], middle = o.map { UInt32(truncatingIfNeeded: $0) }[...]
+            guard !left.elementsEqual(right), !left.elementsEqual(middle), !right.elementsEqual(middle) else { return false }
+            guard areValues(middle), areValues(left), areValues(right) else { return false }
+            guard o.allSatisfy({ !(inNewer[$0] && x[$0] < 0) && !(inOlder[$0] && y[$0] < 0) }) else { return false }
+            return o.contains { !inNewer[$0] && !inOlder[$0] } && areInPlace(left, x, inOlder) && areInPlace(right, y, inNewer)
         }
         for place in 0...base.count {
             let isEnd = place == base.count
@@ -145,8 +129,8 @@ final class ListPlan {
     /// What a record's path calls a child: by its key, or, where that is its value, by its place in the base.
     func step(_ child: Int) -> RecordPath.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
-        guard source != .value else { return .index(child) }
-        return .key(keys.parts(of: keys.element(kind), source))
+        guard source != .value else { return .index(child < base.count ? child : 0) }
+        return .key(keys.parts(of: keys.element(kind), source), occurrence: occurrences[child])
     }
 
     // MARK: Order
@@ -180,7 +164,7 @@ final class ListPlan {
             if gap < base.count, newerGaps[gap] < 0, olderGaps[gap] < 0, !results[gap].isAbsent { elements.append(results[gap]) }
         }
         try values.work.done(2 * results.count)
-        return (elements, moved)
+        return (elements, moved.sorted())
     }
 
     private func gaps(_ keys: [UInt32], _ anchors: [Bool], _ results: [ValueRef]) -> [Int32] {
@@ -197,21 +181,25 @@ final class ListPlan {
         _ elements: inout [ValueRef], _ moved: inout [Int]
     ) throws {
         var place: [Int: Int32] = [:]
-        if !right.isEmpty { for (i, key) in left.enumerated() where olderGaps[key] == gap { place[key] = Int32(truncatingIfNeeded: i) } }
-        let shared = try IncreasingRun.members(right.map { place[$0] ?? -1 }, values.work)
-        var i = 0
-        for (j, key) in right.enumerated() {
-            if shared[j] {
-                while i < left.count, left[i] != key { take(left[i], olderGaps, false); i += 1 }
-                take(key, olderGaps, true)
+        if !left.isEmpty { for (j, key) in right.enumerated() where newerGaps[key] == gap { place[key] = Int32(truncatingIfNeeded: j) } }
+        let shared = try IncreasingRun.members(left.map { place[$0] ?? -1 }, values.work)
+        var i = 0, j = 0
+        for end in 0...left.count where end == left.count || shared[end] {
+            let to = end == left.count ? right.count : Int(place[left[end]] ?? 0)
+            while j < to {
+                // What the newer side has in a run of its own stands there.
+                if newerGaps[right[j]] < 0 { elements.append(results[right[j]]) }
+                j += 1
+            }
+            while i < end {
+                elements.append(results[left[i]])
+                if left[i] < base.count, olderGaps[left[i]] >= 0 { moved.append(left[i]) }
                 i += 1
-            } else if newerGaps[key] < 0 { elements.append(results[key]) }
-        }
-        while i < left.count { take(left[i], olderGaps, false); i += 1 }
-
-        func take(_ key: Int, _ olderGaps: [Int32], _ isShared: Bool) {
-            elements.append(results[key])
-            if !isShared, key < base.count, olderGaps[key] >= 0 { moved.append(key) }
+            }
+            guard end < left.count else { break }
+            elements.append(results[left[end]])
+            i += 1
+            j += 1
         }
     }
 }

@@ -16,6 +16,8 @@ final class MergeFrame {
     var newer: [UInt32] = []
     var older: [UInt32] = []
     private(set) var results: [ValueRef] = []
+    /// What the value stands for where neither side has it.
+    var stand: ValueRef?
 
     init(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: ValueMerge.Place) {
         self.shape = shape

@@ -5,6 +5,8 @@ struct MergeRule {
     enum Pick {
         case newer, older, arbiter
         case extreme(greatest: Bool, pointer: [[UInt8]])
+
+        var isOlder: Bool { if case .older = self { true } else { false } }
     }
 
     var kind = Kind.auto

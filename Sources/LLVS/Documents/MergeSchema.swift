@@ -8,12 +8,18 @@ public final class MergeSchema {
     private let prefixes: [(prefix: [UInt8], rules: ValueRules)]
     private let none: ValueRules
 
+    /// - Parameter partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
     /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
-    public init(_ bytes: UnsafeRawBufferPointer) throws {
+    public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
         guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {
-            throw InvalidRules([], "a JSON object is expected: UTF-8, no name twice in one object")
+            throw InvalidRules([], "JSON is expected: UTF-8, no name twice in one object, at most 64 MiB and 128 levels")
         }
         let reader = MergeSchemaReader(tree)
+        if partly, reader.isPart {
+            prefixes = [([], try reader.readPart())]
+            none = ValueRules()
+            return
+        }
         // The longest prefix wins: looked for first.
         prefixes = try reader.read().sorted { $0.prefix.count > $1.prefix.count }
         none = ValueRules()
@@ -36,6 +42,11 @@ private struct MergeSchemaReader {
     private let tree: JSONTree
 
     init(_ tree: JSONTree) { self.tree = tree }
+
+    /// Whether it is what stands under one prefix: everything but an object with the number of the rules.
+    var isPart: Bool { tree.kind(0) != .object || member("merge", of: 0) == nil }
+
+    func readPart() throws -> ValueRules { ValueRules(tree: tree, try rules(0, [], [])) }
 
     func read() throws -> [(prefix: [UInt8], rules: ValueRules)] {
         guard tree.kind(0) == .object else { throw InvalidRules([], "an object is expected") }
@@ -74,14 +85,19 @@ private struct MergeSchemaReader {
         case .string: rule.kind = try choice(node, pointer)
         case .object:
             if let kind = member("as", of: node) { rule.kind = try choice(kind, pointer + Array("/as".utf8)) }
+            try checkPlace(rule, pointer, atTop)
             for value in tree.children(of: node) { try read(value, into: &rule, below(pointer, value)) }
         default: throw InvalidRules(pointer, "a rule is expected: the name of a kind, or an object")
         }
-        guard rule.kind != .bytes || atTop else { throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"") }
+        try checkPlace(rule, pointer, atTop)
         if let min = rule.min, let max = rule.max, JSONDecimal.compare(min, max) > 0 {
             throw InvalidRules(pointer + Array("/min".utf8), "\"min\" is more than \"max\"")
         }
         return rule
+    }
+
+    private func checkPlace(_ rule: MergeRule, _ pointer: [UInt8], _ atTop: Bool) throws {
+        guard rule.kind != .bytes || atTop else { throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"") }
     }
 
     private func read(_ value: UInt32, into rule: inout MergeRule, _ pointer: [UInt8]) throws {

@@ -131,31 +131,30 @@ struct TextAlignment {
 
     // MARK: Sliding
 
-    /// Moves what was inserted where nothing was deleted as far to the right as it can go, together with insertions that it meets.
+    /// Moves what was inserted where nothing was deleted as far to the right as it can go, the last insertion first; it takes along
+    /// insertions that it meets.
     private mutating func slide() throws {
-        var i = 0, j = 0
-        while j < side.count {
-            if i < base.count, !keptBase[i] {
-                // A deletion, and what was inserted with it.
-                while i < base.count, !keptBase[i] { i += 1 }
-                while j < side.count, !keptSide[j] { j += 1 }
+        var j = side.count - 1, partner = base.count
+        while j >= 0 {
+            if keptSide[j] {
+                partner -= 1
+                while !keptBase[partner] { partner -= 1 }
+                j -= 1
                 continue
             }
-            if keptSide[j] { i += 1; j += 1; continue }
-            var end = j
-            while end < side.count, !keptSide[end] { end += 1 }
-            while end < side.count, i < base.count, keptBase[i], side[j] == side[end] {
-                keptSide[j] = true
+            var end = j + 1
+            while j >= 0, !keptSide[j] { j -= 1 }
+            // The base's token before the insertion, and the one behind it.
+            var before = partner - 1, first = j + 1
+            guard partner < base.count, before < 0 || keptBase[before], (before >= 0) == (j >= 0) else { continue }
+            while end < side.count, before + 1 < base.count, keptBase[before + 1], side[first] == side[end] {
+                keptSide[first] = true
                 keptSide[end] = false
-                i += 1
-                j += 1
+                before += 1
+                first += 1
                 end += 1
-                if i < base.count, !keptBase[i] { break }
                 while end < side.count, !keptSide[end] { end += 1 }
             }
-            // Where it stopped before a deletion, it belongs to that.
-            if i < base.count, !keptBase[i] { continue }
-            j = end
         }
         try work.done(base.count + side.count)
     }

@@ -15,19 +15,19 @@ struct TextMerge {
     }
 
     static func merge(
-        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
+        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool, newerWins: Bool,
         steps: inout Int, work: DocumentWork
     ) throws -> Merged {
         let tokens = TextTokens(unit, work: work)
         guard let style = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y)) else {
-            var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth)
+            var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth, newerWins)
             return try merge.run(&steps, work)
         }
         let texts = [o, x, y].map(LineEnds.unified)
         var merged = try texts[0].withUnsafeBytes { o in
             try texts[1].withUnsafeBytes { x in
                 try texts[2].withUnsafeBytes { y in
-                    var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth)
+                    var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth, newerWins)
                     return try merge.run(&steps, work)
                 }
             }
@@ -41,15 +41,17 @@ struct TextMerge {
     private let newer: [UInt32]
     private let older: [UInt32]
     private let keepsBoth: Bool
+    private let newerWins: Bool
     private var out: [UInt8] = []
     private var overlaps: [Overlap] = []
 
-    private init(_ tokens: TextTokens, _ base: [UInt32], _ newer: [UInt32], _ older: [UInt32], _ keepsBoth: Bool) {
+    private init(_ tokens: TextTokens, _ base: [UInt32], _ newer: [UInt32], _ older: [UInt32], _ keepsBoth: Bool, _ newerWins: Bool) {
         self.tokens = tokens
         self.base = base
         self.newer = newer
         self.older = older
         self.keepsBoth = keepsBoth
+        self.newerWins = newerWins
     }
 
     private mutating func run(_ steps: inout Int, _ work: DocumentWork) throws -> Merged {
@@ -90,7 +92,7 @@ struct TextMerge {
             return weave(o, x, y, left, right)
         }
         let start = out.count
-        if keepsBoth { weave(o, x, y, left, right) } else { tokens.write(newer[x], to: &out) }
+        if keepsBoth { weave(o, x, y, left, right) } else { tokens.write(newerWins ? newer[x] : older[y], to: &out) }
         overlaps.append(Overlap(base: tokens.bytes(base[o]), newer: tokens.bytes(newer[x]), older: tokens.bytes(older[y]), result: Array(out[start...])))
     }
 
@@ -151,9 +153,9 @@ enum LineEnds: Equatable {
     static func common(_ o: LineEnds, _ x: LineEnds, _ y: LineEnds) -> LineEnds? {
         let styles = [o, x, y].filter { $0 != .none }
         guard !styles.contains(.mixed), let first = styles.first, styles.contains(where: { $0 != first }) else { return nil }
-        // Who has no line ends changed none.
-        let newer = x == .none ? (o == .none ? y : o) : x, older = y == .none ? (o == .none ? x : o) : y, base = o == .none ? newer : o
-        return newer == base ? older : newer
+        // Who has no line ends takes those of the other.
+        if x == .none || y == .none { return x == .none ? y : x }
+        return x == o ? y : x
     }
 
     static func unified(_ text: UnsafeRawBufferPointer) -> [UInt8] {

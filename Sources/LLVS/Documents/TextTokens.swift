@@ -101,6 +101,7 @@ final class TextTokens {
     private func characterEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         let first = TextScalars.decode(text, start)
         var end = start + first.size
+        if first.scalar == TextScalars.joiner, end < text.count { end += TextScalars.decode(text, end).size }
         if TextScalars.isRegional(first.scalar), end < text.count {
             let second = TextScalars.decode(text, end)
             if TextScalars.isRegional(second.scalar) { end += second.size }
@@ -119,6 +120,8 @@ final class TextTokens {
         if byte >= 0x80 {
             let first = TextScalars.decode(text, start)
             i += first.size
+            // Only at the beginning of a text: what a joiner joins goes with it, whatever it is.
+            if first.scalar == TextScalars.joiner, i < text.count { i += TextScalars.decode(text, i).size }
             if TextScalars.standsAlone(first.scalar) { return attached(text, i) }
         }
         while i < text.count {
@@ -146,7 +149,7 @@ final class TextTokens {
             guard TextScalars.attaches(next.scalar) else { break }
             i += next.size
             // A joiner takes along what it joins.
-            if next.scalar == 0x200D, i < text.count { i += TextScalars.decode(text, i).size }
+            if next.scalar == TextScalars.joiner, i < text.count { i += TextScalars.decode(text, i).size }
         }
         return i
     }
@@ -171,6 +174,8 @@ enum TextScalars {
         let letter = byte | 0x20
         return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
     }
+
+    static let joiner: UInt32 = 0x200D
 
     static func isRegional(_ scalar: UInt32) -> Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
 

@@ -7,8 +7,8 @@ final class ValueMerge {
     private let rulesTree: UInt32
     private var frames: [MergeFrame] = []
     private(set) var records: [RecordDraft] = []
-    /// Inner steps that comparing texts may still take.
-    var textSteps = TextAlignment.stepLimit
+    /// Steps that comparing the texts of the value may still take.
+    private var textSteps = TextAlignment.stepLimit
 
     private static let auto = MergeRule()
 
@@ -37,7 +37,8 @@ final class ValueMerge {
             }
             if frame === frames.last {
                 frames.removeLast()
-                result = try finish(frame)
+                let merged = try finish(frame)
+                result = try frame.stand.map { try missing(merged, $0) } ?? merged
             }
         }
         return result ?? .absent
@@ -61,15 +62,29 @@ final class ValueMerge {
 
     /// The result, or nil when a frame was opened for it.
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
-        if newer.isAbsent, older.isAbsent { return .absent }
+        // What a missing value stands for is there before anything is compared.
+        let isMissing = newer.isAbsent && older.isAbsent
+        let rule = rule(state)
+        guard !isMissing || rule.absent != nil else { return .absent }
         try values.work.done(1)
         var o = base, x = newer, y = older
-        let rule = rule(state)
         if let stand = rule.absent.map({ ValueRef(tree: rulesTree, node: $0) }) {
             if o.isAbsent { o = stand }
             if x.isAbsent { x = stand }
             if y.isAbsent { y = stand }
+            if isMissing {
+                guard let result = try lines(o, x, y, state, rule, place) else {
+                    frames.last?.stand = stand
+                    return nil
+                }
+                return try missing(result, stand)
+            }
         }
+        return try lines(o, x, y, state, rule, place)
+    }
+
+    /// The lines of the core, in their order.
+    private func lines(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
         if try values.same(x, o) { return y }
         if try values.same(y, o) { return x }
         if !rules.counts(state), try values.same(x, y) { return x }
@@ -92,10 +107,16 @@ final class ValueMerge {
         }
     }
 
+    /// What neither side has stays missing when it comes to what the rule says that it stands for.
+    private func missing(_ result: ValueRef, _ stand: ValueRef) throws -> ValueRef {
+        if result == stand || result.isAbsent { return .absent }
+        let same = try CanonicalWriter.bytes(of: result, in: values, normalises: true) == CanonicalWriter.bytes(of: stand, in: values, normalises: true)
+        return same ? .absent : result
+    }
+
     /// One side removed what the other changed.
     private func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) -> ValueRef {
-        if saves { return inputs.x }
-        let result = rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
+        let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
         record(.deleteEdit, inputs, result, place)
         return result
     }
@@ -118,21 +139,20 @@ final class ValueMerge {
 
     func pick(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place, as given: ConflictRecord.Kind? = nil) throws -> ValueRef {
         let (x, y) = (inputs.x, inputs.y)
-        if saves { return x }
-        if try values.same(x, y) { return x }
         let p = values.kind(x), q = values.kind(y)
         var kind = given ?? (p == q ? .pick : .type)
         if given == nil, p == .raw || q == .raw { kind = rule.kind == .bytes ? .pick : .notJSON }
         var newer = true
         switch rule.pick {
+        case _ where saves: break
         case .newer: break
         case .older: newer = false
-        case .arbiter: if kind == .pick { kind = .arbiter }
+        case .arbiter: kind = .arbiter
         case .extreme(let greatest, let pointer):
             guard p != .raw, q != .raw else { break }
             switch (values.find(pointer, from: x), values.find(pointer, from: y)) {
             case (let a?, let b?):
-                let order = values.compare(a, b)
+                let order = try values.compare(a, b)
                 newer = greatest ? order >= 0 : order <= 0
             case (nil, .some): newer = false
             default: break
@@ -168,14 +188,15 @@ final class ValueMerge {
     private func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
         let merged = try TextMerge.merge(
-            base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth, steps: &textSteps, work: values.work)
+            base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
+            newerWins: saves || !rule.pick.isOlder, steps: &textSteps, work: values.work)
         let result = values.add(.text(merged.text))
-        if merged.isLimited { record(.limit, inputs, result, place) }
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(
                 o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)), state: inputs.state)
             record(.overlap, part, values.add(.text(overlap.result)), place)
         }
+        if merged.isLimited { record(.limit, inputs, result, place) }
         return result
     }
 
@@ -205,7 +226,7 @@ final class ValueMerge {
         case .list(let plan):
             let (elements, moved) = try plan.emit(frame.results)
             for key in moved {
-                let inputs = RecordDraft.Inputs(o: frame.o(key), x: frame.x(key), y: frame.y(key), state: rules.stepToElement(frame.state))
+                let inputs = RecordDraft.Inputs(o: frame.o(key), x: frame.x(key), y: frame.y(key), state: frame.state)
                 record(.moveMove, inputs, frame.results[key], Place(frame: frame, child: key))
             }
             return values.add(.array(elements))
