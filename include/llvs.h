@@ -739,8 +739,13 @@ typedef struct llvs_store_options {
     uint32_t file_mode;
     /** 0. */
     uint32_t reserved;
+    /**
+     * Progress (stage LLVS_STAGE_READING, in versions) and cancellation of opening; may be NULL. Not used once the store is open, nor by
+     * llvs_store_salvage, which has one of its own.
+     */
+    const llvs_control *control;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Opens a store, or makes it.
@@ -749,6 +754,8 @@ typedef struct llvs_store_options {
  * @param store    the store; end with llvs_store_close, release with llvs_store_free
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
  * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), storage errors. A damaged record is no error: see llvs_store_verify.
+ * LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback of the options): nothing is open then; a store that was not there
+ * may have been made.
  * Cost: the size of the history's index, not of the values.
  * Since 0.1.
  */
@@ -1314,21 +1321,27 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_count(LLVS_BORROWED llvs_store *sto
 /** Changes in byte order of their ids, in pages. One thread at a time. Since 0.1. */
 typedef struct llvs_change_cursor llvs_change_cursor;
 /**
- * What a version recorded. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes. Since 0.1.
+ * What a version recorded.
+ * @param range    only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
+ * @param control  progress (stage LLVS_STAGE_READING, in changes) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Cost: the changes. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_bytes version,
-    LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_range *range, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_change_cursor **cursor,
+    LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
  * two versions that hold the same without having it from a common ancestor all values differ. (A merge compares bytes where the versions
  * differ: to it, equal bytes are no conflict and no change.)
- * @param range  only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
- * or those that differ in the range; not what is there. Since 0.1.
+ * @param range, control  as for llvs_store_changes
+ * Errors: as llvs_store_changes. Cost: the changes recorded between the two, or those that differ in the range; not what is there.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
-    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_range *range, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_change_cursor **cursor,
+    LLVS_OWNED llvs_error **error);
 /** How many changes there are in all. Since 0.1. */
 LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor *cursor);
 /**
@@ -1439,7 +1452,23 @@ typedef struct llvs_resolution llvs_resolution;
 LLVS_API LLVS_CHECKED llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolution *resolution, LLVS_BORROWED const llvs_change *changes,
     size_t change_count, size_t change_size, LLVS_OWNED llvs_error **error);
 
-/** Decides the conflicts of merges. Safe from all threads. Since 0.1. */
+/**
+ * Decides the conflicts of merges. Safe from all threads. Since 0.1.
+ *
+ * There may be several common ancestors. Two devices that merge the same two versions and come to different answers, or name themselves
+ * in the metadata, leave a criss-cross: both merges are built on both versions, and neither of these is *the* ancestor of what is saved
+ * next. For a value that differs between the ancestors `ancestor` of its fork is empty, as it is when the value was not there;
+ * `ancestors` has what each of them held. So an arbiter that looks into values (fields of a record, lines of a text) looks at all of them:
+ *
+ *     a side changed a part when the part is there what it is in none of `ancestors`
+ *
+ * and takes the part from the side that changed it; where both or neither did, from `first`, say. One that compares with `ancestor`
+ * alone takes what nobody touched for changes, and loses edits. The arbiter in examples/c/branch_and_merge.c does it right.
+ *
+ * What is the same everywhere gives the same version: devices that resolve alike make one and the same merge version, and have
+ * nothing left to exchange. So an arbiter looks at the merge and the store alone, never at a clock, at a random number or at the
+ * device that it runs on, and writes its bytes in one form.
+ */
 typedef struct llvs_arbiter llvs_arbiter;
 /** The built-in arbiters. Since 0.1. */
 typedef uint32_t llvs_arbiter_kind;
@@ -1513,7 +1542,8 @@ typedef struct llvs_merge_options {
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
     /**
-     * Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored.
+     * Progress and cancellation; may be NULL. Where heads are merged, progress is in heads (LLVS_STAGE_ADDING); where two versions are, and
+     * where one is undone, in values looked at (LLVS_STAGE_READING). Cancelled, nothing is stored.
      */
     const llvs_control *control;
 } llvs_merge_options;
@@ -1527,7 +1557,8 @@ typedef struct llvs_merge_options {
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
- * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter), storage errors. Nothing is stored then.
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter, or the progress callback),
+ * LLVS_ERROR_CANCELLED, storage errors. Nothing is stored then.
  * Cost: what differs, times log n.
  * Since 0.1.
  */
@@ -1538,7 +1569,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
- * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Cost: with a built-in arbiter, what each head recorded since it parted, and the
+ * Errors: as llvs_store_merge. Cost: with a built-in arbiter, what each head recorded since it parted, and the
  * number of versions once. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
@@ -1548,10 +1579,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_stor
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
- * @param options   metadata; may be NULL
+ * @param options   metadata and control; may be NULL
  * @param reverted  a list of the new version; NULL when there was nothing left to undo, and nothing was stored; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage
- * errors. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
@@ -2299,7 +2330,7 @@ LLVS_LAYOUT(llvs_value_list, 24);
 LLVS_LAYOUT(llvs_value_block, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_change_list, 24);
-LLVS_LAYOUT(llvs_store_options, 80);
+LLVS_LAYOUT(llvs_store_options, 88);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 80);
 LLVS_LAYOUT(llvs_verify_report, 64);

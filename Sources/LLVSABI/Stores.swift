@@ -31,8 +31,8 @@ func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durabi
     }
 }
 
-/// Before `compaction_grace`, and before `busy_timeout`, was appended.
-let earlierSizesOfStoreOptions = [56, 64]
+/// Before `compaction_grace`, before `busy_timeout`, and before `control` was appended.
+let earlierSizesOfStoreOptions = [56, 64, 80]
 
 /// The options as the engine takes them, and the host's storage they claim.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
@@ -56,6 +56,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     }
     if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
+    options.control = try control(input.control)
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }
@@ -184,13 +185,8 @@ public func llvs_store_path(_ store: OpaquePointer!) -> llvs_bytes {
 @_cdecl("llvs_store_observe") @implementation
 public func llvs_store_observe(_ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let out = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
-        let gate = CallbackGate(payload)
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0) } }
-        out.pointee = ObserverHandle(gate) { observation.cancel() }.owned
+        return ObserverHandle(gate) { observation.cancel() }
     }
 }
