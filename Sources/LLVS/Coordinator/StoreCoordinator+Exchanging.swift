@@ -1,8 +1,7 @@
 /// The exchanges that are attached, and what goes through them.
 extension StoreCoordinator {
     /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
-    /// - Parameter place: what results call it; nil: its name.
-    public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
+    public func attach(_ exchange: Exchange, name: String) throws {
         guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
         }
@@ -17,7 +16,7 @@ extension StoreCoordinator {
                 throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
             }
             if let state { exchange.restorationState = state }
-            attached.append((name, exchange, place ?? name))
+            attached.append((name, exchange))
         }
     }
 
@@ -27,12 +26,12 @@ extension StoreCoordinator {
     }
 
     /// Those attached, in the order of attaching.
-    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached.map { ($0.name, $0.exchange) } } }
+    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
 
     /// What became of one exchange.
     public struct Exchanged: Sendable {
-        /// What it was called as it was attached.
-        public var place: String
+        /// Its name.
+        public var name: String
         public var retrieved = ExchangeResult()
         public var sent = ExchangeResult()
         /// What ended it; what was done before stands.
@@ -62,8 +61,8 @@ extension StoreCoordinator {
         try exchangeGate.run("Exchanging") {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
-            for (name, exchange, place) in lock.withLock({ attached }) {
-                var part = Exchanged(place: place)
+            for (name, exchange) in exchanges {
+                var part = Exchanged(name: name)
                 do {
                     part.retrieved = try exchange.retrieve(control)
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
