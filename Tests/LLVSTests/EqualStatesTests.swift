@@ -127,7 +127,7 @@ import Testing
             note = nil
             var system = FileSystem()
             system.pwrite = { (fd, data, offset) throws(Errno) in
-                _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: data[..<50]), at: offset)
+                _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: data[..<(data.count / 2)]), at: offset)
                 throw Errno(5)
             }
             var broken: NoteFile? = try open(system)
