@@ -119,7 +119,7 @@ import Testing
         try withExtendedLifetime(directory) {
             let path = directory.path + "/note"
             func open(_ system: FileSystem = FileSystem()) throws -> NoteFile {
-                try #require(try NoteFile(path, system, isReadOnly: false, makeDirectory: {}, earlier: { bytes("earlier") }))
+                try #require(try NoteFile(Place(path), system, isReadOnly: false, makeDirectory: {}, earlier: { bytes("earlier") }))
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()
@@ -150,7 +150,7 @@ import Testing
                 for i in 0..<4 { file[slot + 156 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
             }
             try writeFile(path, file)
-            let note = try #require(try NoteFile(path, FileSystem(), isReadOnly: false, makeDirectory: {}, earlier: { nil }))
+            let note = try #require(try NoteFile(Place(path), FileSystem(), isReadOnly: false, makeDirectory: {}, earlier: { nil }))
             #expect(try note.read() == bytes("newer"))
             try bytes("newest").withUnsafeBytes { try note.write($0) }
             #expect(try note.read() == bytes("newest"))
