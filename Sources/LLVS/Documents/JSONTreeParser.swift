@@ -193,21 +193,17 @@ struct JSONTreeParser {
         capacity = wanted
     }
 
-    private func text(_ node: UInt32) -> UnsafeRawBufferPointer {
-        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
-            return UnsafeRawBufferPointer(start: nil, count: 0)
-        }
-        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
-    }
+    private func text(_ node: UInt32) -> UnsafeRawBufferPointer { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)[node] }
 
     /// Whether no name is there twice; for objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let nodes else { return false }
+        let texts = NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)
         names.begin(object.members)
         var i = object.node + 1
         let end = nodes[Int(object.node)].next
         while i < end {
-            if !names.insert(i, text) { return false }
+            if !names.insert(i, texts) { return false }
             i = nodes[Int(i) + 1].next
         }
         return true
@@ -282,6 +278,21 @@ struct JSONTreeParser {
     }
 }
 
+/// The texts of nodes while the tree is made.
+private struct NodeTexts {
+    let nodes: UnsafeMutablePointer<JSONTree.Node>?
+    let bytes: UnsafeRawPointer?
+    let decoded: UnsafeMutableRawPointer?
+
+    @inline(__always)
+    subscript(_ node: UInt32) -> UnsafeRawBufferPointer {
+        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
+    }
+}
+
 /// Finds out whether names are distinct.
 private struct DistinctNames {
     private var slots: [(hash: UInt64, name: UInt32)] = []
@@ -297,11 +308,11 @@ private struct DistinctNames {
     }
 
     /// False when it is there already. A name is never node 0.
-    mutating func insert(_ name: UInt32, _ text: (UInt32) -> UnsafeRawBufferPointer) -> Bool {
-        let bytes = text(name), hash = ValueDigest.of(bytes)
+    mutating func insert(_ name: UInt32, _ texts: NodeTexts) -> Bool {
+        let bytes = texts[name], hash = ValueDigest.of(bytes)
         var i = Int(truncatingIfNeeded: hash) & mask
         while slots[i].name != 0 {
-            if slots[i].hash == hash, Bytes.equal(text(slots[i].name), bytes) { return false }
+            if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
             i = (i + 1) & mask
         }
         slots[i] = (hash, name)

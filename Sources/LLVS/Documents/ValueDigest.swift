@@ -11,7 +11,7 @@ enum ValueDigest {
     @inline(__always)
     static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hash = seed ^ UInt64(truncatingIfNeeded: bytes.count)
-        guard let base = bytes.baseAddress else { return mix(hash, seed) }
+        guard let base = bytes.baseAddress else { return mix(hash, 1) }
         var i = 0
         while i + 8 <= bytes.count {
             hash = mix(hash, base.loadUnaligned(fromByteOffset: i, as: UInt64.self))
@@ -19,7 +19,7 @@ enum ValueDigest {
         }
         var last: UInt64 = 0
         while i < bytes.count { last = last << 8 | UInt64(bytes[i]); i += 1 }
-        return mix(mix(hash, last), seed)
+        return mix(mix(hash, last), 0xA076_1D64_78BD_642F)
     }
 
     static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
