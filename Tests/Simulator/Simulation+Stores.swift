@@ -41,8 +41,10 @@ extension Simulation {
                 state[reference.id] = Held(stored: made.id, data: data)
             }
         }
+        // No time is given twice, as long as there are any left.
         let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
-        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp != expected {
+        let isNewTime = other != nil || replica.surroundings.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
+        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp < expected || !isNewTime {
             throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
         }
         let number = try model.add(made, store.changes(madeIn: made.id), state: state)
