@@ -1,11 +1,17 @@
 /* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it works. */
 #include "support.h"
+#include <dirent.h>
+
+#include "array_storage.h"
 #include "folder_snapshots.h"
 
-enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
-enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
+enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000, MANY = 3000 };
+enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED,
+            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, CHANGES, DIFFERENCES, MERGE, MERGE_BY_HAND, REVERT, KINDS };
 static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
-                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator"};
+                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator",
+                                         "open", "open a database", "open a storage of the host", "open a coordinator", "changes", "differences",
+                                         "merge", "merge with an arbiter of the host", "revert"};
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
@@ -16,9 +22,15 @@ typedef struct scene {
     llvs_store *other;            /* the one that gets */
     llvs_exchange *sender, *receiver;
     llvs_coordinator *coordinator;
+    array_storage *array;
+    llvs_storage *host;
 } scene;
 
 static llvs_version_id made[VERSIONS];
+/* The last of them, a version of many changes, where the scene has one. */
+static llvs_version_id many;
+/* What opening gave last. */
+static llvs_error *opening;
 
 /* A store directory of another implementation. */
 static const char *const foreign = LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store";
@@ -58,6 +70,43 @@ static void copy_directory(const char *from, const char *to) {
     assert_int_equal(system(command), 0);
 }
 
+/* Opens what the scene is about; checks that a failure leaves no descriptor. */
+static int descriptors(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+    assert_non_null(folder);
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count;
+}
+static llvs_store *open_to(scene *s, const llvs_control *control, llvs_status *status) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options coordinated = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_store *store = NULL;
+    llvs_coordinator *coordinator = NULL;
+    llvs_error *error = NULL;
+    llvs_status found;
+    const int before = descriptors();
+    const char *path = s->kind == OPEN_DATABASE ? s->target : s->full;
+    options.compaction = LLVS_COMPACTION_ON_REQUEST;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    options.storage = s->kind == OPEN_DATABASE ? LLVS_STORAGE_SQLITE : s->kind == OPEN_HOSTED ? LLVS_STORAGE_HOST : LLVS_STORAGE_FILE;
+    options.host_storage = s->host;
+    options.control = control;
+    coordinated.store = &options;
+    if (s->kind == OPEN_COORDINATED) found = llvs_coordinator_open(llvs_str(path), &coordinated, &coordinator, &error);
+    else found = llvs_store_open(llvs_str(path), &options, &store, &error);
+    if (coordinator) OK(llvs_coordinator_store(coordinator, &store, &error));
+    llvs_coordinator_free(coordinator);
+    if (status) *status = found;
+    if (found != LLVS_OK) {
+        assert_true(store == NULL && coordinator == NULL);
+        assert_int_equal(descriptors(), before);
+    }
+    opening = error;
+    return store;
+}
+
 static scene set(enum kind kind, const char *original) {
     scene s;
     memset(&s, 0, sizeof s);
@@ -82,9 +131,33 @@ static scene set(enum kind kind, const char *original) {
         s.other = open_at(s.target);
         OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
     }
+    if (kind >= CHANGES) {
+        static char names[MANY][16];
+        llvs_change *changes = calloc(MANY, sizeof *changes);
+        assert_non_null(changes);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(names[i], sizeof names[i], "many/%d", i);
+            changes[i] = insert(names[i], "x");
+        }
+        OK(llvs_store_make_version(s.store, llvs_id(&made[0]), changes, MANY, sizeof *changes, NULL, &many, NULL, &error));
+        free(changes);
+    }
+    if (kind == OPEN_HOSTED) {
+        llvs_storage_callbacks callbacks = array_storage_callbacks();
+        s.array = calloc(1, sizeof *s.array);
+        assert_non_null(s.array);
+        OK(llvs_storage_create(llvs_str("array"), &callbacks, s.array, NULL, &s.host, &error));
+    }
+    if (kind == OPEN_DATABASE || kind == OPEN_HOSTED) {
+        llvs_store *store = open_to(&s, NULL, NULL);
+        for (int i = 0; i < VERSIONS; i++) (void)save(store, NULL, insert("value", "of its own"));
+        llvs_store_free(store);
+    }
     return s;
 }
 static void strike(scene *s) {
+    llvs_storage_free(s->host);
+    if (s->array) array_storage_free(s->array);
     llvs_exchange_free(s->sender);
     llvs_exchange_free(s->receiver);
     llvs_coordinator_free(s->coordinator);
@@ -94,6 +167,14 @@ static void strike(scene *s) {
     free(s->folder);
     free(s->target);
     remove_directory(s->directory);
+}
+
+static llvs_status leave_alone(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    (void)payload;
+    (void)merge;
+    (void)resolution;
+    (void)error;
+    return LLVS_OK;
 }
 
 static llvs_status act(scene *s, const llvs_control *control, llvs_error **error) {
@@ -126,6 +207,34 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case EXCHANGE: return llvs_coordinator_exchange(s->coordinator, control, NULL, error);
     case BOOTSTRAP: return llvs_coordinator_bootstrap(s->coordinator, control, &flag, error);
     case MERGE_HEADS: return llvs_store_merge_heads(s->store, llvs_id(&made[1]), NULL, &merging, NULL, error);
+    case OPEN:
+    case OPEN_DATABASE:
+    case OPEN_HOSTED:
+    case OPEN_COORDINATED: {
+        llvs_store *store = open_to(s, control, &status);
+        *error = opening;
+        if (status == LLVS_OK && s->kind != OPEN_COORDINATED) assert_int_equal(version_count(store), VERSIONS);
+        llvs_store_free(store);
+        return status;
+    }
+    case CHANGES:
+    case DIFFERENCES: {
+        llvs_change_cursor *cursor;
+        status = s->kind == CHANGES ? llvs_store_changes(s->store, llvs_id(&many), NULL, control, &cursor, error)
+                                    : llvs_store_differences(s->store, llvs_id(&many), llvs_id(&made[2]), NULL, control, &cursor, error);
+        assert_int_equal(llvs_change_cursor_count(cursor), status != LLVS_OK ? 0 : s->kind == CHANGES ? MANY : MANY + 1);
+        llvs_change_cursor_free(cursor);
+        return status;
+    }
+    case MERGE: return llvs_store_merge(s->store, llvs_id(&many), llvs_id(&made[1]), NULL, &merging, NULL, error);
+    case MERGE_BY_HAND: {
+        llvs_arbiter *arbiter;
+        OK(llvs_arbiter_create(leave_alone, NULL, NULL, NULL, &arbiter, &error));
+        status = llvs_store_merge(s->store, llvs_id(&made[1]), llvs_id(&many), arbiter, &merging, NULL, error);
+        llvs_arbiter_free(arbiter);
+        return status;
+    }
+    case REVERT: return llvs_store_revert(s->store, llvs_id(&many), llvs_id(&many), &merging, NULL, error);
     default: return llvs_coordinator_merge(s->coordinator, &merging, &flag, error);
     }
 }
@@ -232,7 +341,7 @@ static void check_folder(scene *s, int by_snapshot) {
 
 static void check_cancelled(scene *s) {
     assert_int_equal(check_store(s->full), VERSIONS);
-    assert_int_equal(all_versions(s->full), VERSIONS);
+    assert_int_equal(all_versions(s->full), VERSIONS + (s->kind >= CHANGES));
     if (s->kind == IMPORT) assert_true(check_imported(s->target) <= FOREIGN_VERSIONS);
     else if (s->other) (void)check_store(s->target);
     if (s->kind == LOOK_AGAIN) check_folder(s, 0);
@@ -253,7 +362,7 @@ static void check_done(scene *s) {
     size_t merges = s->kind == MERGE_HEADS || s->kind == MERGE_COORDINATED;
     assert_int_equal(check_store(s->full), VERSIONS);
     if (s->kind == MERGE_HEADS) assert_true(all_versions(s->full) > VERSIONS);
-    else assert_int_equal(all_versions(s->full), VERSIONS);
+    else assert_int_equal(all_versions(s->full), VERSIONS + (s->kind >= CHANGES) + (s->kind >= MERGE));
     if (s->kind == IMPORT) {
         assert_int_equal(check_imported(s->target), FOREIGN_VERSIONS);
     } else if (s->kind == SALVAGE || s->other || s->coordinator) {

@@ -348,6 +348,29 @@ void cancellation() {
     llvs::Exchange sending(one, "memory:wrapper-cancelled"), receiving(two, "memory:wrapper-cancelled");
     llvs::CancelToken token;
     EXPECT(!token.cancelled());
+    {
+        llvs::Store store = llvs::Store::memory();
+        llvs::VersionID a = store.make_version("", {llvs::Change::insert("a/1", "1"), llvs::Change::insert("b/1", "2")});
+        llvs::VersionID b = store.make_version("", {llvs::Change::insert("a/1", "3")});
+        llvs::Control never([](const llvs_progress &) { return false; });
+        llvs::MergeOptions merging;
+        merging.control = never;
+        EXPECT(code_of([&] { store.changes(a, {}, never); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.differences(a, b, {}, never); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.merge(a, b, llvs::Arbiter::ours(), merging); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.revert(a, a, merging); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(store.history().size() == 2 && store.changes(a).size() == 2);
+        EXPECT(store.changes(a, "b/").size() == 1 && store.changes(a, "b/")[0].id == "b/1");
+    }
+    {
+        llvs::Control hearing(token, [](const llvs_progress &progress) { return progress.stage != LLVS_STAGE_READING; });
+        llvs_store_options opening = llvs::Store::options();
+        opening.control = hearing;
+        EXPECT(code_of([&] { llvs::Store store("wrapper-cancelled", opening); }) == LLVS_ERROR_CANCELLED);
+        llvs_coordinator_options coordinated = llvs::Coordinator::options();
+        coordinated.store = &opening;
+        EXPECT(code_of([&] { llvs::Coordinator coordinator("wrapper-cancelled", coordinated); }) == LLVS_ERROR_CANCELLED);
+    }
     int heard = 0;
     sending.send(llvs::Control(token, [&](const llvs_progress &progress) { return progress.total >= progress.completed && ++heard > 0; }));
     EXPECT(heard > 0);

@@ -26,11 +26,11 @@ extension Store {
     }
 
     /// Whether the states at two versions have the same ids with the same bytes.
-    func haveEqualStates(_ a: UInt32, _ b: UInt32) throws -> Bool { try differingID(a, b) == nil }
+    func haveEqualStates(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> Bool { try differingID(a, b, control) == nil }
 
     /// An id under which the states at two versions hold different bytes, or one of them none; nil when they are equal. What either
     /// changed last is looked at before all else, and nothing behind the first id that differs.
-    func differingID(_ a: UInt32, _ b: UInt32) throws -> ValueID? {
+    func differingID(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> ValueID? {
         if a == b { return nil }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
@@ -39,6 +39,7 @@ extension Store {
         }
         do {
             try forEachDifference(a, b) { difference in
+                try control.step()
                 guard try isSameValue(difference.before, difference.after, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else { throw Differ(key: Array(difference.key)) }
             }
         } catch let differ as Differ { return differ.key.withUnsafeBytes { ValueID(unchecked: $0) } }

@@ -13,10 +13,11 @@ struct MergeForks {
     /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
     ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
     ///   read to find that out.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store) throws {
+    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store, _ control: PacedControl) throws {
         self.store = store
         var differences: [Difference] = []
         try store.forEachDifference(first, second) { difference in
+            try control.step(0)
             var difference = difference
             difference.key = arena.copy(difference.key)
             differences.append(difference)
@@ -25,6 +26,7 @@ struct MergeForks {
         var base = MergeBase(store: store, bases: bases)
         forks.reserveCapacity(differences.count)
         for difference in differences {
+            try control.step()
             let fork = areShown ? nil : try MergeForks.fork(difference, &base)
             if let p = difference.before, let q = difference.after {
                 let isLater = store.isStoredLater(q, p)

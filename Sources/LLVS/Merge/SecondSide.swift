@@ -12,7 +12,8 @@ extension Store {
     /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
     /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
     func changesOfSecond(
-        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine
+        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
+        _ control: PacedControl = .none
     ) throws -> MergeChanges? {
         let chain = lock.withRead { () -> (versions: [UInt32], changes: Int)? in
             guard dag.rows[Int(first)].traits.contains(.isLaterThanAncestors), dag.rows[Int(second)].traits.contains(.isLaterThanAncestors) else { return nil }
@@ -33,6 +34,7 @@ extension Store {
         out.keep(changed)
         var differs = false
         for item in changed.items {
+            try control.step()
             let key = item.key, p = try onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true
