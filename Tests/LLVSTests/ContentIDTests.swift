@@ -229,25 +229,26 @@ import LLVSTesting
 
     @Test func verifyTellsOfForgeries() throws {
         let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2")
-        let storage = MemoryStorage()
+        let temporary = TemporaryDirectory(), path = temporary.path + "/store"
         func append(_ version: Version, _ changes: [Value.Change]) throws {
-            let encoder = RecordEncoder()
+            let encoder = RecordEncoder(), store = try open("file", path)
+            defer { try? store.close() }
             try changes.withBorrowed { borrowed in
                 try encoder.encode(version, RecordChanges(borrowed), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
-                _ = try storage.append([encoder.pieces(RecordChanges(borrowed))])
+                _ = try store.storage.append([encoder.pieces(RecordChanges(borrowed))])
             }
         }
         var forged = root
         forged.valueDataSize = 1
         try append(forged, [.insert(ValueID("a"), data: [99])])
         try append(a, source.changes(madeIn: a.id))
-        let store = try Store(storage: storage, options: Store.Options())
+        let store = try open("file", path)
         let report = try store.verify()
         #expect(report.damages.map(\.version) == [root.id] && report.damages.map(\.lost) == [.version])
         #expect(report.vouched == 1 && report.unvouched == 1)
         // Beside the genuine record it is passed over, whichever digest is smaller.
         try append(root, source.changes(madeIn: root.id))
-        let again = try Store(storage: storage, options: Store.Options())
+        let again = try open("file", path)
         #expect(try again.value(ValueID("a"), at: root.id)?.data == [49])
         let settled = try again.verify()
         #expect(settled.damages.allSatisfy { $0.lost == .nothing } && settled.vouched == 2, "\(settled)")

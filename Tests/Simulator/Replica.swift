@@ -28,7 +28,8 @@ final class Replica {
         let times = GivenTimes()
         var given: Set<Double> = []
         var reading: Double { let time = now + skew; return time.isFinite ? time : .greatestFiniteMagnitude }
-        init(skew: Double) { self.skew = skew }
+        let checksIDs: Bool
+        init(skew: Double, checksIDs: Bool) { self.skew = skew; self.checksIDs = checksIDs }
 
         func nextID() -> VersionID {
             let (high, low) = (ids.next(), ids.next())
@@ -52,12 +53,12 @@ final class Replica {
     private let folderPaths: [String]
     private let tellsMarks: Bool
 
-    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String) throws {
+    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String, checksIDs: Bool = true) throws {
         self.number = number; self.plan = plan; self.attachments = attachments
         self.folders = folders; self.folderPaths = folderPaths
         self.path = path
         tellsMarks = number % 2 == 0
-        surroundings = Box(skew: plan.skew)
+        surroundings = Box(skew: plan.skew, checksIDs: checksIDs)
         store = try Replica.open(disk, path, plan, surroundings, surroundings.times)
         try connect()
         try coordinate()
@@ -89,6 +90,7 @@ final class Replica {
         }
         let store = try Store(path: path, options: options)
         store.surroundings = Surroundings(clock: { box.reading }, times: times)
+        store.surroundings.checksIDs = box.checksIDs
         return store
     }
 

@@ -67,7 +67,7 @@ extension Simulation {
     }
 
     /// The time of what is made on top.
-    private func after(_ time: Double) -> Double {
+    func after(_ time: Double) -> Double {
         let next = time + 1e-6 > time ? time + 1e-6 : time.nextUp
         return next.isFinite ? next : time
     }
@@ -260,7 +260,8 @@ extension Simulation {
     /// Hands versions over as they are listed.
     func give(_ numbers: [Int], to replica: Replica) throws {
         let expected = VersionSet(numbers.filter { number in
-            let missing = model[number].ancestors.subtracting(replica.known)
+            // What the empty root holds everybody knows.
+            let missing = VersionSet(model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
             return missing.isSubset(of: VersionSet(numbers))
         })
         let additions = try replica.store.add(numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })

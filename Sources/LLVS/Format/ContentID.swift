@@ -1,7 +1,7 @@
 /// Ids that follow from what versions hold: docs/format.md, "Ids of versions".
 extension VersionID {
     /// Whether it has the form of such an id: a UUID of version 8, in capitals, small letters or both.
-    var hasContentForm: Bool {
+    package var hasContentForm: Bool {
         guard let text else { return high & 0xF000 == 0x8000 && low >> 62 == 0b10 }
         guard text.utf8.count == 36 else { return false }
         let folded = self.folded

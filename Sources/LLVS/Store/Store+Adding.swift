@@ -101,9 +101,9 @@ extension Store {
     private func prepare(_ received: ReceivedVersion) throws -> Prepared {
         var prepared = Prepared(sorted: try sortedChanges(received), vouching: .free)
         let version = received.version
-        if version.id.hasContentForm, version.id.text != nil { throw version.isNotWhatItsIDSays }
+        if version.id.hasContentForm, version.id.text != nil, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
         prepared.vouching = received.vouching ?? version.vouching(RecordChanges(prepared.sorted), digests: &prepared.digests)
-        if prepared.vouching == .none { throw version.isNotWhatItsIDSays }
+        if prepared.vouching == .none, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
         return prepared
     }
 

@@ -6,6 +6,9 @@ package struct Surroundings: Sendable {
     /// The timestamps that the process gave.
     package var times: GivenTimes
 
+    /// False: takes whatever comes under whichever id, to see that tests notice.
+    package var checksIDs = true
+
     /// False: as where the file system does not tell of changes.
     package var asksForChanges = true
     /// Milliseconds after which it is looked for changes there.
