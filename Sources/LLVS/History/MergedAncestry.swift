@@ -51,6 +51,20 @@ extension History {
         return left
     }
 
+    /// Those that are neither among the given versions nor ancestors of one. O(versions above the lowest of them).
+    func strangers(among ordinals: Set<UInt32>, to versions: [UInt32]) -> Set<UInt32> {
+        guard let floor = ordinals.map({ rows[Int($0)].generation }).min() else { return [] }
+        var left = ordinals.subtracting(versions), seen = Set(versions)
+        var stack = versions
+        while !left.isEmpty, let next = stack.popLast() {
+            for predecessor in predecessors(next) where rows[Int(predecessor)].generation >= floor && seen.insert(predecessor).inserted {
+                left.remove(predecessor)
+                stack.append(predecessor)
+            }
+        }
+        return left
+    }
+
     /// Those of the versions that have `ancestor` among their ancestors. O(versions since).
     func descendants(of ancestor: UInt32, among ordinals: [UInt32]) -> Set<UInt32> {
         // Predecessors have lower ordinals.

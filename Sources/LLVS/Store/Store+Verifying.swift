@@ -70,11 +70,15 @@ extension Store {
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
     private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ control: OperationControl) throws -> UInt64 {
-        var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0
+        var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
         let version = try readHeader(place).version
         var check = try ContentCheck(version, changeCount: readHeader(place).changeCount)
         try forEachChange(place) { entry, header in
-            if entry.kind == .preserve { try verifyPreserve(entry, header, place, &report) }
+            if entry.kind == .preserve {
+                let none = strangers ?? self.strangers(among: header)
+                strangers = none
+                try verifyPreserve(entry, header, place, strangers: none, &report)
+            }
             guard entry.kind == .insert || entry.kind == .update else {
                 check?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
                 return
@@ -133,13 +137,34 @@ extension Store {
         }
     }
 
-    /// Tells of a preserve that names a version which is here and stored no bytes under that id.
-    private func verifyPreserve(_ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, _ report: inout VerifyReport) throws {
+    /// The versions that a record's preserves name and that are here, but none of its ancestors.
+    private func strangers(among header: RecordHeader) -> Set<VersionID> {
+        lock.withRead {
+            let predecessors = header.predecessors.compactMap { dag.ordinal(of: $0) }
+            guard predecessors.count == header.predecessors.count else { return [] }
+            let named = Set(header.dependencies.compactMap { dag.ordinal(of: $0) })
+            return Set(dag.strangers(among: named, to: predecessors).map { dag.id($0) })
+        }
+    }
+
+    /// Tells of a preserve that names a version which is here and stored no bytes under that id, or which is no ancestor.
+    private func verifyPreserve(
+        _ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, strangers: Set<VersionID>, _ report: inout VerifyReport
+    ) throws {
         let stored = header.dependencies[entry.dependency]
         guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
         do {
             let found = try findChange(other, entry.id)
-            guard found?.kind != .insert, found?.kind != .update else { return }
+            if found?.kind == .insert || found?.kind == .update {
+                guard strangers.contains(stored) else { return }
+                let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+                report.damages.append(StorageDamage(
+                    file: file, offset: offset,
+                    message: "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. It can be read here, and "
+                        + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
+                    version: header.id, value: value, lost: .nothing))
+                return
+            }
         } catch let error as StoreError where Store.isOfOne(error.code) { return }  // That record is told of itself.
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
         report.damages.append(StorageDamage(
