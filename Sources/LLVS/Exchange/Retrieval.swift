@@ -48,7 +48,8 @@ struct Retrieval {
         result.problems.append(ExchangeProblem(name: id.description, error: error))
     }
 
-    private mutating func unreadable(_ id: VersionID, _ error: StoreError) {
+    private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
+        if error.code == .outOfMemory { throw error }
         problem(id, error)
         // Something else is in its place.
         if error.code == .foreignFile { memory.broken.insert(id) }
@@ -95,7 +96,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
-        case .unreadable(let error): unreadable(id, error)
+        case .unreadable(let error): try unreadable(id, error)
         case .data, .pieces:
             guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
             digests[id] = found.digest
@@ -112,6 +113,8 @@ struct Retrieval {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)
         } catch {
+            // That is nothing of the file's: it is asked for again.
+            if (error as? StoreError)?.code == .outOfMemory { throw error }
             problem(id, StoreError.of(error))
             memory.broken.insert(id)
         }
@@ -216,7 +219,7 @@ struct Retrieval {
             memory.broken.insert(id)
             return nil
         case .unreadable(let error):
-            unreadable(id, error)
+            try unreadable(id, error)
             return nil
         case .data, .pieces: break
         }

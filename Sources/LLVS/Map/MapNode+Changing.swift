@@ -4,8 +4,10 @@ extension MapNode {
 
     /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
     /// O(changes × (key length + log n)); what is not touched is shared.
-    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) -> MapNode? {
-        guard let closed = node else { return build(insertions(in: changes)[...]) }
+    /// - Throws: `.outOfMemory`.
+    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) throws -> MapNode? {
+        guard let closed = node else { return try build(insertions(in: changes)[...]) }
+        try Memory.check()
         guard let first = changes.first else { return closed }
         let node = closed.opened
         if node.leaf != nil {
@@ -13,9 +15,9 @@ extension MapNode {
                 let (index, found) = node.search(first.key)
                 if found || node.hasRoom(for: first.key.count) { return node.leafSetting(first.key, entry, at: index, found: found) }
             }
-            return withExtendedLifetime(node) { build(node.merging(changes)[...]) }
+            return try withExtendedLifetime(node) { try build(node.merging(changes)[...]) }
         }
-        return node.applyingToInner(changes)
+        return try node.applyingToInner(changes)
     }
 
     private static func insertions(in changes: ArraySlice<MapChange>) -> [Pair] {
@@ -36,7 +38,7 @@ extension MapNode {
         return out
     }
 
-    private func applyingToInner(_ changes: ArraySlice<MapChange>) -> MapNode? {
+    private func applyingToInner(_ changes: ArraySlice<MapChange>) throws -> MapNode? {
         // How much of this node's prefix the new keys share.
         var depth = prefix.count
         for change in changes where change.entry != nil {
@@ -52,12 +54,12 @@ extension MapNode {
                 symbols.append(own)
                 children.append(self)
             }
-            forEachGroup(changes, at: depth) { symbol, group in
+            try forEachGroup(changes, at: depth) { symbol, group in
                 if !placed, symbol > own { place() }
                 if symbol == own {
                     placed = true
-                    if let child = MapNode.applying(group, to: self) { symbols.append(symbol); children.append(child) }
-                } else if let child = MapNode.build(MapNode.insertions(in: group)[...]) {
+                    if let child = try MapNode.applying(group, to: self) { symbols.append(symbol); children.append(child) }
+                } else if let child = try MapNode.build(MapNode.insertions(in: group)[...]) {
                     symbols.append(symbol)
                     children.append(child)
                 }
@@ -70,7 +72,7 @@ extension MapNode {
             guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return self }
             let symbol = MapNode.symbol(of: change.key, at: depth)
             if let i = childIndex(symbol) {
-                let old = self.children[i], new = MapNode.applying(changes, to: old)
+                let old = self.children[i], new = try MapNode.applying(changes, to: old)
                 if new === old { return self }
                 children = self.children
                 guard let new else {
@@ -87,7 +89,7 @@ extension MapNode {
             if change.entry == nil { return self }
         }
         var i = 0
-        forEachGroup(changes, at: depth) { symbol, group in
+        try forEachGroup(changes, at: depth) { symbol, group in
             while i < self.symbols.count, self.symbols[i] < symbol {
                 symbols.append(self.symbols[i])
                 children.append(self.children[i])
@@ -95,7 +97,7 @@ extension MapNode {
             }
             var old: MapNode?
             if i < self.symbols.count, self.symbols[i] == symbol { old = self.children[i]; i += 1 }
-            if let child = MapNode.applying(group, to: old) { symbols.append(symbol); children.append(child) }
+            if let child = try MapNode.applying(group, to: old) { symbols.append(symbol); children.append(child) }
         }
         while i < self.symbols.count {
             symbols.append(self.symbols[i])
@@ -111,7 +113,7 @@ extension MapNode {
 
     /// Calls once per symbol at `depth`, with the changes that have it; drops removals of keys that this
     /// node cannot hold.
-    private func forEachGroup(_ changes: ArraySlice<MapChange>, at depth: Int, _ body: (UInt16, ArraySlice<MapChange>) -> Void) {
+    private func forEachGroup(_ changes: ArraySlice<MapChange>, at depth: Int, _ body: (UInt16, ArraySlice<MapChange>) throws -> Void) rethrows {
         let relevant: ArraySlice<MapChange>
         if changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) {
             relevant = changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
@@ -123,7 +125,7 @@ extension MapNode {
             let symbol = MapNode.symbol(of: relevant[start].key, at: depth)
             var end = start + 1
             while end < relevant.endIndex, MapNode.symbol(of: relevant[end].key, at: depth) == symbol { end += 1 }
-            body(symbol, relevant[start..<end])
+            try body(symbol, relevant[start..<end])
             start = end
         }
     }
@@ -151,8 +153,9 @@ extension MapNode {
     }
 
     /// The tree of sorted pairs; nil when there are none.
-    static func build(_ pairs: ArraySlice<Pair>) -> MapNode? {
+    static func build(_ pairs: ArraySlice<Pair>) throws -> MapNode? {
         guard let first = pairs.first, let last = pairs.last else { return nil }
+        try Memory.check()
         if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return MapNode(leaf: pairs) }
         let depth = commonPrefix(first.key, last.key)
         if depth >= deepestPrefix { return MapNode(leaf: pairs) }
@@ -162,7 +165,7 @@ extension MapNode {
             let symbol = MapNode.symbol(of: pairs[start].key, at: depth)
             var end = start + 1
             while end < pairs.endIndex, MapNode.symbol(of: pairs[end].key, at: depth) == symbol { end += 1 }
-            if let child = build(pairs[start..<end]) { symbols.append(symbol); children.append(child) }
+            if let child = try build(pairs[start..<end]) { symbols.append(symbol); children.append(child) }
             start = end
         }
         return MapNode(prefix: UnsafeRawBufferPointer(rebasing: first.key[0..<depth]), symbols: symbols, children: children)

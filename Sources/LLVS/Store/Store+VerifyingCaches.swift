@@ -91,7 +91,7 @@ extension Store {
     private func isTrue(_ checkpoint: MapCheckpoint) throws -> Bool {
         for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
             // One that cannot be taken is void, and so never believed.
-            guard let cached = takeCheckpoint(of: ordinal)?.root else { continue }
+            guard let cached = try takeCheckpoint(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
             guard let made, made.count == cached.count else { return false }
@@ -113,18 +113,18 @@ extension Store {
             while at != History.none { chain.append(at); at = dag.rows[Int(at)].first }
         }
         var root: MapNode?, arena = KeyArena()
-        func apply() {
-            root = arena.withChanges(isSorted: false) { MapNode.applying($0, to: root) }
+        func apply() throws {
+            root = try arena.withChanges(isSorted: false) { try MapNode.applying($0, to: root) }
             arena = KeyArena()
         }
         while let next = chain.popLast() {
             try readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version no id comes twice.
-                if arena.count >= MapCache.anchorSpacing { apply() }
+                if arena.count >= MapCache.anchorSpacing { try apply() }
             }
         }
-        apply()
+        try apply()
         return root
     }
 }

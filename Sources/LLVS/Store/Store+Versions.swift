@@ -60,7 +60,11 @@ extension Store {
 
     /// All versions, each after its predecessors. O(versions × log versions).
     public func allVersionIDs() throws -> [VersionID] {
-        try lock.withRead { try checkOpenLocked(); return dag.topologicalOrder().map(dag.id) }
+        try lock.withRead {
+            try checkOpenLocked()
+            try Memory.expect(dag.liveCount * (16 + MemoryLayout<VersionID>.stride), "A list of \(dag.liveCount) versions")
+            return dag.topologicalOrder().map(dag.id)
+        }
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
