@@ -1588,17 +1588,35 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
+/** What undoing a version came to; immutable, owned. Since 0.1. */
+typedef struct llvs_revert_result {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
+    const llvs_version_info *version;
+    /** The ids of the values that are again as they were before the version, in byte order. */
+    const llvs_bytes *undone;
+    size_t undone_count;
+    /**
+     * The ids of the values that the version changed and that were changed again since, to something else than they were before it, in
+     * byte order: they keep what they are.
+     */
+    const llvs_bytes *superseded;
+    size_t superseded_count;
+} llvs_revert_result;
+/** Releases the result. Since 0.1. */
+LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
 /**
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   metadata and control; may be NULL
- * @param reverted  a list of the new version; NULL when there was nothing left to undo, and nothing was stored; may be NULL
+ * @param result    the new version, and what was undone and what was not; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
  * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Exchange
@@ -1678,10 +1696,22 @@ typedef struct llvs_problem {
     llvs_bytes name;
     llvs_bytes message;
 } llvs_problem;
+/** What became of one of the exchanges of a coordinator. Since 0.1. */
+typedef struct llvs_exchanged {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** As it was given to llvs_coordinator_attach: its URL or name. */
+    llvs_bytes place;
+    /** What it did, also when it failed in the end. */
+    const struct llvs_exchange_result *result;
+    /** What ended it; NULL when nothing did. Borrowed from the result. */
+    const llvs_error *error;
+} llvs_exchanged;
 /** What an exchange did; immutable, owned. Since 0.1. */
 typedef struct llvs_exchange_result {
     uint32_t struct_size;
-    uint32_t reserved;
+    /** Of a coordinator: whether the call moved the current version. */
+    llvs_bool moved;
     /** The ids of the versions that were added here. */
     const llvs_bytes *retrieved;
     size_t retrieved_count;
@@ -1694,6 +1724,12 @@ typedef struct llvs_exchange_result {
     /** What could not be exchanged. */
     const llvs_problem *const *problems;
     size_t problem_count;
+    /** Of a coordinator: the current version before the exchange, and behind it; else empty. */
+    llvs_bytes from;
+    llvs_bytes to;
+    /** Of a coordinator: the same for each exchange that had its turn, in the order of attaching; else NULL. */
+    const llvs_exchanged *const *exchanges;
+    size_t exchange_count;
 } llvs_exchange_result;
 /** Releases the result. Since 0.1. */
 LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result);
@@ -1829,6 +1865,21 @@ enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_AUTO = 1
 };
 
+/**
+ * Where a call moved the current version. Set struct_size before the call; no more than that is written. Also good after a failure: a
+ * merge may have taken up the first content of a new store before it failed. (The ids are empty where the call did not get so far.)
+ * Since 0.1.
+ */
+typedef struct llvs_move {
+    uint32_t struct_size;
+    /** Whether the call moved it. */
+    llvs_bool moved;
+    /** The current version before the call, and behind it: the same where it stayed. */
+    llvs_version_id from;
+    llvs_version_id to;
+} llvs_move;
+#define LLVS_MOVE_INIT { (uint32_t)sizeof(llvs_move), 0, { 0, "" }, { 0, "" } }
+
 /** How to open a coordinator. Since 0.1. */
 typedef struct llvs_coordinator_options {
     uint32_t struct_size;
@@ -1836,7 +1887,9 @@ typedef struct llvs_coordinator_options {
     /** How to open the store; NULL: the defaults. */
     const llvs_store_options *store;
     /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
-        Two processes that use one store need a name each. */
+        Two processes that use one store need a name each: a name that is open on the store is LLVS_ERROR_BUSY, also when another process
+        has it. Of a storage of the host that is noticed only where one handle of the store has both: two handles on what is one storage
+        behind its callbacks, or two processes, are the host's to keep apart. */
     llvs_bytes name;
     /** Decides conflicts; kept alive; NULL: most recent change. */
     llvs_arbiter *arbiter;
@@ -1892,11 +1945,13 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
  * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
+ * @param move     where the current version went; may be NULL
  * Errors: as llvs_store_make_version. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
-    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_BORROWED llvs_move *move,
+    LLVS_OWNED llvs_error **error);
 /**
  * The value that prevails at the current version. All else is read from its store (llvs_coordinator_store), at the current version or
  * any other.
@@ -1918,7 +1973,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coo
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
  *
  * When one of several exchanges fails, the others have their turn all the same: the call ends with the first failure, and the result
- * tells what was done. So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
+ * tells what was done, all together and each for itself (`exchanges`). So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
  * what is wrong with the arguments.
  * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
@@ -1928,11 +1983,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_c
  * Merges heads into the current version, which moves to the result. Exchange again when it did: others who get the result
  * need not merge the same, and all agree soon (docs/convergence.md).
  * @param options  selection and metadata; may be NULL
- * @param changed  whether the current version moved; may be NULL
+ * @param move     where the current version went; may be NULL
  * Errors: as llvs_store_merge. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_bool *changed, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_error **error);
 /** What a whole round did; immutable, owned. Since 0.1. */
 typedef struct llvs_sync_result {
     uint32_t struct_size;
@@ -1980,13 +2035,16 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_co
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn,
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
- * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
+ * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
+ * moves to the most recent head without a branch when nothing had been saved yet.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
+ * @param move      where the current version went; may be NULL
  * Errors: as llvs_exchange_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
-    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_BORROWED llvs_move *move,
+    LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
@@ -2248,7 +2306,10 @@ LLVS_LAYOUT(llvs_merge_options, 56);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
-LLVS_LAYOUT(llvs_exchange_result, 72);
+LLVS_LAYOUT(llvs_revert_result, 48);
+LLVS_LAYOUT(llvs_exchange_result, 120);
+LLVS_LAYOUT(llvs_exchanged, 40);
+LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 56);

@@ -86,7 +86,7 @@ static void coordinates(void) {
     llvs_coordinator *coordinator;
     llvs_change change = insert("y", "1");
     OK(llvs_coordinator_open(llvs_str(other_path), NULL, &coordinator, &error));
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));
     llvs_coordinator_free(coordinator);
 }

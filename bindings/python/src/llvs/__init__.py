@@ -66,7 +66,15 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         VersionMismatchError as VersionMismatchError,
     )
-    from .exchange import Exchange as Exchange, ExchangeResult as ExchangeResult, Problem as Problem, SyncResult as SyncResult
+    from .exchange import (
+        BootstrapResult as BootstrapResult,
+        Exchange as Exchange,
+        Exchanged as Exchanged,
+        ExchangeResult as ExchangeResult,
+        MergeResult as MergeResult,
+        Problem as Problem,
+        SyncResult as SyncResult,
+    )
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
     from .merge import (
         AnyArbiter as AnyArbiter,
@@ -81,6 +89,7 @@ if TYPE_CHECKING:
         PASS as PASS,
         Pass as Pass,
         Resolution as Resolution,
+        Reverted as Reverted,
         Theirs as Theirs,
     )
     from .model import (
@@ -90,6 +99,7 @@ if TYPE_CHECKING:
         Fork as Fork,
         ForkKind as ForkKind,
         Reference as Reference,
+        SavedVersion as SavedVersion,
         Side as Side,
         Value as Value,
         Version as Version,
@@ -129,10 +139,10 @@ _MODULES = {
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
     """,
-    "exchange": "Exchange ExchangeResult Problem SyncResult",
+    "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Theirs",
-    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference Side Value Version",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Theirs",
+    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
