@@ -383,7 +383,10 @@ LLVS_API const char *llvs_error_message(LLVS_BORROWED const llvs_error *error);
 LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
 /** The version id concerned, also one that is unacceptable; empty when there is none. Borrowed from the error. Since 0.1. */
 LLVS_API llvs_bytes llvs_error_version_id(LLVS_BORROWED const llvs_error *error);
-/** The file or directory concerned; empty when there is none. Borrowed from the error. Since 0.1. */
+/**
+ * The file or directory concerned; of rules that are not valid the JSON pointer to what is wrong with them. Empty when there is none.
+ * Borrowed from the error. Since 0.1.
+ */
 LLVS_API llvs_bytes llvs_error_path(LLVS_BORROWED const llvs_error *error);
 /** The system's own number (`errno`) for why a call of it failed, where one did and is known; else 0. Since 0.1. */
 LLVS_API int32_t llvs_error_system_code(LLVS_BORROWED const llvs_error *error);
@@ -736,9 +739,9 @@ typedef struct llvs_store_options {
      */
     double busy_timeout;
     /**
-     * The permissions of files that are made, as for chmod (0600: for their owner alone), less what the process's umask takes; 0: 0666,
-     * and 0644 for a database. Directories may be entered by whoever may read. At most 0777, with 0600 in it. Does not change
-     * files that are there.
+     * The permissions of files that are made, as for chmod, less what the process's umask takes; 0: 0600, for their owner alone. Directories
+     * may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there. Whoever may write to
+     * them, or to a directory of the store, is trusted: SECURITY.md.
      */
     uint32_t file_mode;
     /** 0. */
@@ -1619,6 +1622,119 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *st
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
+ * Merging inside values
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What a conflict was about. Since 0.1. */
+typedef uint32_t llvs_conflict_kind;
+enum llvs_conflict_kind_value {
+    /** Both sides changed a value that is not merged inside: one of them stands. */
+    LLVS_CONFLICT_PICK = 1,
+    /** One side removed what the other changed. */
+    LLVS_CONFLICT_DELETE_EDIT = 2,
+    /** The sides are of different types, or of one that the rule is not for. */
+    LLVS_CONFLICT_TYPE = 3,
+    /** A side is no JSON that can be merged. */
+    LLVS_CONFLICT_NOT_JSON = 4,
+    /** Both sides replaced the same part of a text; the conflict's values are that part. */
+    LLVS_CONFLICT_OVERLAP = 5,
+    /** Both sides moved an element of a list, to different places. */
+    LLVS_CONFLICT_MOVE_MOVE = 6,
+    /** The sides hold two values between which an earlier merge had to choose. */
+    LLVS_CONFLICT_CONTESTED = 7,
+    /** A counter is outside of the bounds that its rule gives. */
+    LLVS_CONFLICT_BOUND = 8,
+    /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
+    LLVS_CONFLICT_LIMIT = 9,
+    /** Both sides changed what the rules leave to an arbiter of the host; the newer stands. */
+    LLVS_CONFLICT_ARBITER = 10
+};
+/** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
+typedef struct llvs_conflict {
+    uint32_t struct_size;
+    llvs_conflict_kind kind;
+    /** Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. */
+    llvs_bytes path;
+    /** What was there, as JSON; NULL data where it was absent. Bytes that are no JSON are `{"sha256":"...","size":n}`. */
+    llvs_bytes base;
+    /** What the newer side has there; as `base`. */
+    llvs_bytes newer;
+    /** What the older side has there; as `base`. */
+    llvs_bytes older;
+    /** What stands; as `base`. */
+    llvs_bytes result;
+    /** The prefix of ids under which the rule stands that holds there; NULL data where none does. */
+    llvs_bytes rule_prefix;
+    /** Its pattern; NULL data where no rule holds. */
+    llvs_bytes rule_pattern;
+} llvs_conflict;
+/** Where the bytes of a merged value come from. Since 0.1. */
+typedef uint32_t llvs_merged_source;
+enum llvs_merged_source_value {
+    /** There is no value. */
+    LLVS_MERGED_ABSENT = 0,
+    /** They are the newer side's, byte for byte. */
+    LLVS_MERGED_NEWER = 1,
+    /** They are the older side's, byte for byte. */
+    LLVS_MERGED_OLDER = 2,
+    /** They are neither's. */
+    LLVS_MERGED_COMPUTED = 3
+};
+/** What came of merging a value. Released by llvs_merged_value_free. Since 0.1. */
+typedef struct llvs_merged_value {
+    uint32_t struct_size;
+    llvs_merged_source source;
+    /** The bytes; NULL data when there is no value. */
+    llvs_bytes data;
+    /** In the order in which they were met; NULL behind the last. */
+    const llvs_conflict *const *conflicts;
+    size_t conflict_count;
+    /** SHA-256 of the conflicts as canonical JSON, 64 hexadecimal digits; empty when there are none. */
+    llvs_bytes digest;
+} llvs_merged_value;
+/** How to merge a value. Since 0.1. */
+typedef struct llvs_merge_values_options {
+    uint32_t struct_size;
+    /**
+     * The newer side is what an application wants to save, the base what it made of the value that it had read, unchanged, and the older
+     * side that value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
+     */
+    llvs_bool saving;
+    /** The id of the value: which of the rules are for it, and the `id` in what `digest` is made of. May be empty. */
+    llvs_bytes id;
+    /** Progress (LLVS_STAGE_READING) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_merge_values_options;
+#define LLVS_MERGE_VALUES_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_values_options), 0, LLVS_NONE_INIT, 0 }
+/**
+ * Merges what two sides made of a value: inside it, where it is JSON or the rules say that it is text. No store is needed, and the same
+ * arguments give the same bytes on every machine. Every value gives a result; what had to be decided is told in conflicts.
+ * @param rules    JSON: a rule (`"auto"`, `{"as":"counter"}`), patterns with rules (`{"/tags":"set"}`), or a whole value of the kind that is
+ *                 kept under "__llvs_schema" (`{"merge":1,"ids":{...}}`), of which those for the options' id hold; empty: `"auto"`
+ * @param base     the value that both sides had; NULL when it was absent
+ * @param newer    what the side has whose change is the more recent; NULL when it is absent
+ * @param older    what the other side has; NULL when it is absent
+ * @param options  may be NULL
+ * @param merged   the result; owned by the caller
+ * Any thread. Errors: LLVS_ERROR_INVALID_ARGUMENT (rules that are not valid: llvs_error_path is the JSON pointer to what is wrong with
+ * them), LLVS_ERROR_UNSUPPORTED (rules of a number that this library does not know), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from the progress callback), LLVS_ERROR_OUT_OF_MEMORY.
+ * Cost: the size of what is merged; a value that one side alone changed is not looked into. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORROWED const llvs_bytes *base,
+    LLVS_BORROWED const llvs_bytes *newer, LLVS_BORROWED const llvs_bytes *older,
+    LLVS_BORROWED const llvs_merge_values_options *options, LLVS_OWNED llvs_merged_value **merged, LLVS_OWNED llvs_error **error);
+/** Releases a merged value with all that it leads to. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
+/**
+ * Checks rules as they are kept under "__llvs_schema".
+ * @param rules  a whole value: `{"merge":1,"ids":{...}}`
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (the number of the rules is not known), each with the JSON pointer to what is
+ * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
  * Exchange
  * ------------------------------------------------------------------------------------------------ */
 
@@ -2303,6 +2419,9 @@ LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
+LLVS_LAYOUT(llvs_conflict, 120);
+LLVS_LAYOUT(llvs_merged_value, 56);
+LLVS_LAYOUT(llvs_merge_values_options, 32);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);

@@ -94,6 +94,16 @@ static void salvaging() {
     EXPECT(code_of([&] { llvs::salvage("damaged.llvs", "salvaged.llvs"); }) == LLVS_ERROR_STORE_NOT_EMPTY);
 }
 
+static void merging_inside_values() {
+    llvs::MergedValue merged = llvs::merge_values("{\"n\":1}", "{\"n\":2,\"t\":1}", "{\"n\":3,\"t\":2}", "{\"/n\":\"counter\"}");
+    EXPECT(merged.data == "{\"n\":4,\"t\":1}" && merged.source == LLVS_MERGED_COMPUTED && merged.digest.size() == 64);
+    EXPECT(merged.conflicts.size() == 1 && merged.conflicts[0].kind == LLVS_CONFLICT_PICK && merged.conflicts[0].path == "[\"t\"]");
+    EXPECT(!merged.conflicts[0].base && merged.conflicts[0].older == "2" && !merged.conflicts[0].rule);
+    EXPECT(!llvs::merge_values("1", std::nullopt, "1").data);
+    EXPECT(code_of([&] { llvs::check_schema("{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    llvs::check_schema("{\"merge\":1}");
+}
+
 /// `size` bytes, the same each time.
 static std::string large(std::size_t size) {
     std::string data(size, 'x');
@@ -246,6 +256,7 @@ int main() {
     stores();
     compaction();
     salvaging();
+    merging_inside_values();
     parts();
     merges();
     exchanges();

@@ -20,6 +20,7 @@ Names for types, to annotate functions of one's own with:
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
     Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
@@ -33,6 +34,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
     from .coordinator import Coordinator as Coordinator, default_path as default_path, make_branch_name as make_branch_name
+    from .documents import (
+        Conflict as Conflict,
+        ConflictKind as ConflictKind,
+        MergedValue as MergedValue,
+        MergeRules as MergeRules,
+        check_schema as check_schema,
+        merge_values as merge_values,
+    )
     from .errors import (
         BusyError as BusyError,
         CallbackError as CallbackError,
@@ -132,6 +141,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
+    "documents": "Conflict ConflictKind MergedValue MergeRules check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError

@@ -186,6 +186,15 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR],
     ),
+    "llvs_merge_values": (
+        STATUS,
+        [
+            BYTES, borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_bytes*"),
+            borrowed("llvs_merge_values_options*"), owned("llvs_merged_value**"), ERROR,
+        ],
+    ),
+    "llvs_merged_value_free": (None, [owned("llvs_merged_value*")]),
+    "llvs_schema_check": (STATUS, [BYTES, ERROR]),
     "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),
     "llvs_exchange_url": (BYTES, [borrowed("llvs_exchange*")]),
     "llvs_exchange_close": (STATUS, [borrowed("llvs_exchange*"), ERROR]),
