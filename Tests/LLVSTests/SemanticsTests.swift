@@ -37,8 +37,8 @@ import Testing
         let store = try memoryStore()
         var false1 = EmptyRoot.version
         false1.timestamp = 1
-        #expect(try Self.add(false1, [], to: store) == .versionMismatch)
-        #expect(try Self.add(EmptyRoot.version, [.insert(id("k"), data: [1])], to: store) == .versionMismatch)
+        #expect(try Self.add(false1, [], to: store) == .contentMismatch)
+        #expect(try Self.add(EmptyRoot.version, [.insert(id("k"), data: [1])], to: store) == .contentMismatch)
         #expect(code { _ = try store.set(["k": "1"], nil, id: EmptyRoot.id) } == .versionMismatch)
         #expect(try store.allVersionIDs().isEmpty)
         #expect(try store.makeVersion(basedOn: nil, changes: [], id: EmptyRoot.id) == EmptyRoot.version)

@@ -48,6 +48,19 @@ extension Store {
         }
     }
 
+    /// Of versions that were ever in the history, be they stored or not.
+    var rowCount: Int { lock.withRead { dag.rows.count } }
+
+    /// Those whose ids follow from what they hold, in the history behind its first `rows`.
+    func contentIDs(behind rows: Int) -> [VersionID] {
+        lock.withRead {
+            dag.rows.indices.dropFirst(rows).compactMap { i in
+                let id = dag.id(UInt32(truncatingIfNeeded: i))
+                return dag.rows[i].state == .live && id.hasContentForm ? id : nil
+            }
+        }
+    }
+
     func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
         lock.withRead {
             for id in ids {

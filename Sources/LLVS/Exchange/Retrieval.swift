@@ -28,7 +28,7 @@ struct Retrieval {
         let damaged = try store.damagedVersions()
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What was taken after all is whole there: it was only on its way the time before.
-        defer { memory.broken.subtract(result.versions) }
+        defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
         let wanted = try sortOut(listing, damaged)
         Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
         if !wanted.isEmpty {
@@ -180,7 +180,8 @@ struct Retrieval {
     }
 
     private func missingPredecessor(of id: VersionID, _ known: Set<VersionID>) throws -> VersionID? {
-        try versions[id]?.predecessors.first { try !known.contains($0) && !store.contains($0) }
+        // What the empty root holds everybody knows, whatever lies there under its id.
+        try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !known.contains($0) && !store.contains($0) }
     }
 
     private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {
@@ -201,7 +202,11 @@ struct Retrieval {
             case .added: if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
-            case .problem(let error): done.remove(id); problem(id, error)
+            case .problem(let error):
+                done.remove(id)
+                problem(id, error)
+                // Who has the genuine one writes it anew.
+                if error.code == .contentMismatch { memory.broken.insert(id) }
             }
         }
     }

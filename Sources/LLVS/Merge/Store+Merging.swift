@@ -36,6 +36,7 @@ extension Store {
                 try checkUnconfirmed(version, changes.changes)
                 var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
                 draft.located = changes.located
+                draft.digests = changes.digests
                 try commit(draft)
                 return version
             }
@@ -161,7 +162,8 @@ extension Store {
             let outcome = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
-            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            draft.digests = changes.digests
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
@@ -184,7 +186,7 @@ extension Store {
         let ordinal = try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }

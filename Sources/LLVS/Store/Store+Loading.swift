@@ -188,7 +188,7 @@ extension Store {
         }
     }
 
-    /// Makes a version live whose predecessors are all here and whose id clashes with none; else answers nil.
+    /// Makes a version live whose predecessors are all here; else answers nil.
     /// The caller holds the lock for writing.
     private func publishLocked(_ header: RecordHeader, _ place: RecordPlace) -> UInt32? {
         var first = History.none, second = History.none
@@ -200,7 +200,6 @@ extension Store {
             guard let ordinal = dag.ordinal(of: header.predecessors[1]) else { return nil }
             second = ordinal
         }
-        guard dag.caseTwin(of: header.id) == nil else { return nil }
         let ordinal = dag.append(
             id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
             branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
@@ -235,8 +234,8 @@ extension Store {
         let x = try wholeDigests.of(a, digestOfWhole), y = try wholeDigests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
-            if x == nil { noteDamage(a, "A record of version \(id) is damaged.", version: id, isOneOfTwo: y != nil) }
-            if y == nil { noteDamage(b, "A record of version \(id) is damaged.", version: id, isOneOfTwo: x != nil) }
+            if x == nil { noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil) }
+            if y == nil { noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil) }
             return (x == nil && y != nil ? b : a, x == nil)
         }
         if x == y { return (a, false) }
@@ -245,9 +244,9 @@ extension Store {
         return (prevailing, false)
     }
 
-    /// Nil when the record is damaged; blobs are not looked at.
+    /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
-        do { return try isWhole(place, withBlobs: false) ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
+        do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
@@ -266,13 +265,6 @@ extension Store {
                     return
                 }
                 guard blobsHere else { pending.add(record, missing: nil); return }
-                if let twin = dag.caseTwin(of: header.id) {
-                    let (file, offset) = storage.location(record.place)
-                    damages.append(StorageDamage(
-                        file: file, offset: offset,
-                        message: "The id of version \(header.id) differs from that of \(twin) by case only; it is left out.", version: header.id))
-                    return
-                }
                 guard publishLocked(header, record.place) != nil else { return }
                 pending.forget(header.id)
                 added.append(header.id)
