@@ -22,10 +22,10 @@ struct FolderListing {
         // Changes first: what is published between the two passes then shows as a version, not as changes without one.
         var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
         try FolderFiles.forEachName(in: changes) { name in
-            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(name, .changes) }
+            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .changes) }
         }
         try FolderFiles.forEachName(in: versions) { name in
-            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(name, .versions) }
+            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .versions) }
         }
         let changed = Set(withChanges)
         listing.versionsOnly = listing.versions.filter { !changed.contains($0) }
@@ -45,11 +45,5 @@ struct FolderListing {
     private func isSettled(_ status: System.Status) -> Bool {
         let newest = max(status.modified, status.changed), now = now()
         return newest <= now && now - newest > FolderListing.settlingTime * 1_000_000_000
-    }
-}
-
-extension ExchangeListing {
-    fileprivate mutating func addForeign(_ name: UnsafeRawBufferPointer, _ folder: Foreign.Folder) {
-        foreign.append(Foreign(name: String(decoding: name, as: UTF8.self), folder: folder))
     }
 }

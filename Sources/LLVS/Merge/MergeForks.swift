@@ -57,9 +57,18 @@ struct MergeForks {
     /// What both sides removed shows in no difference of the two.
     private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase) throws {
         var removed: Set<ValueID> = []
-        for ancestor in base.bases {
+        for (i, ancestor) in base.bases.enumerated() {
             var gone: [UnsafeRawBufferPointer] = []
-            try store.forEachDifference(ancestor, first) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+            if i == 0 {
+                try store.forEachDifference(ancestor, first) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+            } else {
+                // What the one before holds was looked at with that: so it costs by what the ancestors differ in.
+                let onFirst = try store.prevailing(at: first)
+                try store.forEachDifference(base.bases[i - 1], ancestor) { difference in
+                    guard difference.before == nil, try onFirst.lookup(difference.key) == nil else { return }
+                    gone.append(arena.copy(difference.key))
+                }
+            }
             if gone.isEmpty { continue }
             let onSecond = try store.map(second)
             for key in gone where onSecond?.lookup(key) == nil {
@@ -107,7 +116,7 @@ struct MergeForks {
     /// side as it is dropped, labels true, in byte order of the ids.
     func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
         let resolved = try sortedAndChecked(resolved)
-        var out = MergeChanges()
+        var out = MergeChanges(), ancestry = KnownAncestry()
         out.keep(arena)
         out.keep(resolved)
         var i = 0, j = 0, k = 0
@@ -129,7 +138,7 @@ struct MergeForks {
             }
             let p = try fork.map(\.first) ?? pair?.first ?? store.map(first)?.lookup(key)
             let q = try fork.map(\.second) ?? pair?.second ?? store.map(second)?.lookup(key)
-            try append(change, key, (first, p), (second, q), to: &out)
+            try append(change, key, (first, p), (second, q), &ancestry, to: &out)
         }
         return out
     }
@@ -161,7 +170,7 @@ struct MergeForks {
     /// Adds an arbiter's change unless it leaves the first side, where `p` prevails, as it is.
     private func append(
         _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?), _ second: (version: UInt32, entry: MapEntry?),
-        to out: inout MergeChanges
+        _ ancestry: inout KnownAncestry, to out: inout MergeChanges
     ) throws {
         switch change {
         case .insert(let id, let data), .update(let id, let data):
@@ -181,11 +190,9 @@ struct MergeForks {
             if let p = first.entry, store.versionID(p.version) == reference.version { return }
             if let q = second.entry, store.versionID(q.version) == reference.version { return out.append(key, preserving: reference.version) }
             let ordinal = try store.checkReference(key, reference.version)
-            let inAncestry = store.lock.withRead {
-                [first.version, second.version].contains { $0 == ordinal || store.dag.isAncestor(ordinal, of: $0) }
-            }
+            let inAncestry = store.lock.withRead { ancestry.contains(ordinal, behind: [first.version, second.version], in: store.dag) }
             if inAncestry { return out.append(key, preserving: reference.version) }
-            try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, to: &out)
+            try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, &ancestry, to: &out)
         }
     }
 }

@@ -8,8 +8,9 @@ enum MergeOutcome {
 /// Prepares merges: order, bases, forks, the arbiter's answer, and the canonical version that comes of it.
 extension Store {
     func prepareMerge(_ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation) throws -> MergeOutcome {
-        if let ahead = lock.withRead({ a == b || dag.isAncestor(b, of: a) ? a : dag.isAncestor(a, of: b) ? b : nil }) { return .fastForward(ahead) }
-        let bases = relation == .unrelated ? [] : lock.withRead { dag.bestCommonAncestors([a], [b]) }
+        if a == b || walk(AncestorSearch(b, of: a)) { return .fastForward(a) }
+        if walk(AncestorSearch(a, of: b)) { return .fastForward(b) }
+        let bases = relation == .unrelated ? [] : walk(CommonAncestors([a], [b]))
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
@@ -20,7 +21,7 @@ extension Store {
     func prepareMerge(
         _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine
     ) throws -> MergeOutcome {
-        let (aIsNewer, areSettled) = lock.withRead { (dag.isNewer(a, b), !bases.isEmpty && dag.holdMergesOnly(a, b)) }
+        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = !bases.isEmpty && walk(MergesOnly(a, b))
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             let version = mergeVersion(first, second, metadata, changes.changes)

@@ -73,7 +73,7 @@ extension Store {
         }
         // Which of the heads hold `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
-        fold.holders = lock.withRead { heads.contains(target) ? [target] : dag.descendants(of: target, among: heads) }
+        fold.holders = heads.contains(target) ? [target] : walk(Descendants(of: target, among: heads))
         var joined: [UInt32] = []
         for group in groups {
             guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata) else { continue }
@@ -139,11 +139,9 @@ extension Store {
         let line = MergedLine()
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
-            let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
-                merged.add(result, in: dag)
-                return merged.contains(next) ? (true, []) : (false, merged.bases(of: next, in: dag))
-            }
-            if isMergedAlready { continue }
+            merged = walk(MergedAncestry.Adding(result, to: merged.taken()))
+            if merged.contains(next) { continue }
+            let bases = walk(MergedAncestry.Bases(of: next, in: merged))
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
@@ -216,24 +214,24 @@ extension Store {
     /// `target` and the selected heads without those that are ancestors of others, newest first.
     private func selectedHeads(_ target: UInt32, _ selection: HeadSelection) throws -> [UInt32] {
         try checkBranches(selection)
-        return lock.withRead {
-            func isNamed(_ branch: String?, _ names: [String]) -> Bool {
-                guard let branch else { return false }
-                return names.contains { Bytes.equal(Array($0.utf8), Array(branch.utf8)) }
-            }
-            var chosen = dag.heads().filter { head in
+        var chosen = lock.withRead {
+            func isNamed(_ branch: BranchName?, _ names: Set<BranchName>) -> Bool { branch.map(names.contains) ?? false }
+            var named: Set<BranchName> = []
+            if case .unbranchedAnd(let names) = selection { named = Set(names.map { BranchName($0) }) }
+            if case .branches(let names) = selection { named = Set(names.map { BranchName($0) }) }
+            return dag.heads().filter { head in
                 let branch = dag.branch(head)
                 switch selection {
                 case .all: return true
                 case .unbranched: return branch == nil
-                case .unbranchedAnd(let names): return branch == nil || isNamed(branch, names)
-                case .branches(let names): return isNamed(branch, names)
+                case .unbranchedAnd: return branch == nil || isNamed(branch, named)
+                case .branches: return isNamed(branch, named)
                 }
             }
-            // Heads are no ancestors of each other; only `target` can be one of theirs.
-            if dag.virtualRoot != target, !chosen.contains(target), dag.descendants(of: target, among: chosen).isEmpty { chosen.append(target) }
-            return chosen.sorted(by: dag.isNewer)
         }
+        // Heads are no ancestors of each other; only `target` can be one of theirs.
+        if !isVirtual(target), !chosen.contains(target), walk(Descendants(of: target, among: chosen)).isEmpty { chosen.append(target) }
+        return lock.withRead { chosen.sorted(by: dag.isNewer) }
     }
 
     /// What undoing a version came to.

@@ -27,12 +27,12 @@ extension Store {
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
-        var batch: [VersionID: Int] = [:]
+        var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         do {
             for i in order {
                 do {
                     if try repairWhereDamaged(received[i], isVerifying: isVerifying) { results[i] = .repaired; continue }
-                    guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
+                    guard let draft = try draft(for: received[i], beside: (drafts, batch), &ancestry) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -110,7 +110,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
+    private func draft(for received: ReceivedVersion, beside others: Batch, _ ancestry: inout KnownAncestry) throws -> Draft? {
         let version = received.version, sorted = try sortedChanges(received)
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
@@ -124,7 +124,7 @@ extension Store {
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
-            let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
+            let inAncestry = lock.withRead { ancestry.contains(ordinal, behind: ordinals, in: dag) }
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
@@ -150,7 +150,7 @@ extension Store {
     ) throws {
         let kind: Value.Change.Kind?
         if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
-            kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
+            kind = other.draft.changes.change(of: id)?.kind
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
         }

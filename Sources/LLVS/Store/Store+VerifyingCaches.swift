@@ -22,7 +22,7 @@ extension Store {
             guard Int(ordinal) < rows, !confirmed[Int(ordinal)] else { return }
             let row = history.rows[Int(ordinal)]
             confirmed[Int(ordinal)] = row.timestamp.bitPattern == header.timestamp.bitPattern && row.valueDataSize == header.valueDataSize
-                && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branch
+                && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branchName
                 && history.predecessors(ordinal).map(history.id) == header.predecessors
         }
 
