@@ -1436,7 +1436,23 @@ typedef struct llvs_resolution llvs_resolution;
 LLVS_API LLVS_CHECKED llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolution *resolution, LLVS_BORROWED const llvs_change *changes,
     size_t change_count, size_t change_size, LLVS_OWNED llvs_error **error);
 
-/** Decides the conflicts of merges. Safe from all threads. Since 0.1. */
+/**
+ * Decides the conflicts of merges. Safe from all threads. Since 0.1.
+ *
+ * There may be several common ancestors. Two devices that merge the same two versions and come to different answers, or name themselves
+ * in the metadata, leave a criss-cross: both merges are built on both versions, and neither of these is *the* ancestor of what is saved
+ * next. For a value that differs between the ancestors `ancestor` of its fork is empty, as it is when the value was not there;
+ * `ancestors` has what each of them held. So an arbiter that looks into values (fields of a record, lines of a text) looks at all of them:
+ *
+ *     a side changed a part when the part is there what it is in none of `ancestors`
+ *
+ * and takes the part from the side that changed it; where both or neither did, from `first`, say. One that compares with `ancestor`
+ * alone takes what nobody touched for changes, and loses edits. The arbiter in examples/c/branch_and_merge.c does it right.
+ *
+ * What is the same everywhere gives the same version: devices that resolve alike make one and the same merge version, and have
+ * nothing left to exchange. So an arbiter looks at the merge and the store alone, never at a clock, at a random number or at the
+ * device that it runs on, and writes its bytes in one form.
+ */
 typedef struct llvs_arbiter llvs_arbiter;
 /** The built-in arbiters. Since 0.1. */
 typedef uint32_t llvs_arbiter_kind;

@@ -187,33 +187,24 @@ public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: Uns
 @_cdecl("llvs_coordinator_observe") @implementation
 public func llvs_coordinator_observe(_ coordinator: OpaquePointer!, _ fn: llvs_current_version_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                      _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let out = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
-        let gate = CallbackGate(payload)
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try openCoordinator(coordinator).observe { version in
             var id = llvs_version_id()
             write(version, to: &id)
             gate.run { fn($0, &id) }
         }
-        out.pointee = ObserverHandle(gate) { observation.cancel() }.owned
+        return ObserverHandle(gate) { observation.cancel() }
     }
 }
 
 @_cdecl("llvs_coordinator_observe_exchanges") @implementation
 public func llvs_coordinator_observe_exchanges(_ coordinator: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let out = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
-        guard let observation = try observe(openCoordinator(coordinator).exchanges.map(\.exchange), fn, payload) else {
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
+        guard let observation = try observe(openCoordinator(coordinator).exchanges.map(\.exchange), fn, gate) else {
             throw StoreError(.unsupported, "None of the attached exchanges can tell when it gains versions; exchange from time to time.")
         }
-        out.pointee = observation.owned
+        return observation
     }
 }
 

@@ -167,8 +167,7 @@ public func llvs_exchange_send(_ exchange: OpaquePointer!, _ control: UnsafePoin
 }
 
 /// Observes one or several exchanges with one callback; nil when none can tell.
-func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ payload: Payload) throws -> ObserverHandle? {
-    let gate = CallbackGate(payload)
+func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ gate: CallbackGate) throws -> ObserverHandle? {
     let serial = Lock()
     let observations = try exchanges.compactMap { exchange in
         try exchange.observe { serial.withLock { gate.run { fn($0) } } }
@@ -180,16 +179,12 @@ func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ payload:
 @_cdecl("llvs_exchange_observe") @implementation
 public func llvs_exchange_observe(_ exchange: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                   _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let out = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
         let exchange = try LLVSABI.exchange(exchange)
-        guard let observation = try observe([exchange], fn, payload) else {
+        guard let observation = try observe([exchange], fn, gate) else {
             throw StoreError(.unsupported, "\(exchange.transport.description) cannot tell when it gains versions; retrieve from time to time.")
         }
-        out.pointee = observation.owned
+        return observation
     }
 }
 

@@ -67,6 +67,20 @@ final class ObserverHandle: Handle, @unchecked Sendable {
     }
 }
 
+/// A call that registers a callback. Its payload is freed when the registration ends, and when there is none.
+func registering<Callback>(
+    _ fn: Callback?, _ payload: UnsafeMutableRawPointer?, _ payload_free: llvs_free_fn?, _ observer: HandleOut?, _ error: ErrorOut?,
+    _ register: (Callback, CallbackGate) throws -> ObserverHandle
+) -> llvs_status {
+    let gate = CallbackGate(Payload(payload, payload_free))
+    observer?.pointee = nil
+    return entry(error) {
+        let out = try required(observer, "observer")
+        guard let fn else { throw InputError.null("fn") }
+        out.pointee = try register(fn, gate).owned
+    }
+}
+
 @_cdecl("llvs_observer_cancel") @implementation
 public func llvs_observer_cancel(_ observer: OpaquePointer!) {
     HostCalls.cleanUp(llvs_shim_frame())
@@ -122,19 +136,14 @@ private enum LogHub {
 @_cdecl("llvs_log_observe") @implementation
 public func llvs_log_observe(_ level: llvs_log_level, _ fn: llvs_log_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                              _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let observer = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let wanted = Int32(exactly: level).flatMap(Log.Level.init(rawValue:)) else { throw InputError.constant("level", level) }
-        let gate = CallbackGate(payload)
         let id = LogHub.add(wanted) { level, message in
             gate.run { pointer in
                 withBorrowed(Array(message.utf8)) { fn(pointer, llvs_log_level(truncatingIfNeeded: level.rawValue), $0) }
             }
         }
-        observer.pointee = ObserverHandle(gate) { LogHub.remove(id) }.owned
+        return ObserverHandle(gate) { LogHub.remove(id) }
     }
 }
 

@@ -184,13 +184,8 @@ public func llvs_store_path(_ store: OpaquePointer!) -> llvs_bytes {
 @_cdecl("llvs_store_observe") @implementation
 public func llvs_store_observe(_ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
-    let payload = Payload(payload, payload_free)
-    observer?.pointee = nil
-    return entry(error) {
-        let out = try required(observer, "observer")
-        guard let fn else { throw InputError.null("fn") }
-        let gate = CallbackGate(payload)
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0) } }
-        out.pointee = ObserverHandle(gate) { observation.cancel() }.owned
+        return ObserverHandle(gate) { observation.cancel() }
     }
 }

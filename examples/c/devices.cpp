@@ -30,7 +30,8 @@ private:
     Files versions_, changes_;
 };
 
-/// Keeps the text of both sides, the older side's first.
+/// Keeps the text of both sides, the older side's first. It compares with no ancestor: an arbiter that does must look at all of
+/// `fork.ancestors`, since versions that were merged across each other have several (llvs.h at llvs_arbiter, branch_and_merge.c).
 static std::optional<std::vector<llvs::Change>> join(const llvs::Merge &merge) {
     std::vector<llvs::Change> changes;
     for (std::size_t i = 0; i < merge.size(); i++) {

@@ -1,7 +1,7 @@
 /*
  * The Message, the laptop's side, in C. (phone.py is the phone's; scripts/demo runs both in turn.)
  *
- *     demo_laptop <folder> exchange | edit-1 | edit-2 | merge | show
+ *     demo_laptop <folder> sync | edit-1 | edit-2 | edit-3 | show
  *
  * <folder>/laptop is the laptop's own store, <folder>/shared what both devices can reach.
  * Each command is a process of its own: all that lasts is in the store.
@@ -49,7 +49,9 @@ static void print_version(const llvs_version_info *version) {
     printf("  ");
     print_time(version->timestamp);
     printf("  ");
-    if (version->predecessor_count == 2) {
+    if (version->predecessor_count == 0) {
+        printf("the empty root, where every history begins");
+    } else if (version->predecessor_count == 2) {
         printf("merge of ");
         print_short(version->predecessors[0]);
         printf(" and ");
@@ -61,36 +63,42 @@ static void print_version(const llvs_version_info *version) {
     printf("\n");
 }
 
-/* ---- exchange ---- */
+/* ---- sync ---- */
 
-static void exchange(llvs_store *store, const char *shared) {
-    char url[PATH_SIZE + 8];
+static llvs_store *store_of(llvs_coordinator *laptop) {
+    llvs_store *store;
     llvs_error *error;
-    llvs_exchange *folder;
-    llvs_exchange_result *result;
-    size_t retrieved, sent, i, problems;
+    must(llvs_coordinator_store(laptop, &store, &error), error);
+    return store;
+}
 
-    snprintf(url, sizeof url, "file://%s", shared);
-    must(llvs_exchange_open(store, llvs_str(url), NULL, &folder, &error), error);
+/* A whole round: exchanges, merges what came, and exchanges again when that changed something. */
+static void sync_with_others(llvs_coordinator *laptop) {
+    llvs_store *store = store_of(laptop);
+    llvs_sync_result *result;
+    llvs_version_list *version;
+    llvs_error *error;
+    size_t i;
 
-    must(llvs_exchange_retrieve(folder, NULL, &result, &error), error);
-    retrieved = result->retrieved_count;
-    problems = result->problem_count;
-    for (i = 0; i < problems; i++) {
-        const llvs_problem *problem = result->problems[i];
+    must(llvs_coordinator_sync(laptop, NULL, &result, &error), error);
+    for (i = 0; i < result->before->problem_count; i++) {
+        const llvs_problem *problem = result->before->problems[i];
         printf("laptop: a problem with ");
         print_bytes(problem->name);
         printf(": ");
         print_bytes(problem->message);
         printf("\n");
     }
-    llvs_exchange_result_free(result);
-
-    must(llvs_exchange_send(folder, NULL, &result, &error), error);
-    sent = result->sent_count;
-    llvs_exchange_result_free(result);
-    llvs_exchange_free(folder);
-    printf("laptop: retrieved %zu, sent %zu\n", retrieved, sent);
+    printf("laptop: retrieved %zu, sent %zu%s\n", result->before->retrieved_count,
+           result->before->sent_count + (result->after ? result->after->sent_count : 0), result->merged ? ", merged" : "");
+    if (result->moved) {
+        must(llvs_store_version(store, result->to, &version, &error), error);
+        printf("laptop: now at ");
+        print_version(version->items[0]);
+        llvs_version_list_free(version);
+    }
+    llvs_sync_result_free(result);
+    llvs_store_free(store);
 }
 
 /* ---- edit ---- */
@@ -103,34 +111,25 @@ static llvs_change set(const char *id, const char *text) {
     return change;
 }
 
-static void save(llvs_store *store, const llvs_change *changes, size_t count, const char *note) {
+static void save(llvs_coordinator *laptop, const llvs_change *changes, size_t count, const char *note) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
-    llvs_metadata_entry metadata[2];
-    llvs_version_list *head, *version;
+    llvs_metadata_entry metadata;
+    llvs_version_list *version;
     llvs_error *error;
     char json[200];
 
     snprintf(json, sizeof json, "\"%s\"", note);
-    metadata[0].key = llvs_str("device");
-    metadata[0].value = llvs_str("\"laptop\"");
-    metadata[1].key = llvs_str("note");
-    metadata[1].value = llvs_str(json);
-    options.metadata = metadata;
-    options.metadata_count = 2;
-
-    must(llvs_store_heads(store, NULL, &head, &error), error);
-    if (head->count == 0) {
-        fprintf(stderr, "laptop: there is no message yet; exchange first\n");
-        exit(1);
-    }
-    must(llvs_store_make_version(store, head->items[0]->id, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
+    metadata.key = llvs_str("note");
+    metadata.value = llvs_str(json);
+    options.metadata = &metadata;
+    options.metadata_count = 1;
+    must(llvs_coordinator_save(laptop, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
     printf("laptop: ");
     print_version(version->items[0]);
     llvs_version_list_free(version);
-    llvs_version_list_free(head);
 }
 
-/* ---- merge ---- */
+/* ---- conflicts ---- */
 
 static const char *kind_of(llvs_fork_kind kind) {
     switch (kind) {
@@ -207,26 +206,28 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
     return LLVS_PASS;
 }
 
-static void merge(llvs_store *store) {
-    llvs_version_list *heads, *version;
+/* The laptop's store, with the folder, the arbiter, and what every version of it says of itself. */
+static llvs_coordinator *open_laptop(const char *path, const char *shared) {
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_metadata_entry device;
     llvs_arbiter *most_recent_change, *arbiter;
+    llvs_coordinator *laptop;
     llvs_error *error;
-    must(llvs_store_heads(store, NULL, &heads, &error), error);
-    if (heads->count < 2) {
-        printf("laptop: there is one head, nothing to merge\n");
-        llvs_version_list_free(heads);
-        return;
-    }
+    char url[PATH_SIZE + 8];
+
     must(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &most_recent_change, &error), error);
     must(llvs_arbiter_create(explain, NULL, NULL, most_recent_change, &arbiter, &error), error);
-    printf("laptop merges:\n");
-    must(llvs_store_merge(store, heads->items[0]->id, heads->items[1]->id, arbiter, NULL, &version, &error), error);
-    printf("laptop: ");
-    print_version(version->items[0]);
-    llvs_version_list_free(version);
-    llvs_version_list_free(heads);
+    device.key = llvs_str("device");
+    device.value = llvs_str("\"laptop\"");
+    options.arbiter = arbiter;
+    options.metadata = &device;
+    options.metadata_count = 1;
+    must(llvs_coordinator_open(llvs_str(path), &options, &laptop, &error), error);
     llvs_arbiter_free(arbiter);
     llvs_arbiter_free(most_recent_change);
+    snprintf(url, sizeof url, "file://%s", shared);
+    must(llvs_coordinator_attach(laptop, llvs_str(url), NULL, &error), error);
+    return laptop;
 }
 
 /* ---- show ---- */
@@ -281,7 +282,7 @@ static void print_message(llvs_store *store, llvs_bytes at) {
     size_t i;
     range.prefix = llvs_str("message/");
     must(llvs_store_enumerate(store, at, &range, &values, &error), error);
-    for (i = 0; i < values->count; i++) {
+    for (i = 0; values && i < values->count; i++) { /* no list where there are no values, as at the empty root */
         const llvs_value_info *value = values->items[i];
         printf("    %-8s %s\n", (const char *)value->id.data + strlen("message/"), (const char *)value->data.data);
     }
@@ -313,6 +314,7 @@ static void show(llvs_store *store) {
 
 int main(int argc, char **argv) {
     char path[PATH_SIZE], shared[PATH_SIZE];
+    llvs_coordinator *laptop;
     llvs_store *store;
     llvs_error *error;
     const char *command = argc == 3 ? argv[2] : "";
@@ -321,29 +323,32 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/laptop", argc == 3 ? argv[1] : "");
     snprintf(shared, sizeof shared, "%s/shared", argc == 3 ? argv[1] : "");
     if (argc != 3 || argv[1][0] != '/') {
-        fprintf(stderr, "usage: demo_laptop <folder, from the root> exchange|edit-1|edit-2|merge|show\n");
+        fprintf(stderr, "usage: demo_laptop <folder, from the root> sync|edit-1|edit-2|edit-3|show\n");
         return 2;
     }
-    must(llvs_store_open(llvs_str(path), NULL, &store, &error), error);
-    if (strcmp(command, "exchange") == 0) {
-        exchange(store, shared);
+    laptop = open_laptop(path, shared);
+    if (strcmp(command, "sync") == 0) {
+        sync_with_others(laptop);
     } else if (strcmp(command, "edit-1") == 0) {
         changes[0] = set("message/subject", "Dinner on Saturday");
         changes[1] = set("message/guests", "Ann and Bea");
-        save(store, changes, 2, "Move it to Saturday, invite guests");
+        save(laptop, changes, 2, "Move it to Saturday, invite guests");
     } else if (strcmp(command, "edit-2") == 0) {
         changes[0] = set("message/body", "Shall we meet at half past seven?");
         changes[1] = set("message/ps", "Bring the photos and a cake.");
-        save(store, changes, 2, "Half an hour later, and a cake");
-    } else if (strcmp(command, "merge") == 0) {
-        merge(store);
+        save(laptop, changes, 2, "Half an hour later, and a cake");
+    } else if (strcmp(command, "edit-3") == 0) {
+        changes[0] = set("message/guests", "Ann, Bea and Dora");
+        save(laptop, changes, 1, "Invite Dora as well");
     } else if (strcmp(command, "show") == 0) {
+        store = store_of(laptop);
         show(store);
+        llvs_store_free(store);
     } else {
         fprintf(stderr, "laptop: unknown command %s\n", command);
         return 2;
     }
-    must(llvs_store_close(store, &error), error);
-    llvs_store_free(store);
+    must(llvs_coordinator_close(laptop, &error), error);
+    llvs_coordinator_free(laptop);
     return 0;
 }

@@ -1,6 +1,6 @@
 """The Message, the phone's side, in Python. (laptop.c is the laptop's; scripts/demo runs both in turn.)
 
-    phone.py <folder> write | exchange | edit-1 | edit-2 | merge | show
+    phone.py <folder> write | sync | edit-1 | edit-2 | edit-3 | show
 
 <folder>/phone is the phone's own store, <folder>/shared what both devices can reach. Each command is a
 process of its own: all that lasts is in the store.
@@ -28,25 +28,30 @@ def clock(seconds_since_1970: float) -> str:
 
 def line(version: llvs.Version) -> str:
     """ "4F1D22A0  12:00:01.250  phone   Write the message" """
-    if len(version.predecessors) == 2:
+    if not version.predecessors:
+        what = "the empty root, where every history begins"
+    elif len(version.predecessors) == 2:
         what = "merge of " + " and ".join(p[:8] for p in version.predecessors)
     else:
         what = f"{version.metadata['device']:6}  {version.metadata['note']}"
     return f"{version.id[:8]}  {clock(version.timestamp)}  {what}"
 
 
-def save(store: llvs.Store, note: str, update: Mapping[str, bytes], remove: Sequence[str] = ()) -> None:
-    version = store.make_version(store.most_recent_head, update=update, remove=remove, metadata={"device": "phone", "note": note})
+def save(phone: llvs.Coordinator, note: str, update: Mapping[str, bytes], remove: Sequence[str] = ()) -> None:
+    version = phone.save(update=update, remove=remove, metadata={"note": note})
+    assert version is not None
     print("phone:", line(version))
 
 
-def exchange(store: llvs.Store, shared: Path) -> None:
-    with llvs.Exchange(store, shared) as folder:
-        retrieved = folder.retrieve()
-        for problem in retrieved.problems:
-            print(f"phone: a problem with {problem.name}: {problem.reason}")
-        sent = folder.send()
-    print(f"phone: retrieved {len(retrieved.versions)}, sent {len(sent.versions)}")
+def sync(phone: llvs.Coordinator) -> None:
+    """A whole round: exchanges, merges what came, and exchanges again when that changed something."""
+    result = phone.sync()
+    for problem in result.before.problems:
+        print(f"phone: a problem with {problem.name}: {problem.reason}")
+    sent = len(result.before.sent) + (len(result.after.sent) if result.after else 0)
+    print(f"phone: retrieved {len(result.before.retrieved)}, sent {sent}{', merged' if result.merged else ''}")
+    if result.moved:
+        print("phone: now at", line(phone.store[result.to_version]))
 
 
 class Explaining:
@@ -75,15 +80,6 @@ class Explaining:
             writer = store[side.stored_version]
             text = store.at(writer)[side.id].decode()
             print(f'      {writer.metadata["device"]} at {clock(writer.timestamp)}: "{text}"')
-
-
-def merge(store: llvs.Store) -> None:
-    if len(store.heads) < 2:
-        print("phone: there is one head, nothing to merge")
-        return
-    print("phone merges:")
-    ours, theirs = store.heads
-    print("phone:", line(store.merge(ours, theirs, arbiter=Explaining())))
 
 
 def graph(versions: list[llvs.Version]) -> None:
@@ -123,7 +119,7 @@ def show(store: llvs.Store) -> None:
 
 def main() -> None:
     folder, command = Path(sys.argv[1]).absolute(), sys.argv[2]
-    with llvs.Store(folder / "phone") as store:
+    with llvs.Coordinator(folder / "phone", exchange=folder / "shared", arbiter=Explaining(), metadata={"device": "phone"}) as phone:
         match command:
             case "write":
                 text = {
@@ -132,18 +128,18 @@ def main() -> None:
                     "message/place": b"Luigi's",
                     "message/ps": b"Bring the photos.",
                 }
-                save(store, "Write the message", text)
-            case "exchange":
-                exchange(store, folder / "shared")
+                save(phone, "Write the message", text)
+            case "sync":
+                sync(phone)
             case "edit-1":
                 text = {"message/subject": b"Dinner on Sunday", "message/body": b"Shall we meet at eight?"}
-                save(store, "Sunday at eight, no photos", text, remove=["message/ps"])
+                save(phone, "Sunday at eight, no photos", text, remove=["message/ps"])
             case "edit-2":
-                save(store, "Another place", {"message/place": b"The harbour grill"})
-            case "merge":
-                merge(store)
+                save(phone, "Another place", {"message/place": b"The harbour grill"})
+            case "edit-3":
+                save(phone, "Guests", {"message/guests": b"Ann, Bea and Cleo"})
             case "show":
-                show(store)
+                show(phone.store)
             case _:
                 sys.exit(f"phone: unknown command {command}")
 

@@ -6,7 +6,11 @@ import llvs
 
 
 def join_lines(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
-    """Keeps the lines of both sides, the older side's first."""
+    """Keeps the lines of both sides, the older side's first.
+
+    It compares with no ancestor: an arbiter that does must look at all of `fork.ancestors`, since versions that were merged across each
+    other have several (docs/python.md).
+    """
     resolved = []
     for id, fork in merge.forks.conflicting.items():
         first, second = text(store, fork.first), text(store, fork.second)

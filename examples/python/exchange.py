@@ -1,4 +1,4 @@
-"""Two devices share a folder: each saves for itself, then they exchange and merge, and end up equal."""
+"""Two devices share a folder: each saves for itself, then they sync, and end up equal."""
 
 import llvs
 
@@ -7,12 +7,12 @@ with llvs.Coordinator("phone.llvs", exchange="shared") as phone, llvs.Coordinato
     laptop.save(update={"note/2": b"from the laptop"})
 
     for device in (phone, laptop, phone):
-        result = device.exchange()
-        for problem in result.problems:
+        # A whole round: exchanges, merges what came, and exchanges again when that changed something.
+        result = device.sync()
+        for problem in result.before.problems:
             print("not exchanged:", problem.name, problem.reason)
-        device.merge()
-    laptop.exchange()
-    laptop.merge()
+        if result.moved:
+            print("now at", result.to_version)
 
     print(dict(phone.items()))
     assert phone.at() == laptop.at()

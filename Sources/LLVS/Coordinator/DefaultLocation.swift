@@ -13,7 +13,9 @@ extension StoreCoordinator {
     /// - Throws: `.invalidArgument` for a name that is no file name, `.notFound` when there is no home directory.
     public static func defaultLocation(app: String) throws -> String {
         guard !app.isEmpty, app != ".", app != "..", !app.utf8.contains(UInt8(ascii: "/")), !app.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "\"\(app)\" cannot be the name of a directory. Give a name without slashes and NULs that is not \".\" or \"..\".")
+            throw StoreError(
+                .invalidArgument,
+                "\"\(app)\" cannot be the name of a directory. Give a name without slashes and NULs that is not \".\" or \"..\".")
         }
         #if os(macOS)
         let variable: String? = nil, below = "/Library/Application Support"
@@ -23,7 +25,8 @@ extension StoreCoordinator {
         // The specification wants relative values ignored.
         if let variable, variable.utf8.first == UInt8(ascii: "/") { return "\(variable)/\(app)/store.llvs" }
         guard let home = getenv("HOME").map({ String(cString: $0) }), !home.isEmpty else {
-            throw StoreError(.notFound, "There is no home directory to keep the store of \"\(app)\" in. Set HOME or XDG_DATA_HOME, or give a path.")
+            throw StoreError(
+                .notFound, "There is no home directory to keep the store of \"\(app)\" in. Set HOME or XDG_DATA_HOME, or give a path.")
         }
         return "\(home)\(below)/\(app)/store.llvs"
     }

@@ -39,7 +39,9 @@ class BytesArgument(ctypes.Structure):
 
     @classmethod
     def from_param(cls, value: bytes) -> BytesArgument:
-        """What ctypes calls to convert an argument."""
+        """What ctypes calls to convert an argument. Others than `bytes` proper may lie about their size: `_memory` makes those first."""
+        if type(value) is not bytes:
+            raise TypeError(f"bytes are wanted here, not {type(value).__name__}")
         return cls(value, len(value))
 
 

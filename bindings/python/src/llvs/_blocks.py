@@ -103,7 +103,8 @@ class Block:
 
 def fetch(store: Handle, ids: Iterable[str], at: bytes) -> list[Value | None]:
     """The values of a store under many ids."""
-    asked = ids if isinstance(ids, list) else list(ids)
+    # A list of our own: others may change theirs.
+    asked = list(ids)
     joined, sizes = join(asked)
     block = ctypes.c_void_p()
     with store._call as pointer:
@@ -114,11 +115,9 @@ def fetch(store: Handle, ids: Iterable[str], at: bytes) -> list[Value | None]:
 
 def join(ids: list[str]) -> tuple[bytes, array[int]]:
     """The ids one behind the other, and their sizes."""
-    try:
+    if set(map(type, ids)) <= {str}:
         text = "".join(ids)
         if text.isascii():
             return text.encode(), array("Q", map(len, ids))
-    except TypeError:
-        pass  # said below, of the very id
     pieces = list(map(encode, ids))
     return b"".join(pieces), array("Q", map(len, pieces))

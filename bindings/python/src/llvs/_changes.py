@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from typing import IO, Any, Iterable, Mapping, Union
+from operator import itemgetter
+from typing import IO, Any, Iterable, Mapping, Union, cast
 
 from . import _constants as c
-from . import _memory
+from . import _memory, errors
 from ._sources import gives_pieces
 from ._memory import BytesLike, Column, as_bytes, encode
 from .model import CHANGE_NUMBERS, Change
@@ -20,12 +21,22 @@ Entries = Union[Mapping[str, Content], Iterable[tuple[str, Content]]]
 CHANGE_SIZE = 56
 _WORDS = CHANGE_SIZE // 8
 
+_first, _second = itemgetter(0), itemgetter(1)
+
+
+def taken(entries: Any) -> list[tuple[Any, Any]]:
+    """The pairs of a mapping as they are now, each taken once: other threads may change it meanwhile."""
+    # Copying a dict is one step.
+    return list((entries.copy() if type(entries) is dict else entries).items())
+
 
 def _pairs(entries: Any, what: str) -> list[tuple[str, Any]]:
+    if isinstance(entries, Mapping):
+        return taken(entries)
     if not isinstance(entries, (str, bytes)) and isinstance(entries, Iterable):
-        pairs = list(entries)
-        if all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-            return pairs
+        pairs = [tuple(pair) if isinstance(pair, (tuple, list)) else () for pair in entries]
+        if all(len(pair) == 2 for pair in pairs):
+            return cast("list[tuple[str, Any]]", pairs)
     raise TypeError(f"{what} takes ids with their bytes, as a mapping or as pairs ({{'note/1': b'...'}}), not {type(entries).__name__}")
 
 
@@ -48,37 +59,34 @@ class ChangeArray:
         #: Ids with what gives their bytes piece by piece.
         self.sources: list[tuple[str, Any]] = []
         for kind, entries in ((c.CHANGE_INSERT, insert), (c.CHANGE_UPDATE, update)):
-            if not entries:
+            if entries is None:
                 continue
-            if isinstance(entries, Mapping):
-                new_ids, new_data = list(entries), list(entries.values())
-            else:
-                pairs = _pairs(entries, "insert" if kind == c.CHANGE_INSERT else "update")
-                new_ids, new_data = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-            try:
-                new_bytes = list(map(as_bytes, new_data))
-            except TypeError:
-                self.sources += [pair for pair in zip(new_ids, new_data) if gives_pieces(pair[1])]
-                plain = [pair for pair in zip(new_ids, new_data) if not gives_pieces(pair[1])]
-                new_ids, new_bytes = [pair[0] for pair in plain], [as_bytes(pair[1], f"the value of {pair[0]!r}") for pair in plain]
-            ids.extend(map(encode, new_ids))
-            data.extend(new_bytes)
-            kinds.extend([kind] * len(new_ids))
-        if remove:
+            pairs = _pairs(entries, "insert" if kind == c.CHANGE_INSERT else "update")
+            if set(map(type, map(_second, pairs))) - {bytes}:
+                pairs = [pair for pair in map(self._taken, pairs) if pair is not None]
+            ids.extend(map(encode, map(_first, pairs)))
+            data.extend(map(_second, pairs))
+            kinds.extend([kind] * len(pairs))
+        if remove is not None:
             if isinstance(remove, (str, bytes)) or not isinstance(remove, Iterable):
                 raise TypeError(f"remove takes a list of ids, not {type(remove).__name__}")
             removed = [encode(id) for id in remove]
             ids.extend(removed)
             data.extend([b""] * len(removed))
             kinds.extend([c.CHANGE_REMOVE] * len(removed))
-        for change in changes or ():
+        for change in () if changes is None else changes:
             if not isinstance(change, Change):
                 raise TypeError(f"a change is an llvs.Change, not {type(change).__name__}")
-            if change.reference is not None and change.kind == "preserve":
-                stored[len(ids)] = encode(change.reference.stored_version)
-            kinds.append(CHANGE_NUMBERS[change.kind])
-            ids.append(encode(change.id))
-            data.append(as_bytes(change.data, f"the value of {change.id!r}") if change.data is not None else b"")
+            parts: tuple[Any, ...] = tuple(change)
+            what, id, value, reference = parts
+            if what not in CHANGE_NUMBERS:
+                raise errors.InvalidArgumentError(f"{what!r} is no kind of change: use those of llvs.ChangeKind")
+            number = CHANGE_NUMBERS[what]
+            if reference is not None and number == c.CHANGE_PRESERVE:
+                stored[len(ids)] = encode(reference.stored_version)
+            kinds.append(number)
+            ids.append(encode(id))
+            data.append(as_bytes(value, f"the value of {id!r}") if value is not None else b"")
         self.count = len(ids)
         self.address: int | None = None
         self._kept: Any = None
@@ -96,3 +104,11 @@ class ChangeArray:
             words[index * _WORDS + 6] = len(version)
         self.address = words.buffer_info()[0]
         self._kept = (words, id_column, data_column, stored)
+
+    def _taken(self, pair: tuple[str, Any]) -> tuple[str, bytes] | None:
+        """An id with its bytes; None when they come piece by piece."""
+        id, value = pair
+        if gives_pieces(value):
+            self.sources.append(pair)
+            return None
+        return id, as_bytes(value, f"the value of {id!r}")

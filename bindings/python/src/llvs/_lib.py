@@ -33,11 +33,24 @@ def library_path() -> str:
     )
 
 
+def refuse_subinterpreters() -> None:
+    """Raises ImportError in any interpreter but the main one, into which alone callbacks of C come."""
+    current = ctypes.pythonapi["PyInterpreterState_Get"]
+    current.restype = ctypes.c_void_p
+    number = ctypes.pythonapi["PyInterpreterState_GetID"]
+    number.argtypes, number.restype = [ctypes.c_void_p], ctypes.c_int64
+    if number(current()) != 0:
+        raise ImportError(
+            "llvs cannot be used in a subinterpreter, since callbacks of C come into the main interpreter only: import it there, or in a process of its own"
+        )
+
+
 def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
     """Loads the library twice over: for calls that release the interpreter lock, and for short ones that keep it.
 
     Raises ImportError when the library is missing, cannot be loaded, or is of a version that does not fit this package.
     """
+    refuse_subinterpreters()
     path = library_path()
     try:
         releasing, keeping = ctypes.CDLL(path), ctypes.PyDLL(path)

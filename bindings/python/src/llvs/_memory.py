@@ -1,5 +1,8 @@
 """Text and bytes on their way in and out.
 
+What comes in is taken once, exactly as it is: objects of subclasses may tell another size each time they are asked, or other contents
+by each method. So the library gets `bytes` proper alone, made by functions of `str` and of `memoryview` that nothing overrides.
+
 Values go in joined, many to one piece of memory, whose addresses are computed by `array` in one sweep: a loop over ctypes
 structs would cost ten times as much. They come out page by page, see `_pages`.
 """
@@ -44,10 +47,10 @@ piece.restype = ctypes.py_object
 def encode(text: str) -> bytes:
     """UTF-8. What no UTF-8 can hold (lone surrogates) becomes bytes that the library refuses by name."""
     try:
-        return text.encode()
+        return str.encode(text)
     except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    except AttributeError:
+        return str.encode(text, "utf-8", "surrogatepass")
+    except TypeError:
         raise TypeError(f"an id or name is a str, not {type(text).__name__}") from None
 
 
@@ -58,15 +61,14 @@ def decode(data: bytes) -> str:
 
 def encode_name(name: str | bytes) -> bytes:
     """The inverse of `decode`."""
-    if isinstance(name, str):
-        try:
-            return name.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            return encode(name)
     if isinstance(name, (bytes, bytearray)):
-        return bytes(name)
-    # bytes() would make zeros of a number.
-    raise TypeError(f"a name is a str, not {type(name).__name__}")
+        return as_bytes(name, "a name")
+    try:
+        return str.encode(name, "utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return encode(name)
+    except TypeError:
+        raise TypeError(f"a name is a str, not {type(name).__name__}") from None
 
 
 def version_bytes(version: llvs.Version | str) -> bytes:
@@ -74,15 +76,14 @@ def version_bytes(version: llvs.Version | str) -> bytes:
     if isinstance(version, str):
         return encode(version)
     try:
-        return version._id_bytes
+        return as_bytes(version._id_bytes)
     except AttributeError:
         raise TypeError(f"a version is a Version or its id, not {type(version).__name__}") from None
 
 
 def path_bytes(path: PathLike) -> bytes:
     """A path as the library takes it: UTF-8, whatever the locale says. Bytes that are none, as they came from the system, stay what they are."""
-    plain = os.fspath(path)
-    return plain if isinstance(plain, bytes) else encode_name(plain)
+    return encode_name(os.fspath(path))
 
 
 def folder_url(path: PathLike) -> str:
@@ -93,12 +94,14 @@ def folder_url(path: PathLike) -> str:
 
 def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
     """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the message."""
-    if isinstance(data, bytes):
+    if type(data) is bytes:
         return data
     if isinstance(data, (int, str)):
         raise TypeError(f"{what} is bytes or bytes-like, not {type(data).__name__}{': encode it first' if isinstance(data, str) else ''}")
     try:
-        return bytes(memoryview(data))
+        # While there is a view, nobody changes the size of a bytearray.
+        with memoryview(data) as view:
+            return view.tobytes()
     except TypeError:
         raise TypeError(f"{what} is bytes or bytes-like, not {type(data).__name__}") from None
 

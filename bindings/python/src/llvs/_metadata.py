@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from array import array
-from typing import TYPE_CHECKING, Any, Mapping, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Union
 
-from . import _memory
+from . import _constants as c
+from . import _memory, errors
 
 if TYPE_CHECKING:
     import json
@@ -29,11 +30,18 @@ def _encoder() -> json.JSONEncoder:
 def encode(value: Any) -> bytes:
     """One value. Keys are sorted and nothing is spaced, so that equal values are equal bytes everywhere.
 
-    Raises ValueError for NaN and infinities, TypeError for what JSON cannot hold.
+    Raises ValueError for NaN, infinities and text with lone surrogates, TypeError for what JSON cannot hold.
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
-    return _memory.encode(_encoder().encode(value))
+        return _memory.as_bytes(value)
+    return str.encode(_encoder().encode(value))
+
+
+def _key(key: str) -> bytes:
+    try:
+        return str.encode(key)
+    except TypeError:
+        raise TypeError(f"a metadata key is a str, not {type(key).__name__}") from None
 
 
 def decode(data: bytes) -> Any:
@@ -50,6 +58,17 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
+def _utf8(function: Callable[[Any], bytes], value: Any, what: str) -> bytes:
+    """What `function` makes of a value. Raises InvalidMetadataError for what no UTF-8 can hold."""
+    try:
+        return function(value)
+    except UnicodeEncodeError as problem:
+        where = problem.object[problem.start]
+    raise errors.InvalidMetadataError(
+        f"{what} has a lone surrogate, {where!a}, which no UTF-8 holds: replace it, or give the value as bytes", code=c.ERROR_INVALID_METADATA
+    )
+
+
 class Entries:
     """An array of `llvs_metadata_entry`."""
 
@@ -59,11 +78,15 @@ class Entries:
         self.address: int | None = None
         self.count = 0
         self._kept: Any = None
-        if not metadata:
+        if metadata is None:
             return
-        keys = _memory.Column([_memory.encode(key) for key in metadata])
-        values = _memory.Column([encode(value) for value in metadata.values()])
-        self.count = len(metadata)
+        # Taken once: other threads may change it meanwhile.
+        pairs = list((metadata.copy() if type(metadata) is dict else metadata).items())
+        if not pairs:
+            return
+        keys = _memory.Column([_utf8(_key, key, f"the metadata key {key!a}") for key, _ in pairs])
+        values = _memory.Column([_utf8(encode, value, f"the metadata under {key!a}") for key, value in pairs])
+        self.count = len(pairs)
         words = array("Q", bytes(32 * self.count))
         words[0::4], words[1::4], words[2::4], words[3::4] = keys.addresses, keys.sizes, values.addresses, values.sizes
         self.address = words.buffer_info()[0]

@@ -89,14 +89,14 @@ class VersionOptions:
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
             raise errors.make(c.ERROR_INVALID_VERSION_ID, "a version id is empty; leave it out to have one made")
-        pieces = Column([encode(id or ""), encode(branch or ""), expected or b""])
+        pieces = Column([b"" if id is None else encode(id), b"" if branch is None else encode(branch), b"" if expected is None else expected])
         self._kept = (pieces, _metadata.Entries(metadata))
         self.struct = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
-        if id:
+        if pieces.sizes[0]:
             self.struct.id.data, self.struct.id.size = pieces.addresses[0], pieces.sizes[0]
-        if branch:
+        if pieces.sizes[1]:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
-        if expected:
+        if pieces.sizes[2]:
             self.struct.expected.data, self.struct.expected.size = pieces.addresses[2], pieces.sizes[2]
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
         if timestamp is not None:

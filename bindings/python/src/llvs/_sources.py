@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from operator import index
 from typing import Any
 
 from . import _abi, _callbacks, _constants as c, _memory, _structs, errors
@@ -35,8 +36,11 @@ def _size(file: Any) -> int:
         file.seek(here)
     except (OSError, ValueError):
         return 0
-    return max(0, end - here)
+    return min(max(0, index(end) - index(here)), _LARGEST)
 
+
+#: A size that the library takes: what it is told is a hint.
+_LARGEST = (1 << 63) - 1
 
 #: What no iterable gives: None among its pieces is a mistake, and not the end of the value.
 _NO_MORE: Any = object()
@@ -74,7 +78,7 @@ def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> int:
     piece = reader.next(capacity)
     if not piece:
         return c.END
-    ctypes.memmove(buffer, bytes(piece), len(piece))
+    ctypes.memmove(buffer, piece.tobytes(), len(piece))
     # Last: until then the library takes LLVS_OK for a failure.
     ctypes.c_size_t.from_address(size).value = len(piece)
     return c.OK

@@ -219,7 +219,7 @@ class Coordinator(Handle):
         Parameters and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
-        is_plain = not (metadata or branch is not None or packed.sources or expected is not None or timestamp is not None)
+        is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
         with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
             return take_version(

@@ -24,13 +24,13 @@ _Part = TypeVar("_Part")
 
 def key_of(id: object) -> bytes | None:
     """The bytes of a value id; None for what can be none, and under which therefore nothing is."""
-    if not isinstance(id, str) or not id:
+    if not isinstance(id, str):
         return None
     try:
-        key = id.encode()
+        key = str.encode(id)
     except UnicodeEncodeError:
         return None
-    return key if len(key) <= VALUE_ID_SIZE_MAX else None
+    return key if 0 < len(key) <= VALUE_ID_SIZE_MAX else None
 
 
 class Range:

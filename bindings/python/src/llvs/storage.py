@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
+from array import array
+from operator import index
 from typing import Any, Callable, MutableMapping, Optional, Sequence
 
 from . import _abi, _callbacks, _constants as c, _pages, _structs, errors
@@ -105,26 +107,41 @@ class DictStorage(Storage):
         return self.records[place][offset : offset + size]
 
 
+def _number(number: Any, what: str, last: int = (1 << 64) - 1) -> int:
+    """A number that a storage gives."""
+    plain = index(number)
+    if not 0 <= plain <= last:
+        raise ValueError(f"{what} {plain}; it is a number from 0 to {last}")
+    return plain
+
+
 def _append(storage: Storage, records: int, count: int, places: int) -> None:
-    chosen = storage.append(_pages.bytes_array(records, count))
+    answer = storage.append(_pages.bytes_array(records, count))
+    chosen = array("Q", [_number(place, "append() returned the place", (1 << 64) - 2) for place in answer])
     if len(chosen) != count:
         raise ValueError(f"append() got {count} records and returned {len(chosen)} places")
-    for index, place in enumerate(chosen):
-        if not 0 <= place < (1 << 64) - 1:
-            raise ValueError(f"append() returned {place}; a place is a number from 0 to 2**64 - 2")
-        ctypes.c_uint64.from_address(places + 8 * index).value = place
+    ctypes.memmove(places, chosen.tobytes(), 8 * count)
 
 
 def _scan(storage: Storage, mark: int, reply: int) -> None:
+    asking: list[int] = [reply]
+
     def report(place: int, record: bytes, size: Optional[int] = None) -> None:
-        lib.llvs_reply_record(reply, place, len(record) if size is None else size, as_bytes(record))
+        if not asking:
+            raise ValueError("a record can be reported during the call of scan() only")
+        data = as_bytes(record, "a record")
+        total = len(data) if size is None else _number(size, "scan() reported a record of the size")
+        lib.llvs_reply_record(asking[0], _number(place, "scan() reported the place", (1 << 64) - 2), total, data)
 
     cell = ctypes.c_uint64.from_address(mark)
-    cell.value = storage.scan(cell.value, report)
+    try:
+        cell.value = _number(storage.scan(cell.value, report), "scan() returned the mark")
+    finally:
+        asking.clear()
 
 
 def _read(storage: Storage, place: int, offset: int, buffer: int, size: int) -> None:
-    data = as_bytes(storage.read(place, offset, size))
+    data = as_bytes(storage.read(place, offset, size), "what read() returns")
     if len(data) < size:
         raise errors.make(c.ERROR_DAMAGED, f"record {place} of the storage {storage.name!r} has not the {size} bytes from {offset} on that it should have")
     ctypes.memmove(buffer, data, size)

@@ -170,7 +170,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
             self._check_root(root, id)
         elif root:
             raise errors.InvalidArgumentError("root=True and a predecessor exclude each other: a root is a version without one")
-        is_plain = not (metadata or branch is not None or id is not None or packed.sources or timestamp is not None)
+        is_plain = not (metadata is not None or branch is not None or id is not None or packed.sources or timestamp is not None)
         with NO_OPTIONS if is_plain else VersionOptions(id, branch, metadata, packed.sources, timestamp) as options, self._call as pointer:
             return the(
                 take_version(

@@ -192,7 +192,7 @@ def _list(transport: Transport, reply: int) -> None:
 
 def _fetch(transport: Transport, method: str, names: int, count: int, reply: int) -> None:
     asked = [decode(name) for name in _pages.bytes_array(names, count)]
-    answers = getattr(transport, method)(asked)
+    answers = list(getattr(transport, method)(asked))
     if len(answers) != count:
         raise ValueError(f"{method}() got {count} names and returned {len(answers)} answers")
     for index, answer in enumerate(answers):

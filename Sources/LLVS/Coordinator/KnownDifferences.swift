@@ -1,0 +1,22 @@
+/// Heads that were compared with the version that a coordinator is at, and one id of each in which the two differ: a save that does not
+/// change it leaves them different.
+struct KnownDifferences {
+    private(set) var version: VersionID?
+    private(set) var heads: [VersionID: ValueID] = [:]
+
+    /// Forgets what is known of another version than this.
+    mutating func begin(at version: VersionID) {
+        if self.version != version { heads = [:] }
+        self.version = version
+    }
+    /// Keeps in mind those that were asked about last.
+    mutating func keep(_ known: [VersionID: ValueID]) { heads = known }
+
+    /// The version was saved on the one that is known of.
+    mutating func go(to version: VersionID, changed: some Sequence<UnsafeRawBufferPointer>, _ others: [ValueID]) {
+        self.version = version
+        guard !heads.isEmpty else { return }
+        let changed = Set(changed.map { ValueID(unchecked: $0) }).union(others)
+        heads = heads.filter { !changed.contains($0.value) }
+    }
+}

@@ -1,0 +1,92 @@
+/// The exchanges that are attached, and what goes through them.
+extension StoreCoordinator {
+    /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
+    public func attach(_ exchange: Exchange, name: String) throws {
+        guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
+            throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
+        }
+        guard exchange.store === store else {
+            throw StoreError(
+                .invalidArgument,
+                "The exchange \"\(name)\" works on another store than the coordinator. Open it with the coordinator's store.")
+        }
+        let state = try store.cacheGet(CoordinatorState.exchangeName(options.name, name))
+        try lock.withLock {
+            guard !attached.contains(where: { $0.name == name }) else {
+                throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
+            }
+            if let state { exchange.restorationState = state }
+            attached.append((name, exchange))
+        }
+    }
+
+    /// Lets go of an exchange, without closing it; nil when none has the name.
+    public func detach(_ name: String) -> Exchange? {
+        lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
+    }
+
+    /// Those attached, in the order of attaching.
+    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
+
+    /// What became of one exchange.
+    public struct Exchanged: Sendable {
+        /// Its name.
+        public var name: String
+        public var retrieved = ExchangeResult()
+        public var sent = ExchangeResult()
+        /// What ended it; what was done before stands.
+        public var failure: (any Error)?
+    }
+
+    /// What a call did with all exchanges.
+    public struct ExchangeOutcome: Sendable {
+        /// One for each exchange that had its turn.
+        public var exchanges: [Exchanged] = []
+        public var move: Move
+        /// The first failure.
+        public var failure: (any Error)? { exchanges.lazy.compactMap(\.failure).first }
+        /// As it is when nothing failed.
+        public func get() throws -> ExchangeOutcome {
+            if let failure { throw failure }
+            return self
+        }
+    }
+
+    /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless
+    /// nothing had been saved yet: then it moves to the most recent unbranched head.
+    ///
+    /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
+    /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
+    public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
+        try exchangeGate.run("Exchanging") {
+            let at = currentVersion
+            var outcome = ExchangeOutcome(move: Move(from: at, to: at))
+            for (name, exchange) in exchanges {
+                var part = Exchanged(name: name)
+                do {
+                    part.retrieved = try exchange.retrieve(control)
+                    if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
+                    part.sent = try exchange.send(control)
+                    try saveState(name, exchange)
+                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(exchange, control) }
+                } catch {
+                    part.failure = error
+                }
+                outcome.exchanges.append(part)
+                if (part.failure as? StoreError)?.code == .cancelled { break }
+            }
+            return outcome
+        }
+    }
+
+    /// As `exchangeAll`, but the first failure is thrown after all exchanges had their turn.
+    @discardableResult
+    public func exchange(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome { try exchangeAll(control).get() }
+
+    func saveState(_ name: String, _ exchange: Exchange) throws {
+        guard !store.isReadOnly else { return }
+        let key = CoordinatorState.exchangeName(options.name, name)
+        let state = exchange.restorationState
+        if try store.cacheGet(key) ?? [] != state { try store.cachePut(key, state) }
+    }
+}

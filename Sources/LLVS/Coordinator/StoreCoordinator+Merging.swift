@@ -1,0 +1,95 @@
+/// Taking what came into the current version: merges, and whole rounds of exchanges and merges.
+extension StoreCoordinator {
+    /// Folds heads into the current version and moves it there. When all of them have the state of the current version, nothing is
+    /// made, and the newest of them is the one to be at.
+    /// - Returns: whether the current version changed.
+    @discardableResult
+    public func merge(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> Bool {
+        try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control).isMove
+    }
+
+    /// As above; answers where the current version was, and is.
+    public func mergeTelling(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> Move {
+        try store.reloadHistory()
+        let adopted = try adoptFirstContent()
+        let merged = try moving("Merging") {
+            let arbiter = arbiter ?? options.arbiter
+            let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control)
+            if let merged { move(to: merged.id) }
+        }.move
+        return adopted?.followed(by: merged) ?? merged
+    }
+
+    /// Before the first save, content that arrived becomes the current version; nil when it is something else already.
+    func adoptFirstContent() throws -> Move? {
+        guard currentVersion == EmptyRoot.id else { return nil }
+        return try moving("Taking up the first content") {
+            guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return }
+            move(to: head)
+        }.move
+    }
+
+    /// What a whole round did.
+    public struct SyncOutcome: Sendable {
+        /// What was exchanged before the merge.
+        public var before: ExchangeOutcome
+        /// What was exchanged after it; nil when there was no need to.
+        public var after: ExchangeOutcome?
+        /// Where all of it together moved the current version.
+        public var move: Move
+        /// Whether the merge moved the current version.
+        public var hasMerged = false
+        /// What ended the merge.
+        public var mergeFailure: (any Error)?
+        /// The first failure of all.
+        public var failure: (any Error)? { before.failure ?? mergeFailure ?? after?.failure }
+        /// As it is when nothing failed.
+        public func get() throws -> SyncOutcome {
+            if let failure { throw failure }
+            return self
+        }
+    }
+
+    /// A whole round: exchanges, merges what came into the current version, and exchanges again when that changed something, so that
+    /// what was merged does not wait for the next round. Of several exchanges each gets what came from the others.
+    ///
+    /// What fails is told beside what was done: without a connection, what is here already is merged all the same.
+    /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
+    public func syncAll(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> SyncOutcome {
+        let first = try exchangeAll(control)
+        var outcome = SyncOutcome(before: first, move: first.move)
+        if (first.failure as? StoreError)?.code == .cancelled { return outcome }
+        var made = false
+        do {
+            let merged = try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control)
+            outcome.move = outcome.move.followed(by: merged)
+            made = merged.isMove
+            outcome.hasMerged = made
+        } catch {
+            outcome.mergeFailure = error
+        }
+        let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
+        if made || isPassedOn {
+            let second = try exchangeAll(control)
+            outcome.after = second
+            outcome.move = outcome.move.followed(by: second.move)
+        }
+        return outcome
+    }
+
+    /// As `syncAll`, but the first failure is thrown after everything had its turn.
+    @discardableResult
+    public func sync(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> SyncOutcome { try syncAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get() }
+}

@@ -1,0 +1,101 @@
+/// Saving on top of the current version, and reading there.
+extension StoreCoordinator {
+    /// What a save did.
+    public struct Saved: Sendable {
+        /// The new version; nil when there was nothing to save.
+        public var version: Version?
+        public var move: Move
+    }
+
+    /// Where a value is read.
+    public enum Place: Sendable {
+        case current
+        /// The newest head of a branch.
+        case branch(String)
+        case version(VersionID)
+    }
+
+    /// Records changes on top of the current version and moves it; with `branch`, on top of the newest head of that
+    /// branch (the current version when it has none yet), and the current version moves only if it was that head.
+    ///
+    /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
+    /// merged into the empty version that is the same everywhere, and the save stands on that.
+    /// - Parameters:
+    ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
+    ///   - timestamp: as for `Store.makeVersion`.
+    /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
+    /// - Throws: `.moved` when another version than `expected` is current, and what `makeVersion` throws.
+    @discardableResult
+    public func save(
+        _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
+        timestamp: Double? = nil
+    ) throws -> Version? {
+        try changes.withBorrowed {
+            try save(borrowing: $0, metadata: own, branch: branch, expected: expected, timestamp: timestamp).version
+        }
+    }
+
+    /// As above, with bytes that stay the caller's, and values that are asked for piece by piece.
+    @discardableResult
+    public func save(
+        borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?,
+        expected: VersionID? = nil, timestamp: Double? = nil
+    ) throws -> Saved {
+        let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
+        if isEmpty, expected == nil {
+            let at = currentVersion
+            return Saved(version: nil, move: Move(from: at, to: at))
+        }
+        let (version, move) = try moving("Saving") { () -> Version? in
+            var all = lock.withLock { metadata }
+            for entry in own.entries { all[entry.key] = entry.value }
+            var base = currentVersion
+            var movesCurrent = true
+            if let branch {
+                all.branch = branch
+                if let head = try store.heads(onBranch: branch).first?.id {
+                    movesCurrent = head == base
+                    base = head
+                } else {
+                    movesCurrent = false
+                }
+            }
+            if let expected, expected != base {
+                throw StoreError(
+                    .moved,
+                    "Nothing was saved: version \(base) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
+                        + "not \(expected), which was expected. Read what is there now, and save again.",
+                    versionID: base.description)
+            }
+            if isEmpty { return nil }
+            if branch == nil { base = try store.join(headsLike: base, knowing: &differences) }
+            let version = try store.makeVersion(basedOn: base, borrowing: changes, reading: sources, metadata: all, timestamp: timestamp)
+            if movesCurrent {
+                differences.go(to: version.id, changed: changes.lazy.map(\.id), sources.map(\.id))
+                self.move(to: version.id)
+            }
+            return version
+        }
+        return Saved(version: version, move: move)
+    }
+
+    /// The version that a place names; nil for a branch without a head.
+    public func version(at place: Place) throws -> VersionID? {
+        switch place {
+        case .current: return currentVersion
+        case .version(let id): return id
+        case .branch(let branch): return try store.heads(onBranch: branch).first?.id
+        }
+    }
+
+    /// The value that prevails there; nil when none does.
+    public func value(_ id: ValueID, at place: Place = .current) throws -> Value? {
+        guard let version = try readable(place) else { return nil }
+        return try store.value(id, at: version)
+    }
+
+    /// The version to read at; nil for a branch without a head.
+    public func readable(_ place: Place) throws -> VersionID? {
+        try version(at: place)
+    }
+}

@@ -1,0 +1,19 @@
+"""What these tests share with those in Tests/Python: the package under test, and stores of every storage.
+
+What they leave in folders nobody need be able to read: an attack may be what left it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+_path = Path(__file__).resolve().parents[1] / "Python" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("python_conftest", _path)
+assert _spec is not None and _spec.loader is not None
+shared = importlib.util.module_from_spec(_spec)
+sys.modules["python_conftest"] = shared
+_spec.loader.exec_module(shared)
+
+place, store, memory, new_store = shared.place, shared.store, shared.memory, shared.new_store
