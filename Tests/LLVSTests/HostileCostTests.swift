@@ -65,7 +65,7 @@ import Testing
             let store = try memoryStore()
             let x = try ValueID("x")
             var all = [try Self.received("root", [], [.insert(x, data: [0])], at: 0)]
-            for i in 0..<size { all.append(try Self.received("base\(i)", ["root"], [.update(x, data: bytes("\(i)"))], at: Double(i + 1))) }
+            for i in 0..<size { all.append(try Self.received("base\(i)", ["root"], [.update(i == size - 1 ? x : ValueID("id \(i)"), data: bytes("\(i)"))], at: Double(i + 1))) }
             for (side, order) in [("a", Array(0..<size)), ("b", Array((0..<size).reversed()))] {
                 for i in 1..<size {
                     all.append(try Self.received("\(side)\(i)", [i == 1 ? "base\(order[0])" : "\(side)\(i - 1)", "base\(order[i])"], i == size - 1 ? [.update(x, data: bytes(side))] : [], at: Double(size + i)))

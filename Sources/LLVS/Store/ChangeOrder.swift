@@ -79,7 +79,8 @@ struct ChangeOrder {
     /// of ids that begin with each other there may be 512 levels.
     private func sort(_ keys: UnsafeMutableBufferPointer<Key>, from offset: Int) throws {
         var stack = [(keys: keys, offset: offset)]
-        while var (keys, offset) = stack.popLast() {
+        while let (unsorted, offset) = stack.popLast() {
+            var keys = unsorted
             keys.sort { $0.prefix < $1.prefix }
             var start = 0
             while start < keys.count {
