@@ -736,8 +736,13 @@ typedef struct llvs_store_options {
     uint32_t file_mode;
     /** 0. */
     uint32_t reserved;
+    /**
+     * Progress (stage LLVS_STAGE_READING, in versions) and cancellation of opening; may be NULL. Not used once the store is open, nor by
+     * llvs_store_salvage, which has one of its own.
+     */
+    const llvs_control *control;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Opens a store, or makes it.
@@ -746,6 +751,8 @@ typedef struct llvs_store_options {
  * @param store    the store; end with llvs_store_close, release with llvs_store_free
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
  * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), storage errors. A damaged record is no error: see llvs_store_verify.
+ * LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback of the options): nothing is open then; a store that was not there
+ * may have been made.
  * Cost: the size of the history's index, not of the values.
  * Since 0.1.
  */
@@ -2199,7 +2206,7 @@ LLVS_LAYOUT(llvs_value_list, 24);
 LLVS_LAYOUT(llvs_value_block, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_change_list, 24);
-LLVS_LAYOUT(llvs_store_options, 80);
+LLVS_LAYOUT(llvs_store_options, 88);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 80);
 LLVS_LAYOUT(llvs_verify_report, 64);

@@ -31,8 +31,8 @@ func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durabi
     }
 }
 
-/// Before `compaction_grace`, and before `busy_timeout`, was appended.
-let earlierSizesOfStoreOptions = [56, 64]
+/// Before `compaction_grace`, before `busy_timeout`, and before `control` was appended.
+let earlierSizesOfStoreOptions = [56, 64, 80]
 
 /// The options as the engine takes them, and the host's storage they claim.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
@@ -56,6 +56,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     }
     if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
+    options.control = try control(input.control)
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }

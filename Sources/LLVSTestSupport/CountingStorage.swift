@@ -24,7 +24,7 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public var isReadOnly: Bool { base.isReadOnly }
     public func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try base.append(records) }
     public func sync() throws { try base.sync() }
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws { try base.scan(found) }
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws { try base.scan(control, found) }
     public func scanMark() -> [UInt8]? { base.scanMark() }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
     public func forgetResumed() { base.forgetResumed() }

@@ -22,9 +22,12 @@ public final class HookedStorage: Storage, @unchecked Sendable {
 
     public func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try beforeAppend(); return try base.append(records) }
     public func sync() throws { try beforeSync() }
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         let (from, all) = lock.withLock { (reported, foreign) }
-        for i in from..<all.count { try report(all, i, found) }
+        for i in from..<all.count {
+            try control.step()
+            try report(all, i, found)
+        }
         lock.withLock { reported = all.count }
     }
     private func report(_ all: [[UInt8]], _ i: Int, _ found: (ScannedRecord) throws -> Void) throws {

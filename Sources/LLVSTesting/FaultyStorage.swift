@@ -50,25 +50,25 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     }
     public func sync() throws { try plan.around(.sync, description) { try base.sync() } }
 
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
-        guard let met = try plan.begin(.scan, description) else { return try base.scan(found) }
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+        guard let met = try plan.begin(.scan, description) else { return try base.scan(control, found) }
         switch met.kind {
         case .absent:
             // The first that is met is left out, for this handle for good.
             var isFirst = true
-            try base.scan { record in
+            try base.scan(control) { record in
                 if isFirst { isFirst = false } else { try found(record) }
             }
         case .partial:
             var isFirst = true
-            try base.scan { record in
+            try base.scan(control) { record in
                 guard isFirst else { throw met.error }
                 isFirst = false
                 try found(record)
             }
             throw met.error
         case .loseAcknowledgement:
-            try base.scan(found)
+            try base.scan(control, found)
             throw met.error
         case .fail, .corrupt, .cut, .delay: throw damaged(met)
         }

@@ -93,6 +93,7 @@ FIELD(llvs_store_options, compaction_grace);
 FIELD(llvs_store_options, busy_timeout);
 FIELD(llvs_store_options, file_mode);
 FIELD(llvs_store_options, reserved);
+FIELD(llvs_store_options, control);
 STRUCT(llvs_statistics);
 FIELD(llvs_statistics, struct_size);
 FIELD(llvs_statistics, reserved);

@@ -226,6 +226,12 @@ static void struct_sizes(void **state) {
     newer.known.compaction_grace = -1;
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     newer.known.compaction_grace = 0;
+    /* And from before control was. */
+    newer.known.struct_size = offsetof(llvs_store_options, control);
+    newer.known.control = (const llvs_control *)(const void *)&newer;
+    llvs_store_free(opened);
+    OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
+    newer.known.control = NULL;
     newer.unknown = 0x5A5A5A5A5A5A5A5A;
     assert_int_equal(llvs_struct_init(&newer.known, offsetof(llvs_store_options, compaction_grace)), LLVS_OK);
     assert_true(newer.known.compaction_grace == 0 && newer.unknown == 0x5A5A5A5A5A5A5A5A);

@@ -1,11 +1,16 @@
 /* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it works. */
 #include "support.h"
+#include <dirent.h>
+
+#include "array_storage.h"
 #include "folder_snapshots.h"
 
 enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
-enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED, KINDS };
+enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED,
+            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, KINDS };
 static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
-                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator"};
+                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator",
+                                         "open", "open a database", "open a storage of the host", "open a coordinator"};
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
@@ -16,9 +21,13 @@ typedef struct scene {
     llvs_store *other;            /* the one that gets */
     llvs_exchange *sender, *receiver;
     llvs_coordinator *coordinator;
+    array_storage *array;
+    llvs_storage *host;
 } scene;
 
 static llvs_version_id made[VERSIONS];
+/* What opening gave last. */
+static llvs_error *opening;
 
 /* A store directory of another implementation. */
 static const char *const foreign = LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store";
@@ -58,6 +67,43 @@ static void copy_directory(const char *from, const char *to) {
     assert_int_equal(system(command), 0);
 }
 
+/* Opens what the scene is about; checks that a failure leaves no descriptor. */
+static int descriptors(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+    assert_non_null(folder);
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count;
+}
+static llvs_store *open_to(scene *s, const llvs_control *control, llvs_status *status) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options coordinated = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_store *store = NULL;
+    llvs_coordinator *coordinator = NULL;
+    llvs_error *error = NULL;
+    llvs_status found;
+    const int before = descriptors();
+    const char *path = s->kind == OPEN_DATABASE ? s->target : s->full;
+    options.compaction = LLVS_COMPACTION_ON_REQUEST;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    options.storage = s->kind == OPEN_DATABASE ? LLVS_STORAGE_SQLITE : s->kind == OPEN_HOSTED ? LLVS_STORAGE_HOST : LLVS_STORAGE_FILE;
+    options.host_storage = s->host;
+    options.control = control;
+    coordinated.store = &options;
+    if (s->kind == OPEN_COORDINATED) found = llvs_coordinator_open(llvs_str(path), &coordinated, &coordinator, &error);
+    else found = llvs_store_open(llvs_str(path), &options, &store, &error);
+    if (coordinator) OK(llvs_coordinator_store(coordinator, &store, &error));
+    llvs_coordinator_free(coordinator);
+    if (status) *status = found;
+    if (found != LLVS_OK) {
+        assert_true(store == NULL && coordinator == NULL);
+        assert_int_equal(descriptors(), before);
+    }
+    opening = error;
+    return store;
+}
+
 static scene set(enum kind kind, const char *original) {
     scene s;
     memset(&s, 0, sizeof s);
@@ -82,9 +128,22 @@ static scene set(enum kind kind, const char *original) {
         s.other = open_at(s.target);
         OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
     }
+    if (kind == OPEN_HOSTED) {
+        llvs_storage_callbacks callbacks = array_storage_callbacks();
+        s.array = calloc(1, sizeof *s.array);
+        assert_non_null(s.array);
+        OK(llvs_storage_create(llvs_str("array"), &callbacks, s.array, NULL, &s.host, &error));
+    }
+    if (kind == OPEN_DATABASE || kind == OPEN_HOSTED) {
+        llvs_store *store = open_to(&s, NULL, NULL);
+        for (int i = 0; i < VERSIONS; i++) (void)save(store, NULL, insert("value", "of its own"));
+        llvs_store_free(store);
+    }
     return s;
 }
 static void strike(scene *s) {
+    llvs_storage_free(s->host);
+    if (s->array) array_storage_free(s->array);
     llvs_exchange_free(s->sender);
     llvs_exchange_free(s->receiver);
     llvs_coordinator_free(s->coordinator);
@@ -126,6 +185,16 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case EXCHANGE: return llvs_coordinator_exchange(s->coordinator, control, NULL, error);
     case BOOTSTRAP: return llvs_coordinator_bootstrap(s->coordinator, control, &flag, error);
     case MERGE_HEADS: return llvs_store_merge_heads(s->store, llvs_id(&made[1]), NULL, &merging, NULL, error);
+    case OPEN:
+    case OPEN_DATABASE:
+    case OPEN_HOSTED:
+    case OPEN_COORDINATED: {
+        llvs_store *store = open_to(s, control, &status);
+        *error = opening;
+        if (status == LLVS_OK && s->kind != OPEN_COORDINATED) assert_int_equal(version_count(store), VERSIONS);
+        llvs_store_free(store);
+        return status;
+    }
     default: return llvs_coordinator_merge(s->coordinator, &merging, &flag, error);
     }
 }

@@ -348,6 +348,15 @@ void cancellation() {
     llvs::Exchange sending(one, "memory:wrapper-cancelled"), receiving(two, "memory:wrapper-cancelled");
     llvs::CancelToken token;
     EXPECT(!token.cancelled());
+    {
+        llvs::Control hearing(token, [](const llvs_progress &progress) { return progress.stage != LLVS_STAGE_READING; });
+        llvs_store_options opening = llvs::Store::options();
+        opening.control = hearing;
+        EXPECT(code_of([&] { llvs::Store store("wrapper-cancelled", opening); }) == LLVS_ERROR_CANCELLED);
+        llvs_coordinator_options coordinated = llvs::Coordinator::options();
+        coordinated.store = &opening;
+        EXPECT(code_of([&] { llvs::Coordinator coordinator("wrapper-cancelled", coordinated); }) == LLVS_ERROR_CANCELLED);
+    }
     int heard = 0;
     sending.send(llvs::Control(token, [&](const llvs_progress &progress) { return progress.total >= progress.completed && ++heard > 0; }));
     EXPECT(heard > 0);

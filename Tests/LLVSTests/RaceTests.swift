@@ -70,7 +70,7 @@ import Darwin
         #expect(index.end == 4)
         guard case .version(moved) = index.nearest(7, at: moved, in: history) else { Issue.record("not found"); return }
         let bytes = HistoryIndex.encode(history, nil, mark: [])
-        #expect(HistoryIndex.decode(bytes) { _ in [0] }?.history.liveCount == 2)
+        #expect(try HistoryIndex.decode(bytes) { _ in [0] }?.history.liveCount == 2)
     }
 
     @Test func aFailureInALaterStepLeavesNothing() throws {

@@ -40,7 +40,7 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
     }
     func sync() throws {}
 
-    func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         let all = disk.lock.withLock { disk.records }
         while reported < all.count {
             if !own.contains(reported) { try report(all[reported], reported, found) }

@@ -66,6 +66,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.
     public convenience init(path: String, options: Options = Options()) throws {
         let store = try Store(path: path, options: options.store)
+        var options = options
+        options.store.control = OperationControl()
         do { try self.init(store: store, options: options, ownsStore: true) } catch {
             try? store.close()
             throw error

@@ -69,8 +69,11 @@ enum HistoryIndex {
 
     /// Calls `resume` with the storage's mark, which answers this process's numbers for its segments, and fills a
     /// new history. Nil when the index is void.
-    static func decode(_ bytes: [UInt8], resume: ([UInt8]) -> [UInt32]?) -> (history: History, checkpoint: MapCheckpoint?)? {
-        bytes.withUnsafeBytes { raw in
+    /// - Throws: what the control throws, which is asked at each row.
+    static func decode(
+        _ bytes: [UInt8], _ control: PacedControl = .none, resume: ([UInt8]) -> [UInt32]?
+    ) throws -> (history: History, checkpoint: MapCheckpoint?)? {
+        try bytes.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining), let mark = reader.take(markSize),
                   let branchCount = reader.count(atMost: reader.remaining) else { return nil }
@@ -85,6 +88,7 @@ enum HistoryIndex {
             history.reserve(count)
             var end: UInt64 = 0, time: UInt64 = 0
             for number in 0..<count {
+                try control.step()
                 if reader.peek() == hole {
                     _ = reader.integer(UInt8.self)
                     history.appendHole()

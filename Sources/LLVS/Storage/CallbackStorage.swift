@@ -203,13 +203,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     // MARK: Scanning
 
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }
         var watch = ListingWatch()
         while true {
+            try control.look()
             let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
             try watch.met(records, of: description)
             for record in records where !lock.withLock({ own.contains(record.place) }) {
+                try control.step(bytes: record.first.count)
                 try visit(record, thorough: false, found) { damage in
                     lock.withLock { if damageSet.insert(damage).inserted { damageList.append(damage) } }
                     Log.write(.warning, "\(damage.file): \(damage.message)")

@@ -45,9 +45,12 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
 
     public func sync() throws { try lock.withRead { try checkOpen() } }
 
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         let (from, all) = try lock.withRead { try checkOpen(); return (reported, records) }
-        for index in from..<max(from, all.count) { try report(all, index, found) }
+        for index in from..<max(from, all.count) {
+            try control.step()
+            try report(all, index, found)
+        }
         lock.withWrite { reported = max(reported, all.count) }
     }
 

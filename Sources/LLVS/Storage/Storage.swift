@@ -36,7 +36,9 @@ public protocol Storage: AnyObject, Sendable {
     /// damaged place met on the way. The first call reports all. A record may be reported again (the
     /// store drops repeats). A record still being written is left for a later call. One that was whole once and of which only
     /// values are damaged is reported as both.
-    func scan(_ found: (ScannedRecord) throws -> Void) throws
+    ///
+    /// The control is asked often, with a step for each record. When it, or `found`, throws, the scan ends with that.
+    func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws
 
     /// How far `scan` has come, for `resume` in a later process: opaque bytes, to be kept as a cache. Nil when the
     /// storage cannot tell.
@@ -131,6 +133,7 @@ public protocol Storage: AnyObject, Sendable {
 }
 
 extension Storage {
+    public func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
     public var path: String { "" }
     public var watchedPlaces: [WatchedPlace] { [] }
     public var isCallingBack: Bool { false }

@@ -6,9 +6,10 @@ extension Store {
     static let fewVersions = 1_000
 
     /// Takes up the history where a handle before left it. The caller is opening the store.
-    func loadCaches() {
+    /// - Throws: what the control throws.
+    func loadCaches(_ control: PacedControl = .none) throws {
         guard let bytes = try? storage.cacheGet(Store.historyName) else { return }
-        guard let cached = HistoryIndex.decode(bytes, resume: storage.resume) else {
+        guard let cached = try HistoryIndex.decode(bytes, control, resume: storage.resume) else {
             // Void, perhaps only after the storage had gone on behind it.
             storage.forgetResumed()
             return

@@ -39,9 +39,9 @@ extension Store {
     }
 
     /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.
-    func compactIfItPays(_ trigger: CompactionTrigger) {
+    func compactIfItPays(_ trigger: CompactionTrigger, _ control: OperationControl = OperationControl()) {
         guard !storage.isReadOnly else { return }
-        do { _ = try compact(trigger, OperationControl()) } catch {
+        do { _ = try compact(trigger, control) } catch {
             Log.write(.info, "Compacting \(description) was left for later: \(error)")
         }
     }

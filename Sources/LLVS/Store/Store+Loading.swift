@@ -45,9 +45,11 @@ extension Store {
 
     /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
     /// all is read once more, with the choice known.
-    func load() throws {
-        loadCaches()
-        let choices = try scan(loading: true, choices: [:]).conflicts
+    /// - Throws: what the control throws, and what scanning does.
+    func load(_ control: PacedControl = .none) throws {
+        try control.look()
+        try loadCaches(control)
+        let choices = try scan(loading: true, choices: [:], control).conflicts
         if !choices.isEmpty {
             let places = lock.withRead {
                 dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + knownPlaces
@@ -59,7 +61,10 @@ extension Store {
                 changeLists.removeAll()
                 checkpoint = nil
             }
-            for place in places { try ingest(place, prefix: nil, loading: true, choices: choices) }
+            for place in places {
+                try control.step(0)
+                try ingest(place, prefix: nil, loading: true, choices: choices)
+            }
         }
         knownPlaces = []
     }
@@ -93,11 +98,13 @@ extension Store {
         }
     }
 
-    private func scan(loading: Bool, choices: [VersionID: RecordPlace]) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
+    private func scan(
+        loading: Bool, choices: [VersionID: RecordPlace], _ control: PacedControl = .none
+    ) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
         try withCommitLock {
             var added: [VersionID] = []
             var conflicts: [VersionID: RecordPlace] = [:]
-            try storage.scan { record in
+            try storage.scan(control) { record in
                 if loading { knownPlaces.append(record.place) }
                 // The next retrieve brings what is lost of it.
                 if record.isDamaged { knownDamage.note(record.place) }

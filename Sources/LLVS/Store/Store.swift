@@ -41,6 +41,8 @@ public final class Store: @unchecked Sendable {
         /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may
         /// read. Nil: 0o666; SQLite's own for a database, 0o644.
         public var fileMode: UInt32?
+        /// Progress (in versions) and cancellation of opening, which then throws `.cancelled` and leaves nothing open. Not used afterwards.
+        public var control = OperationControl()
         public init() {}
     }
 
@@ -122,7 +124,10 @@ public final class Store: @unchecked Sendable {
         }
         let began = Log.begin(.info)
         let storage: any Storage
-        do { storage = try Store.makeStorage(path, options) } catch {
+        do {
+            try PacedControl(options.control, .reading, doing: "Opening a store").look()
+            storage = try Store.makeStorage(path, options)
+        } catch {
             Log.write(.info, "A store was not opened: \(error)")
             throw error
         }
@@ -146,14 +151,28 @@ public final class Store: @unchecked Sendable {
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         guard loading else { return }
-        do { try load() } catch {
-            // Nothing was written; but connections, descriptors and what the host lent are let go of.
-            try? storage.close(discarding: false)
-            Log.write(.info, "\(description) was not opened: \(error)")
+        let control = PacedControl(options.control, .reading, doing: "Opening \(storage.description)")
+        do {
+            try load(control)
+        } catch {
+            giveUp(error)
             throw error
         }
         Log.write(.info, "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the caches\(checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) waiting\(Log.duration(since: began)).")
-        compactIfItPays(.opened)
+        compactIfItPays(.opened, control.forPart)
+        // Compacting may have taken its time, and been cancelled, which cancels the whole.
+        do { try control.look() } catch {
+            giveUp(error)
+            throw error
+        }
+    }
+
+    /// It was not opened: nothing was written, but connections, descriptors and what the host lent are let go of.
+    private func giveUp(_ error: any Error) {
+        // Nothing is left to be done when it is released.
+        isClosed = true
+        try? storage.close(discarding: false)
+        Log.write(.info, "\(description) was not opened: \(error)")
     }
 
     deinit {

@@ -23,9 +23,10 @@ struct Forward {
 extension FileStorage {
     /// Reads the new ones among the segments, before all others: those that they stand for need not be read then.
     /// One that is damaged, or not wholly here, stands for nothing.
-    func scanFolded(_ names: [String], _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void) throws {
+    func scanFolded(_ names: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var heads: [(segment: Segment, path: String, head: FoldedSegment)] = []
         for name in names where name.hasPrefix(Origin.namePrefix) {
+            try control.step(0)
             let segment = try state.withLock { try segmentLocked(named: name) }
             if state.withLock({ segment.complete || segment === durability.ownSegment }) { continue }
             if let head = readHead(name) { heads.append((segment, directory.segments + "/" + name, head)) }
@@ -51,7 +52,7 @@ extension FileStorage {
                     segment.complete = true
                 }
             } else {
-                guard try scan(segment, path, buffer, skipping: known, found) == .complete else { continue }
+                guard try scan(segment, path, buffer, skipping: known, control, found) == .complete else { continue }
             }
             state.withLock { retire(head, by: segment) }
         }

@@ -7,12 +7,12 @@ import Darwin
 #endif
 
 extension FileStorage {
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         let buffer = ScanBuffer()
         var names = try state.withLock { let listed = self.listed; self.listed = nil; return listed } ?? segmentNames()
         while true {
-            let vanished = try scan(names, buffer, found)
+            let vanished = try scan(names, buffer, control, found)
             if vanished.isEmpty { break }
             // Others folded and deleted them since they were listed: what they held is in a segment that was not there then.
             names = try segmentNames()
@@ -22,12 +22,15 @@ extension FileStorage {
     }
 
     /// Reports what is new in the segments of these names. Returns those that are not there any more.
-    private func scan(_ all: [String], _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void) throws -> Set<String> {
+    private func scan(
+        _ all: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void
+    ) throws -> Set<String> {
         var changed: [(segment: Segment, path: String, modified: Int64)] = [], vanished: Set<String> = []
         let passedOver = state.withLock { self.passedOver }
         let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
-        try scanFolded(names, buffer, found)
+        try scanFolded(names, buffer, control, found)
         for name in names {
+            try control.step(0)
             let (segment, skip, look, isDue) = try state.withLock {
                 try checkOpen()
                 let segment = try segmentLocked(named: name)
@@ -45,7 +48,10 @@ extension FileStorage {
         }
         // Those written earlier first: versions then mostly come after those that they build on.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
-        for (segment, path, _) in changed where try scan(segment, path, buffer, skipping: [], found) == .gone { vanished.insert(segment.name) }
+        for (segment, path, _) in changed {
+            try control.step(0)
+            if try scan(segment, path, buffer, skipping: [], control, found) == .gone { vanished.insert(segment.name) }
+        }
         return vanished
     }
 
@@ -82,8 +88,18 @@ extension FileStorage {
     }
 
     /// Reports what is new in a segment, but for records in the ranges `skipping` (in order).
-    func scan(_ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ found: (ScannedRecord) throws -> Void) throws -> ScanOutcome {
+    func scan(
+        _ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ control: PacedControl,
+        _ found: (ScannedRecord) throws -> Void
+    ) throws -> ScanOutcome {
+        // What the caller throws is no damage of the segment, whatever its code.
         var callback: (any Error)?
+        func asCaller(_ body: () throws -> Void) throws {
+            do { try body() } catch {
+                callback = error
+                throw error
+            }
+        }
         var skipped = 0
         let began = System.now
         do {
@@ -98,6 +114,7 @@ extension FileStorage {
             var scanner = SegmentScanner(
                 file: file, path: path, id: id, from: start, size: status.size, sealed: try isSealed(file, path, id, status.size),
                 thorough: false, inspector: options.inspector, buffer: buffer)
+            scanner.progress = { _ in try asCaller(control.look) }
             var reported = false
             defer {
                 // What the medium did not give out is looked at again: it may recover.
@@ -123,11 +140,10 @@ extension FileStorage {
                 while skipped < skipping.count, offset >= skipping[skipped].upperBound { skipped += 1 }
                 if skipped < skipping.count, offset >= skipping[skipped].lowerBound { return }
                 reported = true
-                do {
-                    try found(ScannedRecord(place: RecordPlace(segment: segment.index, offset: offset, length: length), prefix: prefix, isDamaged: isDamaged))
-                } catch {
-                    callback = error
-                    throw error
+                let place = RecordPlace(segment: segment.index, offset: offset, length: length)
+                try asCaller {
+                    try control.step(bytes: prefix.count)
+                    try found(ScannedRecord(place: place, prefix: prefix, isDamaged: isDamaged))
                 }
             }, damage: { damage in
                 state.withLock {

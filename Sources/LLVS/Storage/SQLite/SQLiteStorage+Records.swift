@@ -167,13 +167,13 @@ extension SQLiteStorage {
 
     // MARK: Scanning
 
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws {
+    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
         try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.use { connection in
-            try scanUnreadable(connection, found)
-            try walk(connection, after: last, thorough: false, skipping: own, reached: { seq in
+            try scanUnreadable(connection, control, found)
+            try walk(connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) }, reached: { seq in
                 self.state.withLock {
                     self.lastSeen = max(self.lastSeen, seq)
                     while let range = self.own.first, range.lowerBound <= self.lastSeen + 1 {
@@ -183,6 +183,7 @@ extension SQLiteStorage {
                 }
             }, found: { record in
                 state.withLock { needsSync = true }
+                try control.step(bytes: record.prefix.count)
                 try found(record)
             }, damage: { remember($0) }, unreadable: { seq in
                 state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
@@ -191,8 +192,9 @@ extension SQLiteStorage {
     }
 
     /// Reports those of the rows that could not be read before, and can now.
-    private func scanUnreadable(_ connection: SQLiteConnection, _ found: (ScannedRecord) throws -> Void) throws {
+    private func scanUnreadable(_ connection: SQLiteConnection, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         for seq in state.withLock({ unreadable }).sorted() {
+            try control.look()
             var isWhole = false
             do {
                 try connection.query(SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
@@ -250,14 +252,19 @@ extension SQLiteStorage {
 
     /// Hands out the records after one, in order. Where SQLite meets a page that it cannot read, the rows
     /// behind it are asked for one by one.
-    private func walk(_ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], reached: (Int64) throws -> Void,
-                      found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void, unreadable: (Int64) -> Void = { _ in }) throws {
+    /// - Parameter looking: called for each row, also those that cannot be read; may end the walk.
+    private func walk(
+        _ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], looking: () throws -> Void = {},
+        reached: (Int64) throws -> Void, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void,
+        unreadable: (Int64) -> Void = { _ in }
+    ) throws {
         let columns = SQLiteStorage.columns
         var last = after
         var callback: (any Error)?
         func hand(_ row: SQLiteStatement) throws {
             let seq = row.integer(0)
             do {
+                try looking()
                 // They are numbered without gaps, in the order of their commits.
                 if seq - 1 > last { try damage(StorageDamage.rows(path, last + 1, seq - 1)) }
                 if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found) { unreadable(seq); try damage($0) } }
@@ -280,6 +287,7 @@ extension SQLiteStorage {
         let limit = min(end, last &+ 10_000_000)
         while seq < limit {
             seq += 1
+            try looking()
             do {
                 try connection.query(columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { try hand($0); return false })
             } catch let error as StoreError where error.code == .damaged && callback == nil {

@@ -25,7 +25,7 @@ enum CachesTarget {
 
     private static func decode(_ bytes: [UInt8]) -> (history: History, checkpoint: MapCheckpoint?, mark: [UInt8])? {
         var mark: [UInt8] = []
-        guard let found = HistoryIndex.decode(bytes, resume: { mark = $0; return (0..<UInt32($0.count)).map { $0 } }) else { return nil }
+        guard let found = try? HistoryIndex.decode(bytes, resume: { mark = $0; return (0..<UInt32($0.count)).map { $0 } }) else { return nil }
         return (found.history, found.checkpoint, mark)
     }
 

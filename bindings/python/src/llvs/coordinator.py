@@ -13,7 +13,6 @@ from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
 from ._history import take_version
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_number
-from ._signals import holding
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, SyncResult, exchange_options, take_result, take_sync_result
@@ -81,6 +80,8 @@ class Coordinator(Handle):
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
@@ -119,7 +120,9 @@ class Coordinator(Handle):
             )
             if pieces.sizes[0]:
                 made.name.data, made.name.size = pieces.addresses[0], pieces.sizes[0]
-            with holding:
+            control = Control(progress, cancel)
+            options.struct.control = control.address
+            with control:
                 lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
         finally:
             options.close()

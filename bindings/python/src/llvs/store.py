@@ -17,9 +17,9 @@ from ._history import HistoryReading, take_version, the
 from ._memory import PathLike, copy, path_bytes, version_bytes
 from ._merging import Merging
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions
-from ._signals import holding
 from ._upkeep import Upkeep
 from ._values import ValueReading
+from .control import CancelToken, Control, ProgressCallback
 from .model import AnyVersion, Change, Version
 from .observer import Observer, notify_thunk, observe
 from .storage import Storage
@@ -63,6 +63,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Opens a store, or makes it.
 
@@ -77,7 +79,10 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
         file_mode: permissions of files that are made, 0o600 for their owner alone, less what the umask takes; None: 0o666, 0o644 with "sqlite".
 
-        Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError.
+        progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
+
+        Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError,
+        CancelledError.
         Cost: the size of the history's index, not of the values.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
@@ -87,7 +92,9 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
             pointer = ctypes.c_void_p()
-            with holding:
+            control = Control(progress, cancel)
+            options.struct.control = control.address
+            with control:
                 lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
         finally:
             options.close()

@@ -21,6 +21,7 @@ class llvs_store_options(ctypes.Structure):
         ("busy_timeout", c_double),
         ("file_mode", c_uint32),
         ("reserved", c_uint32),
+        ("control", c_void_p),
     ]
 
 

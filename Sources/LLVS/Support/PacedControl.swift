@@ -1,0 +1,80 @@
+/// A control for loops of many small steps: each may ask it, and it looks at the clock now and then. The control itself is looked at first
+/// of all, and then whenever 20 ms have passed, after 1,024 steps, and after a MiB.
+///
+/// Cancelled once, it stays so: a progress callback that wants to stop is not asked again. Used by one thread at a time.
+public final class PacedControl: @unchecked Sendable {
+    /// For who gives none.
+    public static var none: PacedControl { PacedControl(OperationControl(), .reading, doing: "") }
+
+    private let control: OperationControl
+    private let stage: Progress.Stage
+    private let total: Int
+    private let what: () -> String
+    private let isActive: Bool
+    private var ended: (any Error)?
+    /// Of the stage, as progress tells it.
+    public private(set) var completed = 0
+    private var steps = 0, bytes = 0
+    private var last = -Double.infinity
+
+    private static let longest = 0.02
+    private static let most = 1_024
+    private static let stepsPerClock = 16
+
+    /// - Parameters:
+    ///   - total: how many steps there will be; 0 while it is not known.
+    ///   - what: for the message, as in "Opening the store at x".
+    public init(_ control: OperationControl, _ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure @escaping () -> String) {
+        self.control = control; self.stage = stage; self.total = total; self.what = what
+        isActive = control.progress != nil || control.token != nil
+    }
+
+    /// A step is done, or a part of one with a count of 0.
+    /// - Parameter bytes: how many were looked at.
+    /// - Throws: `.cancelled`, and what the progress callback throws.
+    @inline(__always)
+    public func step(_ count: Int = 1, bytes: Int = 0) throws {
+        if isActive { try look(after: count, bytes) }
+    }
+
+    private func look(after count: Int, _ bytes: Int) throws {
+        completed &+= count
+        steps += 1
+        self.bytes &+= max(0, bytes)
+        if steps >= PacedControl.most || self.bytes >= OperationControl.bytesPerCheck || last < 0 { return try look() }
+        if steps % PacedControl.stepsPerClock == 0 || bytes > 4_096, Clock.steady() - last >= PacedControl.longest { try look() }
+    }
+
+    /// Looks at the control now: before work of which nobody knows how long it takes, and when all is done.
+    /// - Throws: `.cancelled`, and what the progress callback throws.
+    public func look() throws {
+        guard isActive else { return }
+        if let ended { throw ended }
+        do {
+            if let token = control.token, token.isCancelled { throw OperationControl.ended(what()) }
+            if let progress = control.progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
+                throw OperationControl.ended(what())
+            }
+        } catch {
+            ended = error
+            throw error
+        }
+        steps = 0
+        bytes = 0
+        last = Clock.steady()
+    }
+
+    /// For a part of the work that takes a control of its own. What stops that part stops the whole at its next look.
+    var forPart: OperationControl {
+        guard let progress = control.progress else { return control }
+        return OperationControl(progress: { [self] state in
+            do {
+                if try !progress(state) { ended = OperationControl.ended(what()) }
+            } catch {
+                ended = error
+                throw error
+            }
+            return ended == nil
+        }, token: control.token)
+    }
+}

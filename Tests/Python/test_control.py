@@ -1,0 +1,67 @@
+"""Progress and cancellation of what takes long because of what is in a store: opening it, and reading and merging versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import llvs
+
+VERSIONS = 2_500
+
+
+@pytest.fixture(params=["file", "sqlite"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A store of many versions: where, and on which storage."""
+    place, storage = str(tmp_path / "store"), request.param
+    with llvs.Store(place, storage=storage, durability="normal") as store:
+        last = None
+        for i in range(VERSIONS):
+            last = store.make_version(last, insert={f"value/{i % 50}": b"x"})
+    return place, storage
+
+
+def stopping_at(number: int, seen: list[llvs.Progress], how: Callable[[], Any] = lambda: False) -> llvs.ProgressCallback:
+    def progress(now: llvs.Progress) -> Any:
+        seen.append(now)
+        return how() if len(seen) == number else None
+
+    return progress
+
+
+@pytest.mark.parametrize("kind", [llvs.Store, llvs.Coordinator])
+def test_opening(path: tuple[str, str], kind: Callable[..., Any]) -> None:
+    place, storage = path
+    seen: list[llvs.Progress] = []
+    kind(place, storage=storage, progress=seen.append).close()
+    # At the beginning, within, and in the end.
+    assert len(seen) > 3 and all(now.stage is llvs.Stage.READING for now in seen)
+    assert [now.completed for now in seen] == sorted(now.completed for now in seen) and seen[-1].completed >= VERSIONS
+    token = llvs.CancelToken()
+    for number in range(1, len(seen)):
+        again: list[llvs.Progress] = []
+        with pytest.raises(llvs.CancelledError, match="nothing was changed"):
+            kind(place, storage=storage, progress=stopping_at(number, again))
+        assert len(again) == number
+        with pytest.raises(ZeroDivisionError):
+            kind(place, storage=storage, progress=stopping_at(number, [], lambda: 1 // 0))
+    # From a thread of one's own as from the callback; and for good.
+    with pytest.raises(llvs.CancelledError):
+        kind(place, storage=storage, cancel=token, progress=stopping_at(2, [], token.cancel))
+    with pytest.raises(llvs.CancelledError):
+        kind(place, storage=storage, cancel=token)
+    # Nothing is held open: a coordinator's name can be used, and all is there.
+    with llvs.Coordinator(place, storage=storage, cancel=llvs.CancelToken()) as notes:
+        assert len(notes) == 50 and notes.store.statistics().versions == VERSIONS
+
+
+def test_nothing_is_made_of_what_was_cancelled_before(tmp_path: Path) -> None:
+    token = llvs.CancelToken()
+    token.cancel()
+    with pytest.raises(llvs.CancelledError):
+        llvs.Store(tmp_path / "store", cancel=token)
+    assert not (tmp_path / "store").exists()
+    with pytest.raises(TypeError, match="cancel takes an llvs.CancelToken"):
+        llvs.Store(tmp_path / "store", cancel=5)  # type: ignore[arg-type]
