@@ -59,6 +59,53 @@ import Testing
         }
     }
 
+    /// Whoever has asked to stop is heard at the first look, and whoever asks through the progress callback at the next.
+    @Test func addingLooksAtItsControl() throws {
+        let store = try memoryStore(), x = try ValueID("x"), root = try VersionID("root")
+        var ladder = [try Self.received("root", [], [.insert(x, data: [1])], at: 0)]
+        for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
+        for i in 1...10_000 {
+            for (own, other) in [("a", "b"), ("b", "a")] { ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1))) }
+        }
+        let token = CancelToken()
+        token.cancel()
+        #expect(throws: StoreError.self) { try store.add(ladder, OperationControl(token: token)) }
+        #expect(try store.statistics().versions == 0)
+        _ = try store.add(ladder)
+        let top = try Self.received("top", ["a10000", "b10000"], [.preserve(.init(id: x, version: root))], at: 20_000)
+        for mostLooks in 1...2 {
+            let looks = Looks()
+            let steps = try Work.versions.counting {
+                #expect(throws: StoreError.self) { try store.add([top], OperationControl(progress: { _ in looks.count() < mostLooks })) }
+            }
+            #expect(steps <= mostLooks * 9_000, "\(steps) versions were walked over")
+        }
+        #expect(throws: StoreError.self) { try store.add([top], OperationControl(token: token)) }
+        guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
+    }
+
+    private final class Looks: @unchecked Sendable {
+        private let lock = Lock()
+        private(set) var number = 0
+        func count() -> Int { lock.withLock { number += 1; return number } }
+    }
+
+    /// Listing a folder, and putting what is to be sent in order.
+    @Test func longListsLookAtTheirControl() throws {
+        let temporary = TemporaryFolder()
+        let transport = try FolderTransport(path: temporary.path)
+        try FolderFiles.makeDirectory(temporary.path + "/versions")
+        for i in 0..<5_000 { try temporary.write("versions/name \(i)", "") }
+        let looks = Looks()
+        _ = try transport.list(OperationControl(progress: { _ in _ = looks.count(); return true }))
+        #expect(looks.number >= 4)
+        #expect(throws: StoreError.self) { try transport.list(OperationControl(progress: { _ in looks.count() < 6 })) }
+        var random = SeededRandom(seed: 7), sorts = 0
+        let keys = (0..<100_000).map { _ in OrderKey(generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)), id: VersionID(high: random.next(), low: random.next())) }
+        let sorted = keys.sorted { sorts += 1 }
+        #expect(sorts >= 10 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
+    }
+
     /// Many versions side by side, merged one after the other in two orders: they are the best common ancestors of the two results.
     @Test func manyCommonBases() throws {
         try Self.isLinear(150) { size in
@@ -169,7 +216,7 @@ import Testing
         #expect(try store.heads(onBranch: longest + "b").map(\.branch) == [longest + "b"])
         #expect(try store.walk(HistoryQuery(branch: longest + "b")).next(9).map(\.version) == [version.id])
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: []) }
-        #expect(index.count < 1_000 && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.heads(onBranch: longest + "b").count == 1)
+        #expect(try index.count < 1_000 && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.heads(onBranch: longest + "b").count == 1)
     }
 
     /// Of a folder that is full of names which are none of ours, and of versions which are none, few are held.

@@ -67,7 +67,7 @@ enum FolderFiles {
     }
 
     /// As `names`, with the bytes of each.
-    static func forEachName(in path: String, _ body: (UnsafeRawBufferPointer) -> Void) throws {
+    static func forEachName(in path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let directory: DirectoryStream
         do throws(Errno) { directory = try System.openDirectory(path) } catch {
             if error == .missing { return }
@@ -80,10 +80,10 @@ enum FolderFiles {
                 guard errno == 0 else { throw error(errno, "Listing the folder", path) }
                 return
             }
-            withUnsafeBytes(of: &entry.pointee.d_name) { field in
+            try withUnsafeBytes(of: &entry.pointee.d_name) { field in
                 let name = UnsafeRawBufferPointer(rebasing: field[..<(field.firstIndex(of: 0) ?? field.count)])
                 if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { return }
-                body(name)
+                try body(name)
             }
         }
     }

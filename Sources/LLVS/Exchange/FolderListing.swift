@@ -14,7 +14,9 @@ struct FolderListing {
     private var marks: UInt64 = 0
 
     /// - Parameter path: of the folder; with none of the two directories in it, nothing is there.
-    mutating func read(_ path: String) throws -> ExchangeListing {
+    /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
+    mutating func read(_ path: String, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
+        let control = PacedControl(control, .listing, doing: "Listing the folder \(path)")
         let versions = path + "/versions", changes = path + "/changes"
         let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
         if let known, let before, known.versions == before.0, known.changes == before.1 { return known.listing }
@@ -22,9 +24,11 @@ struct FolderListing {
         // Changes first: what is published between the two passes then shows as a version, not as changes without one.
         var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
         try FolderFiles.forEachName(in: changes) { name in
+            try control.step()
             if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .changes) }
         }
         try FolderFiles.forEachName(in: versions) { name in
+            try control.step()
             if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .versions) }
         }
         let changed = Set(withChanges)

@@ -100,7 +100,7 @@ struct Retrieval {
             for (id, file) in zip(ids, files) {
                 guard let version = try read(id, file) else { continue }
                 versions[id] = version
-                let size = file.document?.size ?? 0
+                let size = file.size
                 held += version.metadata.isEmpty ? 0 : size
                 guard size > Retrieval.heavySize || (held > Retrieval.mostHeld && !version.metadata.isEmpty) else { continue }
                 heavy.insert(id)
@@ -126,7 +126,7 @@ struct Retrieval {
 
     /// Nil, and a problem, when the file cannot be read, or not be understood.
     private mutating func decode<R>(_ id: VersionID, _ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
-        guard let document = file.document else { return nil }
+        guard let document = file.document(checking: { [control, what] in try control.check(.receiving, 0, of: 0, doing: what) }) else { return nil }
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)
@@ -210,7 +210,7 @@ struct Retrieval {
         }
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
-        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
+        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count))) {
             let id = received.version.id
             switch addition {
             // The empty root is the same everywhere, and no news to anybody.
@@ -251,13 +251,42 @@ struct Retrieval {
 }
 
 extension FetchedFile {
-    /// Nil when there is nothing to read.
-    var document: InterchangeDecoder.Document? {
+    /// Bytes, as far as is known.
+    var size: Int {
         switch self {
-        case .data(let bytes): .bytes(bytes)
+        case .data(let bytes): bytes.count
+        case .pieces(let reader): reader.size
+        case .missing, .unreadable: 0
+        }
+    }
+
+    /// Nil when there is nothing to read. A large one that is in memory is read in pieces all the same, with `check` before each MiB.
+    func document(checking check: @escaping () throws -> Void) -> InterchangeDecoder.Document? {
+        switch self {
+        case .data(let bytes): bytes.count > ExchangeLimits.wholeFileSize ? .pieces(CheckedBytes(bytes, check)) : .bytes(bytes)
         case .pieces(let reader): .pieces(reader)
         case .missing, .unreadable: nil
         }
+    }
+}
+
+/// A large file that is in memory.
+private final class CheckedBytes: PieceReader, @unchecked Sendable {
+    private let bytes: [UInt8], check: () throws -> Void
+    private var position = 0, nextCheck = 0
+
+    init(_ bytes: [UInt8], _ check: @escaping () throws -> Void) { self.bytes = bytes; self.check = check }
+    var size: Int { bytes.count }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if position >= nextCheck {
+            try check()
+            nextCheck = position + OperationControl.bytesPerCheck
+        }
+        let count = min(buffer.count, bytes.count - position)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[position..<position + count])) }
+        position += count
+        return count
     }
 }
 

@@ -41,7 +41,7 @@ struct Sending {
             memory.hasLookedAtAll = true
         }
         store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
-        let missing = try store.missing(from: coverage)
+        let missing = try store.missing(from: coverage) { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
         // On a file system that folds case, a file of ours would replace another version's.

@@ -42,10 +42,16 @@ extension History {
                 for predecessor in predecessors(ordinal) where seen.insert(predecessor).inserted { stack.append(predecessor) }
             }
         } else {
-            members.reserveCapacity(liveCount)
-            for i in rows.indices where rows[i].state == .live { members.append(UInt32(truncatingIfNeeded: i)) }
+            members = liveOrdinals
         }
         return inTopologicalOrder(members)
+    }
+
+    var liveOrdinals: [UInt32] {
+        var live: [UInt32] = []
+        live.reserveCapacity(liveCount)
+        for i in rows.indices where rows[i].state == .live { live.append(UInt32(truncatingIfNeeded: i)) }
+        return live
     }
 
     /// Predecessors first. A version's generation is above those of all its predecessors; among equal ones, canonical order.

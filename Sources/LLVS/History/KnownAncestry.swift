@@ -8,14 +8,18 @@ struct KnownAncestry {
     private var known = MergedAncestry()
 
     /// Whether a version is one of these, or an ancestor of one of them.
-    mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in dag: History) -> Bool {
+    /// - Parameter look: called now and then; what it throws ends the walk.
+    mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in store: Store, _ look: () throws -> Void) rethrows -> Bool {
         if versions.contains(ancestor) { return true }
         if versions != tips {
-            if let isIn = dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) { return isIn }
+            if let isIn = store.lock.withRead({ store.dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) }) { return isIn }
             // What is behind the tips is behind what builds on them.
-            let goesOn = tips.allSatisfy { tip in versions.contains { $0 == tip || dag.rows[Int($0)].first == tip || dag.rows[Int($0)].second == tip } }
+            let goesOn = store.lock.withRead {
+                tips.allSatisfy { tip in versions.contains { $0 == tip || store.dag.rows[Int($0)].first == tip || store.dag.rows[Int($0)].second == tip } }
+            }
             if !goesOn { known = MergedAncestry() }
-            for version in versions { known.add(version, in: dag) }
+            tips = []
+            for version in versions { known = try store.walk(MergedAncestry.Adding(version, to: known.taken()), look) }
             tips = versions
         }
         return known.contains(ancestor)

@@ -190,7 +190,7 @@ struct MergeForks {
             if let p = first.entry, store.versionID(p.version) == reference.version { return }
             if let q = second.entry, store.versionID(q.version) == reference.version { return out.append(key, preserving: reference.version) }
             let ordinal = try store.checkReference(key, reference.version)
-            let inAncestry = store.lock.withRead { ancestry.contains(ordinal, behind: [first.version, second.version], in: store.dag) }
+            let inAncestry = ancestry.contains(ordinal, behind: [first.version, second.version], in: store) {}
             if inAncestry { return out.append(key, preserving: reference.version) }
             try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, &ancestry, to: &out)
         }

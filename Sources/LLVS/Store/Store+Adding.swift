@@ -21,18 +21,21 @@ extension Store {
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
     /// with its problem and holds back only what depends on it. A version that is here, and in which damage was met, is made whole.
     /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    /// - Throws: failures of the storage only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false) throws -> [Addition] {
+    /// - Parameter control: looked at with stage `.adding`.
+    /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")
+        let control = PacedControl(control, .adding, of: received.count, doing: "Adding versions to \(self.description)")
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         do {
             for i in order {
+                try control.step()
                 do {
                     if try repairWhereDamaged(received[i], isVerifying: isVerifying) { results[i] = .repaired; continue }
-                    guard let draft = try draft(for: received[i], beside: (drafts, batch), &ancestry) else { results[i] = .alreadyPresent; continue }
+                    guard let draft = try draft(for: received[i], beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -110,7 +113,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: Batch, _ ancestry: inout KnownAncestry) throws -> Draft? {
+    private func draft(for received: ReceivedVersion, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl) throws -> Draft? {
         let version = received.version, sorted = try sortedChanges(received)
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
@@ -124,7 +127,8 @@ extension Store {
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
-            let inAncestry = lock.withRead { ancestry.contains(ordinal, behind: ordinals, in: dag) }
+            try control.step(0)
+            let inAncestry = try ancestry.contains(ordinal, behind: ordinals, in: self, control.look)
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }

@@ -115,8 +115,10 @@ extension Store {
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
+        let paced = PacedControl(control, .verifying, doing: "Verifying")
         nameVersions(in: &verification.met)
         for damage in verification.met {
+            try paced.step(0)
             if damage.lost == .unfinished { report.unfinished.append(damage); continue }
             // A blob: the record that names it has said whose value is in it.
             let named = report.damages.indices.filter { report.damages[$0].file == damage.file && report.damages[$0].value != nil && damage.version == nil }
@@ -132,14 +134,17 @@ extension Store {
             report.pending = UInt64(pending.count)
             report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
-        for i in report.damages.indices { tellIfWaiting(&report.damages[i]) }
+        for i in report.damages.indices {
+            try paced.step(0)
+            tellIfWaiting(&report.damages[i])
+        }
         for i in report.damages.indices {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
         }
         // Records that nobody can name any more may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
-        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report)
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
         verification.report = report
     }
 
