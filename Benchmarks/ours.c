@@ -104,7 +104,7 @@ static size_t differences(void *store, const version *from, const version *to, u
     llvs_change_list *page;
     llvs_error *error;
     size_t updates = 0, i;
-    must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), NULL, &cursor, &error), error);
+    must(llvs_store_differences(store, llvs_id(&from->id), llvs_id(&to->id), NULL, NULL, &cursor, &error), error);
     for (;;) {
         must(llvs_change_cursor_next(cursor, 0, sum != NULL, &page, &error), error);
         if (!page) break;

@@ -1318,21 +1318,27 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_count(LLVS_BORROWED llvs_store *sto
 /** Changes in byte order of their ids, in pages. One thread at a time. Since 0.1. */
 typedef struct llvs_change_cursor llvs_change_cursor;
 /**
- * What a version recorded. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes. Since 0.1.
+ * What a version recorded.
+ * @param range    only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
+ * @param control  progress (stage LLVS_STAGE_READING, in changes) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Cost: the changes. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *store, llvs_bytes version,
-    LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_range *range, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_change_cursor **cursor,
+    LLVS_OWNED llvs_error **error);
 /**
  * What to apply to the state at `from` to reach the state at `to`, as insert, update and remove. Any two versions, related or not.
  * Values are told apart by the versions that stored them: one that was stored anew is an update, also with the same bytes. So of
  * two versions that hold the same without having it from a common ancestor all values differ. (A merge compares bytes where the versions
  * differ: to it, equal bytes are no conflict and no change.)
- * @param range  only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: the changes recorded between the two,
- * or those that differ in the range; not what is there. Since 0.1.
+ * @param range, control  as for llvs_store_changes
+ * Errors: as llvs_store_changes. Cost: the changes recorded between the two, or those that differ in the range; not what is there.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
-    LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_change_cursor **cursor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_range *range, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_change_cursor **cursor,
+    LLVS_OWNED llvs_error **error);
 /** How many changes there are in all. Since 0.1. */
 LLVS_API size_t llvs_change_cursor_count(LLVS_BORROWED const llvs_change_cursor *cursor);
 /**
@@ -1533,7 +1539,8 @@ typedef struct llvs_merge_options {
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
     /**
-     * Progress, in heads, and cancellation of llvs_store_merge_heads and llvs_coordinator_merge; may be NULL. Cancelled, nothing is stored.
+     * Progress and cancellation; may be NULL. Where heads are merged, progress is in heads (LLVS_STAGE_ADDING); where two versions are, and
+     * where one is undone, in values looked at (LLVS_STAGE_READING). Cancelled, nothing is stored.
      */
     const llvs_control *control;
 } llvs_merge_options;
@@ -1547,7 +1554,8 @@ typedef struct llvs_merge_options {
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
- * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter), storage errors. Nothing is stored then.
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter, or the progress callback),
+ * LLVS_ERROR_CANCELLED, storage errors. Nothing is stored then.
  * Cost: what differs, times log n.
  * Since 0.1.
  */
@@ -1558,7 +1566,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
  * Merges a version and the selected heads, all of them or none.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
- * Errors: as llvs_store_merge, LLVS_ERROR_CANCELLED. Cost: with a built-in arbiter, what each head recorded since it parted, and the
+ * Errors: as llvs_store_merge. Cost: with a built-in arbiter, what each head recorded since it parted, and the
  * number of versions once. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
@@ -1568,10 +1576,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_stor
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
- * @param options   metadata; may be NULL
+ * @param options   metadata and control; may be NULL
  * @param reverted  a list of the new version; NULL when there was nothing left to undo, and nothing was stored; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, storage
- * errors. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);

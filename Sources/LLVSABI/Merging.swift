@@ -40,7 +40,7 @@ public func llvs_store_merge(_ store: OpaquePointer!, _ ours: llvs_bytes, _ thei
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let merged = try store.merge(versionID(ours, "ours"), with: versionID(theirs, "theirs"), arbiter: LLVSABI.arbiter(arbiter),
-                                     metadata: settings.metadata, relation: settings.relation)
+                                     metadata: settings.metadata, relation: settings.relation, settings.control)
         if let version { version.pointee = try VersionList([merged]).handedOut }
     }
 }
@@ -64,7 +64,9 @@ public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ 
     reverted?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
-        let made = try store.revert(versionID(version, "version"), at: versionID(at, "at"), metadata: MergeSettings(options).metadata)
+        let settings = try MergeSettings(options)
+        let made = try store.revert(
+            versionID(version, "version"), at: versionID(at, "at"), metadata: settings.metadata, settings.control)
         if let reverted, let version = made.version { reverted.pointee = try VersionList([version]).handedOut }
     }
 }

@@ -166,7 +166,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     add(b, values, release_value_list, use_values);
     OK(llvs_store_enumerate_block(store, llvs_id(&id), NULL, &block, &error));
     add(b, block, release_value_block, use_block);
-    OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
+    OK(llvs_store_changes(store, llvs_id(&id), NULL, NULL, &changes, &error));
     OK(llvs_change_cursor_next(changes, 0, 1, &page, &error));
     add(b, changes, release_change_cursor, use_changes);
     add(b, page, release_change_list, NULL);

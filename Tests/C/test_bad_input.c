@@ -49,8 +49,8 @@ static void unknown_versions(void **state) {
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_versions(store, &unknown, 1, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_enumerate(store, unknown, NULL, &values, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_count(store, unknown, NULL, &count, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_changes(store, unknown, &changes, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_differences(store, here, unknown, NULL, &changes, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_changes(store, unknown, NULL, NULL, &changes, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_differences(store, here, unknown, NULL, NULL, &changes, &error));
     options.from = &unknown;
     options.from_count = 1;
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_history(store, &options, NULL, &history, &error));

@@ -5,12 +5,13 @@
 #include "array_storage.h"
 #include "folder_snapshots.h"
 
-enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000 };
+enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000, MANY = 3000 };
 enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED,
-            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, KINDS };
+            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, CHANGES, DIFFERENCES, MERGE, MERGE_BY_HAND, REVERT, KINDS };
 static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
                                          "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator",
-                                         "open", "open a database", "open a storage of the host", "open a coordinator"};
+                                         "open", "open a database", "open a storage of the host", "open a coordinator", "changes", "differences",
+                                         "merge", "merge with an arbiter of the host", "revert"};
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
@@ -26,6 +27,8 @@ typedef struct scene {
 } scene;
 
 static llvs_version_id made[VERSIONS];
+/* The last of them, a version of many changes, where the scene has one. */
+static llvs_version_id many;
 /* What opening gave last. */
 static llvs_error *opening;
 
@@ -128,6 +131,17 @@ static scene set(enum kind kind, const char *original) {
         s.other = open_at(s.target);
         OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
     }
+    if (kind >= CHANGES) {
+        static char names[MANY][16];
+        llvs_change *changes = calloc(MANY, sizeof *changes);
+        assert_non_null(changes);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(names[i], sizeof names[i], "many/%d", i);
+            changes[i] = insert(names[i], "x");
+        }
+        OK(llvs_store_make_version(s.store, llvs_id(&made[0]), changes, MANY, sizeof *changes, NULL, &many, NULL, &error));
+        free(changes);
+    }
     if (kind == OPEN_HOSTED) {
         llvs_storage_callbacks callbacks = array_storage_callbacks();
         s.array = calloc(1, sizeof *s.array);
@@ -153,6 +167,14 @@ static void strike(scene *s) {
     free(s->folder);
     free(s->target);
     remove_directory(s->directory);
+}
+
+static llvs_status leave_alone(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
+    (void)payload;
+    (void)merge;
+    (void)resolution;
+    (void)error;
+    return LLVS_OK;
 }
 
 static llvs_status act(scene *s, const llvs_control *control, llvs_error **error) {
@@ -195,6 +217,24 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         llvs_store_free(store);
         return status;
     }
+    case CHANGES:
+    case DIFFERENCES: {
+        llvs_change_cursor *cursor;
+        status = s->kind == CHANGES ? llvs_store_changes(s->store, llvs_id(&many), NULL, control, &cursor, error)
+                                    : llvs_store_differences(s->store, llvs_id(&many), llvs_id(&made[2]), NULL, control, &cursor, error);
+        assert_int_equal(llvs_change_cursor_count(cursor), status != LLVS_OK ? 0 : s->kind == CHANGES ? MANY : MANY + 1);
+        llvs_change_cursor_free(cursor);
+        return status;
+    }
+    case MERGE: return llvs_store_merge(s->store, llvs_id(&many), llvs_id(&made[1]), NULL, &merging, NULL, error);
+    case MERGE_BY_HAND: {
+        llvs_arbiter *arbiter;
+        OK(llvs_arbiter_create(leave_alone, NULL, NULL, NULL, &arbiter, &error));
+        status = llvs_store_merge(s->store, llvs_id(&made[1]), llvs_id(&many), arbiter, &merging, NULL, error);
+        llvs_arbiter_free(arbiter);
+        return status;
+    }
+    case REVERT: return llvs_store_revert(s->store, llvs_id(&many), llvs_id(&many), &merging, NULL, error);
     default: return llvs_coordinator_merge(s->coordinator, &merging, &flag, error);
     }
 }
@@ -301,7 +341,7 @@ static void check_folder(scene *s, int by_snapshot) {
 
 static void check_cancelled(scene *s) {
     assert_int_equal(check_store(s->full), VERSIONS);
-    assert_int_equal(all_versions(s->full), VERSIONS);
+    assert_int_equal(all_versions(s->full), VERSIONS + (s->kind >= CHANGES));
     if (s->kind == IMPORT) assert_true(check_imported(s->target) <= FOREIGN_VERSIONS);
     else if (s->other) (void)check_store(s->target);
     if (s->kind == LOOK_AGAIN) check_folder(s, 0);
@@ -322,7 +362,7 @@ static void check_done(scene *s) {
     size_t merges = s->kind == MERGE_HEADS || s->kind == MERGE_COORDINATED;
     assert_int_equal(check_store(s->full), VERSIONS);
     if (s->kind == MERGE_HEADS) assert_true(all_versions(s->full) > VERSIONS);
-    else assert_int_equal(all_versions(s->full), VERSIONS);
+    else assert_int_equal(all_versions(s->full), VERSIONS + (s->kind >= CHANGES) + (s->kind >= MERGE));
     if (s->kind == IMPORT) {
         assert_int_equal(check_imported(s->target), FOREIGN_VERSIONS);
     } else if (s->kind == SALVAGE || s->other || s->coordinator) {

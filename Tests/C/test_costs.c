@@ -225,7 +225,7 @@ static size_t differences(llvs_store *store, llvs_version_id from, llvs_version_
     llvs_change_cursor *cursor;
     llvs_change_list *page;
     size_t count = 0;
-    OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), NULL, &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&from), llvs_id(&to), NULL, NULL, &cursor, &error));
     for (;;) {
         OK(llvs_change_cursor_next(cursor, 0, with_data, &page, &error));
         if (!page) break;

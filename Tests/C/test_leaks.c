@@ -94,7 +94,7 @@ static void making_and_reading(llvs_storage_kind kind) {
     OK(llvs_history_cursor_next(history, 2, NULL, &versions, &error));
     llvs_version_list_free(versions);
     llvs_history_cursor_free(history);
-    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, NULL, &cursor, &error));
     OK(llvs_change_cursor_next(cursor, 0, 1, &changes, &error));
     llvs_change_list_free(changes);
     llvs_change_cursor_free(cursor);

@@ -69,8 +69,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_enumerate(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_enumerate_block(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_count(NULL, LLVS_NONE, NULL, NULL, NULL));
-    REFUSES(llvs_store_changes(NULL, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_changes(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_differences(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     (void)llvs_change_cursor_count(NULL);
     REFUSES(llvs_change_cursor_next(NULL, 0, 0, NULL, NULL));
     llvs_change_cursor_free(NULL);

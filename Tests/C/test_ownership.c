@@ -19,7 +19,7 @@ static void children_outlive_their_store(void **state) {
     size_t count;
     (void)state;
     OK(llvs_store_history(store, NULL, NULL, &history, &error));
-    OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
+    OK(llvs_store_changes(store, llvs_id(&id), NULL, NULL, &changes, &error));
     OK(llvs_store_heads(store, NULL, &versions, &error));
     OK(llvs_store_enumerate(store, llvs_id(&id), NULL, &values, &error));
     OK(llvs_store_enumerate_block(store, llvs_id(&id), NULL, &block, &error));
@@ -67,7 +67,7 @@ static void closed_is_closed_for_children(void **state) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     (void)state;
     OK(llvs_store_history(store, NULL, NULL, &history, &error));
-    OK(llvs_store_changes(store, llvs_id(&id), &changes, &error));
+    OK(llvs_store_changes(store, llvs_id(&id), NULL, NULL, &changes, &error));
     OK(llvs_exchange_open(store, llvs_str("memory:closed"), NULL, &exchange, &error));
     OK(llvs_store_open_value(store, llvs_str("x"), llvs_id(&id), &reader, NULL, NULL, &error));
     OK(llvs_store_close(store, &error));

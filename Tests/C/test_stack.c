@@ -88,7 +88,7 @@ static void reads(void) {
     llvs_value_list_free(values);
     OK(llvs_store_history(store, NULL, NULL, &history, &error));
     llvs_history_cursor_free(history);
-    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, &changes, &error));
+    OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, NULL, &changes, &error));
     llvs_change_cursor_free(changes);
 }
 static void merges(void) {

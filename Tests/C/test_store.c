@@ -207,7 +207,7 @@ static void ranges_go_backwards(void **state) {
     { uint64_t count; OK(llvs_store_count(store, llvs_id(&b), &range, &count, &error)); assert_int_equal(count, 2); }
     c = save(store, &b, update("c", "2"));
     c = save(store, &c, update("b3", "2"));
-    OK(llvs_store_differences(store, llvs_id(&b), llvs_id(&c), &range, &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&b), llvs_id(&c), &range, NULL, &cursor, &error));
     assert_int_equal(llvs_change_cursor_count(cursor), 1);
     llvs_change_cursor_free(cursor);
     range.reverse = 2;
@@ -429,7 +429,7 @@ static void differences_lead_from_one_state_to_the_other(void **state) {
     OK(llvs_store_make_version(store, LLVS_NONE, first, 3, sizeof first[0], NULL, &a, NULL, &error));
     second[0] = update("changed", "new"); second[1] = removal("removed"); second[2] = insert("added", "a");
     OK(llvs_store_make_version(store, llvs_id(&a), second, 3, sizeof second[0], NULL, &b, NULL, &error));
-    OK(llvs_store_differences(store, llvs_id(&a), llvs_id(&b), NULL, &cursor, &error));
+    OK(llvs_store_differences(store, llvs_id(&a), llvs_id(&b), NULL, NULL, &cursor, &error));
     assert_int_equal(llvs_change_cursor_count(cursor), 3);
     OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
     assert_int_equal(changes->count, 2);
@@ -449,7 +449,7 @@ static void differences_lead_from_one_state_to_the_other(void **state) {
     OK(llvs_change_cursor_next(cursor, 2, 1, &changes, &error));
     assert_null(changes);
     llvs_change_cursor_free(cursor);
-    OK(llvs_store_changes(store, llvs_id(&b), &cursor, &error));
+    OK(llvs_store_changes(store, llvs_id(&b), NULL, NULL, &cursor, &error));
     OK(llvs_change_cursor_next(cursor, 0, 0, &changes, &error));
     assert_int_equal(changes->count, 3);
     assert_null(changes->items[0]->data.data);

@@ -146,7 +146,7 @@ static void check_difference(FILE *file, llvs_store *store) {
     llvs_change_list *changes;
     const llvs_change_info *change;
     unsigned long index, count = strtoul(word[3], NULL, 10);
-    OK(llvs_store_differences(store, llvs_str(word[1]), llvs_str(word[2]), NULL, &cursor, &error));
+    OK(llvs_store_differences(store, llvs_str(word[1]), llvs_str(word[2]), NULL, NULL, &cursor, &error));
     assert_int_equal(llvs_change_cursor_count(cursor), count);
     OK(llvs_change_cursor_next(cursor, 0, 0, &changes, &error));
     assert_int_equal(changes ? changes->count : 0, count);

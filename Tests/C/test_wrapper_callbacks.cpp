@@ -349,6 +349,20 @@ void cancellation() {
     llvs::CancelToken token;
     EXPECT(!token.cancelled());
     {
+        llvs::Store store = llvs::Store::memory();
+        llvs::VersionID a = store.make_version("", {llvs::Change::insert("a/1", "1"), llvs::Change::insert("b/1", "2")});
+        llvs::VersionID b = store.make_version("", {llvs::Change::insert("a/1", "3")});
+        llvs::Control never([](const llvs_progress &) { return false; });
+        llvs::MergeOptions merging;
+        merging.control = never;
+        EXPECT(code_of([&] { store.changes(a, {}, never); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.differences(a, b, {}, never); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.merge(a, b, llvs::Arbiter::ours(), merging); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(code_of([&] { store.revert(a, a, merging); }) == LLVS_ERROR_CANCELLED);
+        EXPECT(store.history().size() == 2 && store.changes(a).size() == 2);
+        EXPECT(store.changes(a, "b/").size() == 1 && store.changes(a, "b/")[0].id == "b/1");
+    }
+    {
         llvs::Control hearing(token, [](const llvs_progress &progress) { return progress.stage != LLVS_STAGE_READING; });
         llvs_store_options opening = llvs::Store::options();
         opening.control = hearing;

@@ -270,7 +270,7 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
     llvs_error *error;
     uint32_t state[KEYS];
     for (int key = 0; key < KEYS; key++) state[key] = stored_in(from, key);
-    if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), NULL, &cursor, &error), &error)) return;
+    if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), NULL, NULL, &cursor, &error), &error)) return;
     while (succeeded("reading differences", llvs_change_cursor_next(cursor, 0, 0, &page, &error), &error) && page) {
         for (size_t i = 0; i < page->count; i++) {
             const llvs_change_info *change = page->items[i];

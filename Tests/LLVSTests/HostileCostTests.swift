@@ -101,7 +101,7 @@ import Testing
         #expect(looks.number >= 4)
         #expect(throws: StoreError.self) { try transport.list(OperationControl(progress: { _ in looks.count() < 6 })) }
         var random = SeededRandom(seed: 7), sorts = 0
-        let keys = (0..<100_000).map { _ in OrderKey(generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)), id: VersionID(high: random.next(), low: random.next())) }
+        let keys = (0..<100_000).map { _ in OrderKey(generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)), id: VersionID(high: random.next(), low: random.next()), ordinal: 0) }
         let sorted = keys.sorted { sorts += 1 }
         #expect(sorts >= 10 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
     }

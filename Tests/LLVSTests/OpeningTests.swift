@@ -59,7 +59,7 @@ import Testing
 
     /// A control that loops ask looks now and then, and stays cancelled.
     @Test func aPacedControlLooksNowAndThen() throws {
-        let heard = Heard(), paced = PacedControl(heard.control, .reading, doing: "Trying")
+        let heard = Heard(), paced = heard.control.paced(.reading, doing: "Trying")
         for _ in 0..<2_000 { try paced.step() }
         #expect(heard.all.count >= 2 && heard.all.count < 1_000)
         let before = heard.all.count
@@ -70,7 +70,7 @@ import Testing
         #expect(throws: StoreError.self) { try paced.look() }
         #expect(heard.all.count == before + 2)
         // A part that is cancelled cancels the whole.
-        let other = Heard(), whole = PacedControl(other.control, .reading, doing: "Trying")
+        let other = Heard(), whole = other.control.paced(.reading, doing: "Trying")
         other.limit = 1
         #expect(throws: StoreError.self) { try whole.forPart.check(.writing, 0, of: 0, doing: "A part") }
         #expect(throws: StoreError.self) { try whole.look() }

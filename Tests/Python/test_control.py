@@ -65,3 +65,37 @@ def test_nothing_is_made_of_what_was_cancelled_before(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
     with pytest.raises(TypeError, match="cancel takes an llvs.CancelToken"):
         llvs.Store(tmp_path / "store", cancel=5)  # type: ignore[arg-type]
+
+
+def test_reading_and_merging() -> None:
+    with llvs.Store(storage="memory") as store:
+        base = store.make_version(insert={f"{i:04}": b"0" for i in range(VERSIONS)})
+        a = store.make_version(base, update={f"{i:04}": b"a" for i in range(VERSIONS)})
+        b = store.make_version(base, update={f"{i:04}": b"b" for i in range(VERSIONS)})
+        calls: dict[str, Callable[..., Any]] = {
+            "changes": lambda **control: list(store.changes(a, with_data=False, **control)),
+            "diff": lambda **control: list(store.diff(a, b, with_data=False, **control)),
+            "merge": lambda **control: store.merge(a, b, llvs.MostRecentChange(), **control),
+            "merge by hand": lambda **control: store.merge(
+                a, b, lambda merge, store: [llvs.Change.preserve(fork.first) for fork in merge.forks.values()], metadata={"x": 1}, **control
+            ),
+            "revert": lambda **control: store.revert(a, at=a, **control),
+        }
+        for name, call in calls.items():
+            before = store.statistics().versions
+            seen: list[llvs.Progress] = []
+            # In the middle of it, which a store may be asked about.
+            with pytest.raises(llvs.CancelledError):
+                call(progress=stopping_at(2, seen, lambda: len(store.at(a)) != VERSIONS))
+            assert [now.stage for now in seen] == [llvs.Stage.READING] * 2 and seen[1].completed <= VERSIONS, name
+            with pytest.raises(ZeroDivisionError):
+                call(progress=stopping_at(2, [], lambda: 1 // 0))
+            token = llvs.CancelToken()
+            token.cancel()
+            with pytest.raises(llvs.CancelledError):
+                call(cancel=token)
+            assert store.statistics().versions == before, name
+            assert call(progress=seen.append) and len(seen) > 3, name
+        some = list(store.changes(a, prefix="00", start="0090"))
+        assert [change.id for change in some] == [f"{i:04}" for i in range(90, 100)] and some[0].data == b"a"
+        assert list(store.changes(a, prefix="9", stop="1")) == []

@@ -16,7 +16,7 @@ struct FolderListing {
     /// - Parameter path: of the folder; with none of the two directories in it, nothing is there.
     /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
     mutating func read(_ path: String, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
-        let control = PacedControl(control, .listing, doing: "Listing the folder \(path)")
+        let control = control.paced(.listing, doing: "Listing the folder \(path)")
         let versions = path + "/versions", changes = path + "/changes"
         let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
         if let known, let before, known.versions == before.0, known.changes == before.1 { return known.listing }

@@ -3,6 +3,7 @@ struct OrderKey {
     let generation: UInt32
     let timestamp: Double
     let id: VersionID
+    let ordinal: UInt32
 
     static func isBefore(_ a: OrderKey, _ b: OrderKey) -> Bool {
         if a.generation != b.generation { return a.generation < b.generation }
@@ -13,7 +14,7 @@ struct OrderKey {
 extension History {
     /// To be put in order when the lock is not held any more.
     func orderKeys(_ ordinals: [UInt32]) -> [OrderKey] {
-        ordinals.map { OrderKey(generation: rows[Int($0)].generation, timestamp: rows[Int($0)].timestamp, id: id($0)) }
+        ordinals.map { OrderKey(generation: rows[Int($0)].generation, timestamp: rows[Int($0)].timestamp, id: id($0), ordinal: $0) }
     }
 }
 

@@ -40,7 +40,9 @@ struct MergeBase {
     /// Of the one base.
     private var onOnly: Store.Prevailing?
 
-    init(store: Store, bases: [UInt32]) { self.store = store; self.bases = bases }
+    private let control: PacedControl
+
+    init(store: Store, bases: [UInt32], _ control: PacedControl = .none) { self.store = store; self.bases = bases; self.control = control }
 
     private struct Frame {
         let fold: FoldedVersions
@@ -73,6 +75,7 @@ struct MergeBase {
         var stack = [try frame(bases, key)]
         var delivered: BaseState?
         while var top = stack.popLast() {
+            try control.step(0)
             if top.next == top.versions.count {
                 if !top.candidates.isEmpty { top.state = .conflicting(top.candidates) }
                 memo[top.versions] = top.state
@@ -90,7 +93,7 @@ struct MergeBase {
                 } else if let x = mine, let y = entry, try store.haveSameBytes(x, y, key) {
                     top.state = .present(store.isStoredLater(x, y) ? x : y)
                 } else {
-                    let below = top.fold.bases(upTo: top.next, in: store)
+                    let below = try top.fold.bases(upTo: top.next, in: store, control)
                     if let x = mine, let y = entry, areStoredAbove(below, x, y) {
                         top.disagree(x, y)
                     } else if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
@@ -148,14 +151,15 @@ private final class FoldedVersions {
     init(_ versions: [UInt32]) { self.versions = versions }
 
     /// The bases, newest first, of the fold of `versions[..<count]` and the next one.
-    func bases(upTo count: Int, in store: Store) -> [UInt32] {
+    func bases(upTo count: Int, in store: Store, _ control: PacedControl) throws -> [UInt32] {
         while found.count < count {
             let next = found.count + 1
-            found.append(store.lock.withRead {
-                if versions.count <= FoldedVersions.few { return store.dag.bestCommonAncestors(Array(versions[..<next]), [versions[next]]) }
-                merged.add(versions[next - 1], in: store.dag)
-                return merged.bases(of: versions[next], in: store.dag)
-            })
+            if versions.count <= FoldedVersions.few {
+                found.append(try store.walk(CommonAncestors(Array(versions[..<next]), [versions[next]]), control.look))
+            } else {
+                merged = try store.walk(MergedAncestry.Adding(versions[next - 1], to: merged.taken()), control.look)
+                found.append(try store.walk(MergedAncestry.Bases(of: versions[next], in: merged), control.look))
+            }
         }
         return found[count - 1]
     }

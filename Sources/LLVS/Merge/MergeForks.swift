@@ -13,18 +13,20 @@ struct MergeForks {
     /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
     ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
     ///   read to find that out.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store) throws {
+    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store, _ control: PacedControl) throws {
         self.store = store
         var differences: [Difference] = []
-        try store.forEachDifference(first, second) { difference in
+        try store.forEachDifference(first, second, control) { difference in
+            try control.step(0)
             var difference = difference
             difference.key = arena.copy(difference.key)
             differences.append(difference)
         }
         if differences.isEmpty { return nil }
-        var base = MergeBase(store: store, bases: bases)
+        var base = MergeBase(store: store, bases: bases, control)
         forks.reserveCapacity(differences.count)
         for difference in differences {
+            try control.step()
             let fork = areShown ? nil : try MergeForks.fork(difference, &base)
             if let p = difference.before, let q = difference.after {
                 let isLater = store.isStoredLater(q, p)
@@ -36,7 +38,7 @@ struct MergeForks {
             }
             forks.append(try fork ?? MergeForks.fork(difference, &base))
         }
-        if areShown { try addRemovedTwice(first, second, &base) }
+        if areShown { try addRemovedTwice(first, second, &base, control) }
     }
 
     /// The fork of an id whose bytes differ.
@@ -55,22 +57,23 @@ struct MergeForks {
     }
 
     /// What both sides removed shows in no difference of the two.
-    private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase) throws {
+    private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase, _ control: PacedControl) throws {
         var removed: Set<ValueID> = []
         for (i, ancestor) in base.bases.enumerated() {
+            try control.step(0)
             var gone: [UnsafeRawBufferPointer] = []
             if i == 0 {
-                try store.forEachDifference(ancestor, first) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+                try store.forEachDifference(ancestor, first, control) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
             } else {
                 // What the one before holds was looked at with that: so it costs by what the ancestors differ in.
                 let onFirst = try store.prevailing(at: first)
-                try store.forEachDifference(base.bases[i - 1], ancestor) { difference in
+                try store.forEachDifference(base.bases[i - 1], ancestor, control) { difference in
                     guard difference.before == nil, try onFirst.lookup(difference.key) == nil else { return }
                     gone.append(arena.copy(difference.key))
                 }
             }
             if gone.isEmpty { continue }
-            let onSecond = try store.map(second)
+            let onSecond = try store.map(second, control)
             for key in gone where onSecond?.lookup(key) == nil {
                 guard removed.insert(ValueID(unchecked: key)).inserted, case .present(let entry) = try base.state(key) else { continue }
                 forks.append(MergeFork(removedTwice: key, ancestor: entry))

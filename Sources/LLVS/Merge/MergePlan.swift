@@ -7,21 +7,24 @@ enum MergeOutcome {
 
 /// Prepares merges: order, bases, forks, the arbiter's answer, and the canonical version that comes of it.
 extension Store {
-    func prepareMerge(_ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation) throws -> MergeOutcome {
-        if a == b || walk(AncestorSearch(b, of: a)) { return .fastForward(a) }
-        if walk(AncestorSearch(a, of: b)) { return .fastForward(b) }
-        let bases = relation == .unrelated ? [] : walk(CommonAncestors([a], [b]))
+    func prepareMerge(
+        _ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation, _ control: PacedControl = .none
+    ) throws -> MergeOutcome {
+        if try a == b || walk(AncestorSearch(b, of: a), control.look) { return .fastForward(a) }
+        if try walk(AncestorSearch(a, of: b), control.look) { return .fastForward(b) }
+        let bases = try relation == .unrelated ? [] : walk(CommonAncestors([a], [b]), control.look)
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
-        return try prepareMerge(a, b, bases: bases, arbiter: arbiter, metadata: metadata, line: MergedLine())
+        return try prepareMerge(a, b, bases: bases, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
     }
 
     /// Of two versions none of which is an ancestor of the other.
     func prepareMerge(
-        _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine
+        _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
+        _ control: PacedControl
     ) throws -> MergeOutcome {
-        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = !bases.isEmpty && walk(MergesOnly(a, b))
+        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             let version = mergeVersion(first, second, metadata, changes.changes)
@@ -29,12 +32,12 @@ extension Store {
             return .version(version, first: first, second: second, changes: changes)
         }
         // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
-        if try areSettled || haveEqualStates(first, second) { return outcome(Metadata(), MergeChanges()) }
+        if try areSettled || haveEqualStates(first, second, control) { return outcome(Metadata(), MergeChanges()) }
         let builtIn = arbiter as? BuiltInArbiter
-        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line) {
+        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
             return outcome(metadata, changes)
         }
-        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, in: self) else { return outcome(Metadata(), MergeChanges()) }
+        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, in: self, control) else { return outcome(Metadata(), MergeChanges()) }
         if let builtIn { return outcome(metadata, forks.changes(builtIn, oursSide)) }
         let merge = Merge(
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },

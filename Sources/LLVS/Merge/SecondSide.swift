@@ -12,16 +12,17 @@ extension Store {
     /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
     /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
     func changesOfSecond(
-        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine
+        _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
+        _ control: PacedControl = .none
     ) throws -> MergeChanges? {
-        let chain = lock.withRead { () -> (versions: [UInt32], changes: Int)? in
-            guard dag.rows[Int(first)].traits.contains(.isLaterThanAncestors), dag.rows[Int(second)].traits.contains(.isLaterThanAncestors) else { return nil }
-            return dag.chain(from: second, behind: base)
+        let areOrdered = lock.withRead {
+            dag.rows[Int(first)].traits.contains(.isLaterThanAncestors) && dag.rows[Int(second)].traits.contains(.isLaterThanAncestors)
         }
-        guard let chain, try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self) else { return nil }
+        guard areOrdered, let chain = try walk(ChainBehind(from: second, behind: base), control.look),
+              try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control) else { return nil }
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = chain.versions.count == 1 || chain.versions.count + chain.changes <= Store.mostOfSecond
-        let changed = isShort ? try ChainChanges(chain.versions, in: self) : try ChainChanges(from: base, to: second, in: self)
+        let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
         let onFirst = try prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
@@ -33,6 +34,7 @@ extension Store {
         out.keep(changed)
         var differs = false
         for item in changed.items {
+            try control.step()
             let key = item.key, p = try onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true

@@ -6,21 +6,29 @@ extension Store {
     /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
     /// resolve alike make the same version. When the two have equal states (the same bytes under each id), or both sides hold
     /// only merges since their common ancestors, the arbiter is not asked: the newer's state stands, and the version is empty.
+    /// - Parameter control: told of the ids compared, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), what the arbiter
     ///   throws, and what `makeVersion` throws. Nothing is stored when a merge fails.
     /// - Complexity: by the ids that differ between the two, not by the size of the store or dag.
     @discardableResult
-    public func merge(_ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any) throws -> Version {
+    public func merge(
+        _ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any,
+        _ control: OperationControl = OperationControl()
+    ) throws -> Version {
         try checkOpen()
         try metadata.checkMade()
+        let paced = control.paced(.reading, doing: "Merging versions \(a) and \(b) of \(self.description)")
+        try paced.look()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
         // There is nothing to bring over from the empty root, and nothing that is stored can be built on what is not.
         if isVirtual(x) { return try version(y) }
         if isVirtual(y) { return try version(x) }
-        switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation) {
+        switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
             try checkWritable("Merging")
+            // From here on it is stored, whoever cancels.
+            try paced.look()
             inFlight.begin(version.id)
             defer { inFlight.end(version.id) }
             return try withExtendedLifetime(changes) {
@@ -48,9 +56,11 @@ extension Store {
         try checkOpen()
         try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
-        let candidates = try selectedHeads(target, selection)
+        let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
+        try paced.look()
+        let candidates = try selectedHeads(target, selection, paced)
         guard let newest = candidates.first else { return nil }
-        let groups = try groupedByState(candidates)
+        let groups = try groupedByState(candidates, paced)
         // They stand for one state.
         if groups.count == 1 { return newest == target ? nil : try version(newest) }
         return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
@@ -73,10 +83,10 @@ extension Store {
         }
         // Which of the heads hold `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
-        fold.holders = heads.contains(target) ? [target] : walk(Descendants(of: target, among: heads))
+        fold.holders = heads.contains(target) ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         var joined: [UInt32] = []
         for group in groups {
-            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata) else { continue }
+            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata, control.within(.adding, 0, of: 0)) else { continue }
             if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
             joined.append(head)
         }
@@ -139,14 +149,17 @@ extension Store {
         let line = MergedLine()
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
-            merged = walk(MergedAncestry.Adding(result, to: merged.taken()))
+            // What it tells is the heads.
+            let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
+            merged = try walk(MergedAncestry.Adding(result, to: merged.taken()), paced.look)
             if merged.contains(next) { continue }
-            let bases = walk(MergedAncestry.Bases(of: next, in: merged))
+            let bases = try walk(MergedAncestry.Bases(of: next, in: merged), paced.look)
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
             if bases.contains(result) { result = next; continue }
-            guard case .version(let version, let first, let second, let changes) = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line) else { continue }
+            let outcome = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line, paced)
+            guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
             let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
@@ -212,7 +225,7 @@ extension Store {
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.
-    private func selectedHeads(_ target: UInt32, _ selection: HeadSelection) throws -> [UInt32] {
+    private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
         var chosen = lock.withRead {
             func isNamed(_ branch: BranchName?, _ names: Set<BranchName>) -> Bool { branch.map(names.contains) ?? false }
@@ -230,7 +243,7 @@ extension Store {
             }
         }
         // Heads are no ancestors of each other; only `target` can be one of theirs.
-        if !isVirtual(target), !chosen.contains(target), walk(Descendants(of: target, among: chosen)).isEmpty { chosen.append(target) }
+        if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty { chosen.append(target) }
         return lock.withRead { chosen.sorted(by: dag.isNewer) }
     }
 
@@ -247,15 +260,21 @@ extension Store {
 
     /// Undoes what a version changed (against its first predecessor), on top of a head, without losing what came since: the three-way
     /// merge with the version as the ancestor, the head as the newer side, and the version's first predecessor as the other.
+    /// - Parameter control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, and what `makeVersion` throws.
     @discardableResult
-    public func revert(_ version: VersionID, at head: VersionID, metadata: Metadata = Metadata()) throws -> Reverted {
+    public func revert(
+        _ version: VersionID, at head: VersionID, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
+    ) throws -> Reverted {
         try checkWritable("Reverting")
+        let paced = control.paced(.reading, doing: "Undoing version \(version) of \(self.description)")
+        try paced.look()
         let undone = try requireOrdinal(version), target = try requireOrdinal(head)
         let before = lock.withRead { dag.rows[Int(undone)].first }
         let now = try prevailing(at: target)
         var changes: [Value.Change] = [], reverted = Reverted()
         func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
+            try paced.step()
             let id = ValueID(unchecked: key), prevails = try now.lookup(key)
             // By bytes: an undo stores them anew, and what came before it can be undone all the same.
             if try isSameValue(prevails, became, key) {
@@ -268,10 +287,11 @@ extension Store {
             }
         }
         if before == History.none {
-            try MapNode.forEachDifference(nil, map(undone), undo)
+            try MapNode.forEachDifference(nil, map(undone, paced), undo)
         } else {
-            try forEachDifference(before, undone) { try undo($0.key, $0.before, $0.after) }
+            try forEachDifference(before, undone, paced) { try undo($0.key, $0.before, $0.after) }
         }
+        try paced.look()
         if !changes.isEmpty { reverted.version = try makeVersion(basedOn: head, changes: changes, metadata: metadata) }
         return reverted
     }

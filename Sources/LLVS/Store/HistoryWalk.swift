@@ -59,12 +59,14 @@ public final class HistoryWalk {
         try control.check(.reading, 0, of: 0, doing: HistoryWalk.doing(store))
         let from = try store.walkStarts(query.from), hiding = try store.walkStarts(query.hiding)
         let wanted = try query.value.map { try store.versionsThatMayHaveChanged($0, control) }
+        if let wanted, query.from.isEmpty, hiding.isEmpty {
+            let keys = store.lock.withRead { store.dag.orderKeys(wanted) }
+            let paced = control.paced(.reading, doing: HistoryWalk.doing(store))
+            listed = try keys.sorted(looking: paced.look).reversed().map(\.ordinal)[...]
+            return
+        }
         store.lock.withRead {
             let dag = store.dag
-            if let wanted, query.from.isEmpty, hiding.isEmpty {
-                listed = dag.inTopologicalOrder(wanted).reversed()[...]
-                return
-            }
             if let wanted {
                 candidates = Set(wanted)
                 floor = wanted.reduce(.max) { min($0, dag.rows[Int($1)].generation) }

@@ -25,7 +25,7 @@ extension Store {
     /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
     public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")
-        let control = PacedControl(control, .adding, of: received.count, doing: "Adding versions to \(self.description)")
+        let control = control.paced(.adding, of: received.count, doing: "Adding versions to \(self.description)")
         var results = [Addition?](repeating: nil, count: received.count)
         let order = predecessorsFirst(received)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []

@@ -126,10 +126,23 @@ extension Store {
     }
 
     /// What a version recorded, in byte order of the ids, without the bytes.
-    public func recordedChanges(madeIn id: VersionID) throws -> [ChangeSummary] {
+    /// - Parameters:
+    ///   - range: only ids in it.
+    ///   - control: told of the changes looked at, with stage `.reading`.
+    public func recordedChanges(
+        madeIn id: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
+    ) throws -> [ChangeSummary] {
         let ordinal = try requireOrdinal(id)
+        let paced = control.paced(.reading, doing: "Reading what version \(id) of \(self.description) changed")
+        try paced.look()
+        return try withBounds(range) { try recordedChanges(ordinal, within: KeyBounds(low: $0, high: $1), paced) }
+    }
+
+    private func recordedChanges(_ ordinal: UInt32, within bounds: KeyBounds, _ control: PacedControl) throws -> [ChangeSummary] {
         var out: [ChangeSummary] = []
         try forEachChange(place(of: ordinal)) { entry, header in
+            try control.step()
+            guard bounds.areOpen || bounds.hold(entry.id) else { return }
             let key = ValueID(unchecked: entry.id)
             switch entry.kind {
             case .insert, .update:
@@ -143,6 +156,7 @@ extension Store {
             }
         }
         for i in out.indices where out[i].kind == .preserve {
+            try control.step(0)
             if let reference = out[i].reference { out[i].size = UInt64(try size(reference)) }
         }
         return out
@@ -172,17 +186,24 @@ extension Store {
     /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
     /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
     /// are compared.
-    /// - Parameter range: only ids in it.
+    /// - Parameters:
+    ///   - range: only ids in it.
+    ///   - control: told of the differences found, with stage `.reading`.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
     ///   by what differs in the range; not by the size of the store.
-    public func differences(from a: VersionID, to b: VersionID, in range: IDRange = .all) throws -> [ChangeSummary] {
+    public func differences(
+        from a: VersionID, to b: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
+    ) throws -> [ChangeSummary] {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        return try withBounds(range) { try differences(x, y, within: KeyBounds(low: $0, high: $1)) }
+        let paced = control.paced(.reading, doing: "Comparing versions \(a) and \(b) of \(self.description)")
+        try paced.look()
+        return try withBounds(range) { try differences(x, y, within: KeyBounds(low: $0, high: $1), paced) }
     }
 
-    private func differences(_ x: UInt32, _ y: UInt32, within bounds: KeyBounds) throws -> [ChangeSummary] {
+    private func differences(_ x: UInt32, _ y: UInt32, within bounds: KeyBounds, _ control: PacedControl) throws -> [ChangeSummary] {
         var out: [ChangeSummary] = []
         func add(_ kind: Value.Change.Kind, _ key: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+            try control.step()
             guard bounds.areOpen || bounds.hold(key) else { return }
             let id = ValueID(unchecked: key)
             guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }

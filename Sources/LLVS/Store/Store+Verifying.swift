@@ -115,7 +115,7 @@ extension Store {
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
-        let paced = PacedControl(control, .verifying, doing: "Verifying")
+        let paced = control.paced(.verifying, doing: "Verifying")
         nameVersions(in: &verification.met)
         for damage in verification.met {
             try paced.step(0)

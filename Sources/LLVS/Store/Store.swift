@@ -125,7 +125,7 @@ public final class Store: @unchecked Sendable {
         let began = Log.begin(.info)
         let storage: any Storage
         do {
-            try PacedControl(options.control, .reading, doing: "Opening a store").look()
+            try options.control.paced(.reading, doing: "Opening a store").look()
             storage = try Store.makeStorage(path, options)
         } catch {
             Log.write(.info, "A store was not opened: \(error)")
@@ -151,7 +151,7 @@ public final class Store: @unchecked Sendable {
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
         guard loading else { return }
-        let control = PacedControl(options.control, .reading, doing: "Opening \(storage.description)")
+        let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
             try load(control)
         } catch {

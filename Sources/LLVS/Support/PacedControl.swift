@@ -4,12 +4,12 @@
 /// Cancelled once, it stays so: a progress callback that wants to stop is not asked again. Used by one thread at a time.
 public final class PacedControl: @unchecked Sendable {
     /// For who gives none.
-    public static var none: PacedControl { PacedControl(OperationControl(), .reading, doing: "") }
+    public static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
 
     private let control: OperationControl
     private let stage: Progress.Stage
     private let total: Int
-    private let what: () -> String
+    private let what: String
     private let isActive: Bool
     private var ended: (any Error)?
     /// Of the stage, as progress tells it.
@@ -21,10 +21,7 @@ public final class PacedControl: @unchecked Sendable {
     private static let most = 1_024
     private static let stepsPerClock = 16
 
-    /// - Parameters:
-    ///   - total: how many steps there will be; 0 while it is not known.
-    ///   - what: for the message, as in "Opening the store at x".
-    public init(_ control: OperationControl, _ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure @escaping () -> String) {
+    fileprivate init(_ control: OperationControl, _ stage: Progress.Stage, of total: Int, doing what: String) {
         self.control = control; self.stage = stage; self.total = total; self.what = what
         isActive = control.progress != nil || control.token != nil
     }
@@ -51,9 +48,9 @@ public final class PacedControl: @unchecked Sendable {
         guard isActive else { return }
         if let ended { throw ended }
         do {
-            if let token = control.token, token.isCancelled { throw OperationControl.ended(what()) }
+            if let token = control.token, token.isCancelled { throw OperationControl.ended(what) }
             if let progress = control.progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
-                throw OperationControl.ended(what())
+                throw OperationControl.ended(what)
             }
         } catch {
             ended = error
@@ -69,12 +66,22 @@ public final class PacedControl: @unchecked Sendable {
         guard let progress = control.progress else { return control }
         return OperationControl(progress: { [self] state in
             do {
-                if try !progress(state) { ended = OperationControl.ended(what()) }
+                if try !progress(state) { ended = OperationControl.ended(what) }
             } catch {
                 ended = error
                 throw error
             }
             return ended == nil
         }, token: control.token)
+    }
+}
+
+extension OperationControl {
+    /// This control, for a loop of many small steps. Costs nothing when there is nothing to look at.
+    /// - Parameters:
+    ///   - total: how many steps there will be; 0 while it is not known.
+    ///   - what: for the message, as in "Opening the store at x".
+    public func paced(_ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
+        progress == nil && token == nil ? .none : PacedControl(self, stage, of: total, doing: what())
     }
 }

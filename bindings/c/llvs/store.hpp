@@ -208,14 +208,21 @@ public:
     }
     /// Where the store is: an absolute path; empty for one in memory or in a storage of the host.
     std::string path() const { return detail::string(llvs_store_path(raw())); }
-    std::vector<Change> changes(std::string_view version) const {
-        return walk([&](auto out, auto error) { return llvs_store_changes(raw(), detail::bytes(version), out, error); });
-    }
-    /// What to apply to the state at `from` to reach that at `to`, of values whose ids begin with the prefix.
-    std::vector<Change> differences(std::string_view from, std::string_view to, std::string_view prefix = {}) const {
+    /// What a version recorded, of values whose ids begin with the prefix.
+    std::vector<Change> changes(std::string_view version, std::string_view prefix = {}, const llvs_control *control = nullptr) const {
         llvs_range range = LLVS_RANGE_INIT;
         range.prefix = detail::bytes(prefix);
-        return walk([&](auto out, auto error) { return llvs_store_differences(raw(), detail::bytes(from), detail::bytes(to), &range, out, error); });
+        return walk([&](auto out, auto error) { return llvs_store_changes(raw(), detail::bytes(version), &range, control, out, error); });
+    }
+    /// What to apply to the state at `from` to reach that at `to`, of values whose ids begin with the prefix.
+    std::vector<Change> differences(
+        std::string_view from, std::string_view to, std::string_view prefix = {}, const llvs_control *control = nullptr
+    ) const {
+        llvs_range range = LLVS_RANGE_INIT;
+        range.prefix = detail::bytes(prefix);
+        return walk([&](auto out, auto error) {
+            return llvs_store_differences(raw(), detail::bytes(from), detail::bytes(to), &range, control, out, error);
+        });
     }
 
     Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
@@ -232,8 +239,11 @@ public:
         return detail::take_one(list);
     }
     /// Nothing when all that the version changed was changed again since: then nothing is stored.
-    std::optional<Version> revert(std::string_view version, std::string_view at) {
-        return one([&](auto out, auto error) { return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), nullptr, out, error); });
+    std::optional<Version> revert(std::string_view version, std::string_view at, const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
+        return one([&](auto out, auto error) {
+            return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), options.raw(), out, error);
+        });
     }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {

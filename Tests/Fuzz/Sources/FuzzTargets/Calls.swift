@@ -241,7 +241,7 @@ enum Calls {
 
     private static let differences: Call = { arguments, store in
         var cursor: OpaquePointer?
-        guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), nil, &cursor, $0) }) else { return }
+        guard call({ llvs_store_differences(store, arguments.bytes(), arguments.bytes(), nil, nil, &cursor, $0) }) else { return }
         var page: UnsafeMutablePointer<llvs_change_list>?
         _ = call { llvs_change_cursor_next(cursor, Int(arguments.input.byte()), arguments.constant(1), &page, $0) }
         llvs_change_list_free(page)

@@ -156,8 +156,13 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_enumerate": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_list**"), ERROR]),
     "llvs_store_enumerate_block": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), owned("llvs_value_block**"), ERROR]),
     "llvs_store_count": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), borrowed("uint64_t*"), ERROR]),
-    "llvs_store_changes": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_change_cursor**"), ERROR]),
-    "llvs_store_differences": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_range*"), owned("llvs_change_cursor**"), ERROR]),
+    "llvs_store_changes": (
+        STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_range*"), borrowed("llvs_control*"), owned("llvs_change_cursor**"), ERROR]
+    ),
+    "llvs_store_differences": (
+        STATUS,
+        [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_range*"), borrowed("llvs_control*"), owned("llvs_change_cursor**"), ERROR],
+    ),
     "llvs_change_cursor_count": (SIZE, [borrowed("llvs_change_cursor*")]),
     "llvs_change_cursor_next": (STATUS, [borrowed("llvs_change_cursor*"), SIZE, BOOL, owned("llvs_change_list**"), ERROR]),
     "llvs_change_cursor_free": (None, [owned("llvs_change_cursor*")]),

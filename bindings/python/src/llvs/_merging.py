@@ -23,15 +23,40 @@ byref = ctypes.byref
 class Merging(Handle):
     """Changes, differences, merges and undoing."""
 
-    def changes(self, version: AnyVersion, *, with_data: bool = True) -> Iterator[Change]:
-        """What a version recorded, in byte order of the ids, fetched by the page. Raises UnknownVersionError."""
+    def changes(
+        self,
+        version: AnyVersion,
+        *,
+        prefix: str = "",
+        start: str = "",
+        stop: Optional[str] = None,
+        with_data: bool = True,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Iterator[Change]:
+        """What a version recorded, in byte order of the ids, fetched by the page.
+
+        prefix, start, stop: as for `diff`. Raises UnknownVersionError, CancelledError.
+        """
+        wanted = Range(encode(prefix)).within(encode(start), None if stop is None else encode(stop)).struct()
         pointer = ctypes.c_void_p()
-        with self._call as store:
-            lib.llvs_store_changes(store, version_bytes(version), byref(pointer))
+        with self._call as store, Control(progress, cancel) as control:
+            if wanted is None:
+                return iter(())
+            lib.llvs_store_changes(store, version_bytes(version), byref(wanted), control, byref(pointer))
         return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
 
     def diff(
-        self, a: AnyVersion, b: AnyVersion, *, prefix: str = "", start: str = "", stop: Optional[str] = None, with_data: bool = True
+        self,
+        a: AnyVersion,
+        b: AnyVersion,
+        *,
+        prefix: str = "",
+        start: str = "",
+        stop: Optional[str] = None,
+        with_data: bool = True,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Iterator[Change]:
         """What to apply to the state at `a` to reach the state at `b`, as insert, update and remove, in byte order of the ids.
 
@@ -40,14 +65,16 @@ class Merging(Handle):
 
         prefix: only ids that begin so. start, stop: only ids that are not before `start` and before `stop` (None: to the last), by bytes.
 
-        Raises UnknownVersionError. Cost: what was recorded between the two, or what differs there; not what is there.
+        progress, cancel: of finding the differences, all of which are found at once; reading them is by the page.
+
+        Raises UnknownVersionError, CancelledError. Cost: what was recorded between the two, or what differs there; not what is there.
         """
-        pointer = ctypes.c_void_p()
         wanted = Range(encode(prefix)).within(encode(start), None if stop is None else encode(stop)).struct()
-        with self._call as store:
+        pointer = ctypes.c_void_p()
+        with self._call as store, Control(progress, cancel) as control:
             if wanted is None:
                 return iter(())
-            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(wanted), byref(pointer))
+            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(wanted), control, byref(pointer))
         return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
 
     @staticmethod
@@ -71,6 +98,8 @@ class Merging(Handle):
         *,
         metadata: Optional[_metadata.Metadata] = None,
         relation: str = "any",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Version:
         """Merges two versions. When one is an ancestor of the other nothing is stored and the descendant is the result.
 
@@ -78,11 +107,12 @@ class Merging(Handle):
         such a function. What it raises is raised from here.
         relation: "any", "related" (without a common ancestor: NoCommonAncestorError), or "unrelated" (as if the ancestor were empty).
 
-        Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, StorageError; nothing is stored then.
+        Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, CancelledError, StorageError; nothing is stored then.
         Cost: what differs, times log n.
         """
-        options = MergeOptions(metadata, relation)
-        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides:
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, relation, control=control)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
             return the(
                 take_version(lib.llvs_store_merge, pointer, version_bytes(ours), version_bytes(theirs), decides, options.reference)
             )
@@ -110,13 +140,23 @@ class Merging(Handle):
     def _arbiter(self, arbiter: Optional[AnyArbiter]) -> Any:
         return _NoArbiter() if arbiter is None else ArbiterHandle(arbiter, lambda: cast("llvs.Store", self))
 
-    def revert(self, version: AnyVersion, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None) -> Optional[Version]:
+    def revert(
+        self,
+        version: AnyVersion,
+        *,
+        at: AnyVersion,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Version]:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        What was changed again since stays as it is. Returns None, and stores nothing, when nothing is left to undo. Raises UnknownVersionError, StorageError.
+        What was changed again since stays as it is. Returns None, and stores nothing, when nothing is left to undo.
+        Raises UnknownVersionError, CancelledError, StorageError; nothing is stored then.
         """
-        options = MergeOptions(metadata)
-        with self._call as pointer:
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, control=control)
+        with self._call as pointer, control:
             return take_version(lib.llvs_store_revert, pointer, version_bytes(version), version_bytes(at), options.reference)
 
 
