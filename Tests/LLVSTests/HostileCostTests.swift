@@ -84,6 +84,35 @@ import Testing
         guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
     }
 
+    /// Walks through a long history end at the first look after somebody asked, whichever call makes them.
+    @Test func longWalksLookAtTheirControl() throws {
+        let store = try memoryStore(), x = try ValueID("x")
+        var all = [try Self.received("root", [], [.insert(x, data: [1])], at: 0), try Self.received("other", ["root"], [.update(x, data: [2])], at: 1)]
+        for other in ["a", "b"] { all.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
+        for i in 1...15_000 {
+            for (own, other) in [("a", "b"), ("b", "a")] { all.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1))) }
+        }
+        all.append(try Self.received("tip", ["a15000"], [.update(x, data: [3])], at: 20_000))
+        _ = try store.add(all)
+        let root = try VersionID("root"), other = try VersionID("other"), tip = try VersionID("tip")
+        let calls: [(String, (OperationControl) throws -> Void)] = [
+            ("merge", { _ = try store.merge(other, with: tip, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
+            ("merge heads", { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, $0) }),
+            ("differences", { _ = try store.differences(from: root, to: tip, $0) }),
+            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), $0).next(.max, $0) }),
+        ]
+        for (name, call) in calls {
+            let token = CancelToken()
+            token.cancel()
+            let none = try Work.versions.counting { #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) } }
+            #expect(none <= 10_000, "\(name) walked over \(none) versions although it was cancelled before")
+            let looks = Looks()
+            let steps = try Work.versions.counting { #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) } }
+            #expect(steps <= 30_000 && looks.number == 3, "\(name) walked over \(steps) versions, and looked \(looks.number) times")
+        }
+        #expect(try store.heads().count == 3)
+    }
+
     private final class Looks: @unchecked Sendable {
         private let lock = Lock()
         private(set) var number = 0

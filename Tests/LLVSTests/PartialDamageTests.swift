@@ -226,6 +226,25 @@ import Darwin
         #expect(report.damages.count == 2 && report.damages.allSatisfy { $0.lost == .value && $0.message.contains("stored no such value") })
     }
 
+    @Test func aPreserveOfNoAncestorIsToldOf() throws {
+        let (store, _) = try hookedStore([
+            hostileRecord(plainVersion("a"), []),
+            hostileRecord(plainVersion("b", ["a"]), [.insert(id("k"), data: [1])]),
+            hostileRecord(plainVersion("c", ["a"]), [.insert(id("k"), data: [2])]),
+            hostileRecord(plainVersion("d", ["a"]), []),
+            hostileRecord(plainVersion("e", ["d"]), [.insert(id("own"), data: [3])]),
+            // b is an ancestor of the first, and c is one of neither predecessor of the second.
+            hostileRecord(plainVersion("m", ["b", "d"]), [.preserve(.init(id: id("k"), version: VersionID("b")))]),
+            hostileRecord(plainVersion("n", ["m", "e"]), [
+                .preserve(.init(id: id("k"), version: VersionID("c"))), .preserve(.init(id: id("own"), version: VersionID("e"))),
+            ]),
+        ])
+        #expect(try store.value(id("k"), at: VersionID("n"))?.data == [2])
+        let report = try store.verify()
+        #expect(try report.damages.map(\.version) == [VersionID("n")] && report.damages[0].value == id("k") && report.damages[0].lost == .nothing)
+        #expect(report.damages[0].message.contains("not among its ancestors"))
+    }
+
     @Test func wrongSumsOfValueBytesAreToldOf() throws {
         var version = try plainVersion("v"), right = try plainVersion("w")
         version.valueDataSize = 7

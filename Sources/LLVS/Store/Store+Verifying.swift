@@ -43,6 +43,7 @@ extension Store {
         /// What the storage tells.
         var met: [StorageDamage] = []
         var caches: CacheVerification
+        var ancestry = KnownAncestry()
     }
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
@@ -50,7 +51,7 @@ extension Store {
             let header = try readHeader(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
-            let values = try verifyValues(record.place, &verification.report, control)
+            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             if verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
@@ -63,12 +64,16 @@ extension Store {
     }
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
-    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ control: OperationControl) throws -> UInt64 {
+    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, told: UInt64 = 0, sum: UInt64 = 0
-        var version: VersionID?
+        var version: VersionID?, strangers: Set<VersionID>?
         try forEachChange(place) { entry, header in
             (version, told) = (header.id, header.valueDataSize)
-            if entry.kind == .preserve { try verifyPreserve(entry, header, place, &report) }
+            if entry.kind == .preserve {
+                let none = try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
+                strangers = none
+                try verifyPreserve(entry, header, place, strangers: none, &report)
+            }
             guard entry.kind == .insert || entry.kind == .update else { return }
             sum &+= UInt64(entry.size)
             do {
@@ -97,13 +102,37 @@ extension Store {
         return values
     }
 
-    /// Tells of a preserve that names a version which is here and stored no bytes under that id.
-    private func verifyPreserve(_ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, _ report: inout VerifyReport) throws {
+    /// The versions that a record's preserves name and that are here, but none of its ancestors.
+    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<VersionID> {
+        let paced = control.paced(.verifying, doing: "Verifying")
+        let (predecessors, named) = lock.withRead { (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) }) }
+        guard predecessors.count == header.predecessors.count else { return [] }
+        var strangers: Set<VersionID> = []
+        for case (let id, let ordinal?) in named {
+            try paced.step(0)
+            if try !ancestry.contains(ordinal, behind: predecessors, in: self, paced.look) { strangers.insert(id) }
+        }
+        return strangers
+    }
+
+    /// Tells of a preserve that names a version which is here and stored no bytes under that id, or which is no ancestor.
+    private func verifyPreserve(
+        _ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, strangers: Set<VersionID>, _ report: inout VerifyReport
+    ) throws {
         let stored = header.dependencies[entry.dependency]
         guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
         do {
             let found = try findChange(other, entry.id)
-            guard found?.kind != .insert, found?.kind != .update else { return }
+            if found?.kind == .insert || found?.kind == .update {
+                guard strangers.contains(stored) else { return }
+                let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+                report.damages.append(StorageDamage(
+                    file: file, offset: offset,
+                    message: "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. It can be read here, and "
+                        + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
+                    version: header.id, value: value, lost: .nothing))
+                return
+            }
         } catch let error as StoreError where Store.isOfOne(error.code) { return }  // That record is told of itself.
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
         report.damages.append(StorageDamage(
@@ -179,7 +208,8 @@ extension Store {
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {
-            let values = try verifyValues(place, &report, control)
+            var ancestry = KnownAncestry()
+            let values = try verifyValues(place, &report, &ancestry, control)
             if report.damages.count == before {
                 // All parts of it are what was written: what says what they are together is not.
                 var harmless = damage
