@@ -48,6 +48,10 @@ set(LLVS_SWIFT_FLAGS
     -Xlinker -soname=${LLVS_SONAME}
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
     -Xlinker -z -Xlinker nodelete)                # the runtime cannot be unloaded
+# Where the runtime would end the process for lack of memory, the reserve comes in: Sources/CLLVSShims/reserve.c.
+foreach(name malloc calloc realloc aligned_alloc posix_memalign _Znwm)
+    list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=${name})
+endforeach()
 
 file(MAKE_DIRECTORY "${LLVS_LIBRARY_DIR}")
 set(llvs_built "${LLVS_SWIFT_SCRATCH}/release/libllvs.so")

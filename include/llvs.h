@@ -47,10 +47,11 @@
  *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
  *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
- *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed. Given for the bytes of values and records of 64 KiB and more that are saved, copied or
- *                                handed in, and for results in one piece. Other memory of the library's is not so guarded yet (maps,
- *                                history, lists and caches, small objects): where that cannot be had the process ends. Keep some tens of
- *                                MiB free where memory is limited.
+ *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Given wherever data or arguments say
+ *                                how much memory is needed. For small objects the library holds a reserve of 4 MiB of address space,
+ *                                untouched until memory runs out: while it cannot be made whole again, calls give this error, but for
+ *                                those that close and release. Caches give way first. What remains: the process ends when threads
+ *                                together take more than the reserve before they notice, and when there is no memory for a stack to grow.
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,

@@ -184,13 +184,6 @@ uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
     return counts[which & 3] += more;
 }
 
-int llvs_shim_has_memory(size_t size) {
-    void *volatile memory = malloc(size);
-    int had = memory != 0;
-    free(memory);
-    return had;
-}
-
 int llvs_shim_random(void *out, size_t size) {
     uint8_t *p = out;
     while (size) {

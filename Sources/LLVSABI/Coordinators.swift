@@ -45,7 +45,7 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
 
 @_cdecl("llvs_coordinator_close") @implementation
 public func llvs_coordinator_close(_ coordinator: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try LLVSABI.coordinator(coordinator).close() }
+    entry(error, whileShort: true) { try LLVSABI.coordinator(coordinator).close() }
 }
 
 @_cdecl("llvs_coordinator_free") @implementation

@@ -101,7 +101,7 @@ public func llvs_exchange_url(_ exchange: OpaquePointer!) -> llvs_bytes { peek(e
 
 @_cdecl("llvs_exchange_close") @implementation
 public func llvs_exchange_close(_ exchange: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try handle(exchange, ExchangeHandle.self, "exchange").close() }
+    entry(error, whileShort: true) { try handle(exchange, ExchangeHandle.self, "exchange").close() }
 }
 
 @_cdecl("llvs_exchange_free") @implementation

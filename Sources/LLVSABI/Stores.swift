@@ -92,7 +92,7 @@ public func llvs_store_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_st
 
 @_cdecl("llvs_store_close") @implementation
 public func llvs_store_close(_ store: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try handle(store, StoreHandle.self, "store").store.close() }
+    entry(error, whileShort: true) { try handle(store, StoreHandle.self, "store").store.close() }
 }
 
 @_cdecl("llvs_store_free") @implementation

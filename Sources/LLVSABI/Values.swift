@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import Glibc
 import LLVS
 
@@ -44,7 +45,7 @@ private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: U
     var memory: UnsafeMutableRawPointer?
     do {
         let fetched = try fetch { size in
-            guard let start = malloc(size + 1) else { throw OutOfMemory() }
+            guard let start = llvs_shim_allocate(size + 1) else { throw OutOfMemory() }
             start.storeBytes(of: 0, toByteOffset: size, as: UInt8.self)
             memory = start
             return start

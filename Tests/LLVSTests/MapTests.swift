@@ -28,7 +28,7 @@ import Testing
                     key: UnsafeRawBufferPointer(rebasing: bytes[at..<at + key.count]),
                     entry: version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) })
             }
-            return MapNode.applying(list[...], to: node)
+            return try? MapNode.applying(list[...], to: node)
         }
     }
 

@@ -82,8 +82,16 @@ void *llvs_shim_host_left(uintptr_t frame);
 /* Adds to one of four numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
+/* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */
+void *llvs_shim_allocate(size_t size);
+void *llvs_shim_reallocate(void *memory, size_t size);
 /* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from them. */
 int llvs_shim_has_memory(size_t size);
+/* Makes the reserve whole: 1, or 0 when there is no memory for it. See reserve.c. */
+int llvs_shim_reserve_fill(void);
+extern uintptr_t llvs_shim_reserve;
+/* Whether nothing was taken from the reserve since it was filled. */
+static inline int llvs_shim_reserve_is_whole(void) { return __atomic_load_n(&llvs_shim_reserve, __ATOMIC_RELAXED) != 0; }
 
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);

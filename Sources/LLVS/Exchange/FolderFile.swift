@@ -29,6 +29,7 @@ final class FolderFile {
 
     /// All of it. Throws only what `check` throws, which is called before each further MiB.
     func read(_ check: () throws -> Void) throws -> FetchedFile {
+        try Memory.expect(size, "Reading \(path)")
         var failure: StoreError?
         let bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             let whole = UnsafeMutableRawBufferPointer(buffer)

@@ -62,6 +62,8 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         guard error == 0 else {
             box.release()
             state.lock.withLock { state.isFinished = true } // what throws here is deinitialised, and that waits
+            // The system gives the same number for lack of memory.
+            try Memory.expect(8 << 20, "A thread that watches for new versions")
             throw StoreError(.io, "A thread that watches for new versions cannot be started (error \(error)). Too many threads may be running.")
         }
         pthread_detach(thread)

@@ -31,7 +31,7 @@ public struct OutgoingFile: Sendable {
     public func bytes() throws -> [UInt8] {
         if case .bytes(let bytes) = source { return bytes }
         var all: [UInt8] = []
-        all.reserveCapacity(size)
+        try Memory.grow(&all, by: size, "A file of \(size) bytes")
         try forEachPiece { all.append(contentsOf: $0) }
         return all
     }

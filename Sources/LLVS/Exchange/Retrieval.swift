@@ -61,7 +61,8 @@ struct Retrieval {
         if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
-    private mutating func unreadable(_ id: VersionID, _ error: StoreError) {
+    private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
+        if error.code == .outOfMemory { throw error }
         problem(id, error)
         // Something else is in its place.
         if error.code == .foreignFile { memory.broken.insert(id) }
@@ -114,7 +115,7 @@ struct Retrieval {
         switch file {
         case .missing:
             problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
-        case .unreadable(let error): unreadable(id, error)
+        case .unreadable(let error): try unreadable(id, error)
         case .data, .pieces:
             guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
             digests[id] = found.digest
@@ -131,6 +132,8 @@ struct Retrieval {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)
         } catch {
+            // That is nothing of the file's: it is asked for again.
+            if (error as? StoreError)?.code == .outOfMemory { throw error }
             problem(id, StoreError.of(error))
             memory.broken.insert(id)
         }
@@ -230,7 +233,7 @@ struct Retrieval {
             memory.broken.insert(id)
             return nil
         case .unreadable(let error):
-            unreadable(id, error)
+            try unreadable(id, error)
             return nil
         case .data, .pieces: break
         }

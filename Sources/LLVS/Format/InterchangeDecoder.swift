@@ -126,6 +126,7 @@ struct InterchangeDecoder {
         while try reader.nextElement() {
             let key = try reader.string()
             guard try reader.nextElement() else { throw reader.failure("the metadata has a key without a value") }
+            try Memory.grow(&pairs, "Reading \(file)")
             pairs.append((key, try metadataValue(&reader)))
         }
         // In order, so that many keys cost no more than a few; of equal keys the last stays last.
@@ -161,6 +162,7 @@ struct InterchangeDecoder {
                 guard changes.count < Limits.changesPerVersion else {
                     throw StoreError(.tooLarge, "\(decoder.file) holds more than \(Limits.changesPerVersion) changes; one version can record no more.", versionID: version.description, path: decoder.file)
                 }
+                try Memory.grow(&changes, "Reading \(decoder.file)")
                 changes.append(try decoder.change(&reader))
             }
             return InterchangeOrder.sorted(changes)

@@ -170,6 +170,7 @@ struct JSONReader {
     mutating func base64(atMost limit: Int) throws -> (data: [UInt8]?, start: Int) {
         guard window != nil else {
             let text = try text()
+            try Memory.expect((text.end - text.start) / 4 * 3, "Reading a value in base64")
             let data = text.escaped ? try string(text).withUnsafeBytes(Base64.decode) : try Base64.decode(slice(text))
             guard data?.count ?? 0 <= limit else { throw TooLong(start: text.start) }
             return (data, text.start)
@@ -181,6 +182,7 @@ struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
+            try Memory.grow(&data, by: (end - position) / 4 * 3 + 3, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
             position = end
             guard data.count <= limit else { throw TooLong(start: start) }
@@ -211,6 +213,7 @@ struct JSONReader {
     /// The bytes of the string, escapes resolved, valid UTF-8.
     func string(_ text: Text) throws -> [UInt8] {
         let raw = try slice(text)
+        try Memory.expect(raw.count, "Reading a string of JSON")
         guard Bytes.isValidUTF8(raw) else { throw Failure(reason: .utf8, message: "a string is not valid UTF-8", position: text.start) }
         guard text.escaped else { return Array(raw) }
         var quote = text.start - 1 - passed

@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import CLLVSShims
 
 /// A file that is read piece by piece, once, from front to back. Used by one thread at a time.
 public protocol PieceReader: AnyObject, Sendable {
@@ -51,7 +52,7 @@ final class PieceWindow {
         // Twice the room each time, so that one long string is not moved again and again.
         let wanted = max(2 * rest, rest + pieceSize)
         if wanted > capacity {
-            guard let grown = realloc(start, wanted) else {
+            guard let grown = llvs_shim_reallocate(start, wanted) else {
                 throw PieceFailure(error: StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a file. Free some, and run it again."))
             }
             start = grown

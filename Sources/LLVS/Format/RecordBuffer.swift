@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import CLLVSShims
 
 /// Bytes that grow, in the forms that `ByteReader` reads: for records, of which a million entries may be written.
 ///
@@ -27,7 +28,7 @@ struct RecordBuffer: ~Copyable {
     @inline(never)
     private mutating func grow(_ more: Int) throws {
         let wanted = max(count + more, 2 * capacity, 256)
-        guard let grown = realloc(start, wanted) else {
+        guard let grown = llvs_shim_reallocate(start, wanted) else {
             throw StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a record. Save the values in several versions.")
         }
         start = grown

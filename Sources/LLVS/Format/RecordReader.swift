@@ -16,6 +16,7 @@ struct RecordReader {
         guard offset >= 0, count >= 0, offset <= length, count <= length - offset else { return nil }
         if offset < windowStart || offset + count > windowStart + window.count {
             let size = min(length - offset, count + ahead)
+            try Memory.expect(size, "Reading a record")
             window = try [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
                 try read(UInt64(offset), UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<size]))
                 filled = size
@@ -46,6 +47,7 @@ extension RecordReader {
         var starts: [UInt64] = []
         var last: [UInt8] = []  // of the page before: ids ascend over all pages
         for page in 0..<header.pageCount {
+            try Memory.check()
             let before = last
             var met = 0, ascends = true
             var size = min(header.bodiesOffset - offset, 16 << 10)

@@ -58,6 +58,8 @@ final class History {
     /// For each row whose keys are known: the hash of the one, or where the hashes of several begin in `manyKeyHashes`.
     private var keyHashes: ContiguousArray<UInt32> = []
     private var manyKeyHashes: ContiguousArray<UInt32> = []
+    /// How many hashes there are of versions that changed several ids.
+    var manyKeyCount: Int { manyKeyHashes.count }
     private var texts: [UInt32: VersionID] = [:]
     private var table = OrdinalTable()
     private(set) var branchNames: [BranchName] = []
@@ -111,7 +113,9 @@ final class History {
 
     // MARK: Changing
 
-    func reserve(_ count: Int) {
+    /// - Throws: `.outOfMemory`.
+    func reserve(_ count: Int) throws {
+        try Memory.expect((count + count / 8) * (MemoryLayout<Row>.stride + 4) + 12 * count, "The history of \(count) versions")
         rows.reserveCapacity(count + count / 8)
         keyHashes.reserveCapacity(count + count / 8)
         table.reserve(count)
@@ -132,7 +136,16 @@ final class History {
         for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
     }
 
-    /// Adds a version, hidden. Its predecessors are in already.
+    /// Makes room for one more version, as far as that takes much memory.
+    /// - Throws: `.outOfMemory`; then nothing has changed.
+    func makeRoom() throws {
+        try Memory.check()
+        try Memory.grow(&rows, "The history")
+        try Memory.grow(&keyHashes, "The history")
+        try table.makeRoom()
+    }
+
+    /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits

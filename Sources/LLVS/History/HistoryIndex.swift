@@ -85,7 +85,7 @@ enum HistoryIndex {
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
             // Read all of it before the storage is told to go on behind it.
             let history = History()
-            history.reserve(count)
+            do { try history.reserve(count) } catch { return nil }
             var end: UInt64 = 0, time: UInt64 = 0
             for number in 0..<count {
                 try control.step()

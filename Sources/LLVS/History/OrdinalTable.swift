@@ -47,6 +47,11 @@ struct OrdinalTable: ~Copyable {
         mask = size - 1
     }
 
+    /// Throws `.outOfMemory` when the table has to grow for one more, and cannot.
+    func makeRoom() throws {
+        if (used + 1) * 4 > (mask + 1) * 3 { try Memory.expect((mask + 1) * 8, "The history") }
+    }
+
     /// `hashOf` gives the hash of an ordinal that is in the table already.
     mutating func insert(_ ordinal: UInt32, hash: UInt64, hashOf: (UInt32) -> UInt64) {
         if (used + 1) * 4 > (mask + 1) * 3 {

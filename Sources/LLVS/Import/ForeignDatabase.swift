@@ -30,6 +30,7 @@ final class ForeignDatabase {
                         guard row.integer(1) == 0 else {
                             throw StoreError(.tooLarge, "\(path) holds an entry of more than \(Limits.valueSize) bytes, which is the most that a value may have.", path: path)
                         }
+                        try Memory.expect(row.bytes(0).count, "Reading from \(path)")
                         found = Array(row.bytes(0))
                         return false
                     })

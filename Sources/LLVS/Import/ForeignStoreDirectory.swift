@@ -83,6 +83,7 @@ struct ForeignStoreDirectory {
         guard let decode else {
             throw StoreError(.unsupported, "\(name) is compressed (LLZF), as Apple systems do, and there is no decoder. Give one for LZFSE.", path: path)
         }
+        try Memory.expect(bytes.count, "Decoding \(name)")
         return try decode(Array(bytes.dropFirst(4))) ?? bytes
     }
 

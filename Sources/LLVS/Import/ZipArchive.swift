@@ -72,6 +72,7 @@ final class ZipArchive {
             throw damaged("its directory is not where it says")
         }
         directoryStart = end.offset
+        try Memory.expect(Int(min(end.count, 1 << 20)) * 2 * MemoryLayout<Entry>.stride, "Reading the directory of \(source)")
         entries.reserveCapacity(Int(min(end.count, 1 << 20)))
         var position = end.offset, left = end.count
         while left > 0 {
@@ -158,6 +159,7 @@ final class ZipArchive {
         var data = compressed
         if entry.method == 8 {
             var isWhole = false
+            try Memory.expect(Int(entry.size), "Reading from \(source)")
             data = [UInt8](unsafeUninitializedCapacity: Int(entry.size)) { buffer, count in
                 isWhole = compressed.withUnsafeBytes { from in
                     guard let from = from.baseAddress else { return false }
@@ -195,6 +197,7 @@ final class ZipArchive {
     }
 
     private func bytes(at offset: UInt64, _ count: Int) throws -> [UInt8] {
+        try Memory.expect(count, "Reading from \(source)")
         var failure: StoreError?
         let read = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let whole = UnsafeMutableRawBufferPointer(buffer)

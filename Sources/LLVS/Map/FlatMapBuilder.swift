@@ -45,7 +45,8 @@ struct FlatMapBuilder {
     /// `expected`: how many entries there will be, about.
     init(_ writer: any CacheWriter, expected: Int) {
         self.writer = writer
-        slots.reserveCapacity(expected)
+        // Without it the slots grow, and `append` tells when they cannot.
+        if (try? Memory.expect(expected * MemoryLayout<MapEntry>.stride, "")) != nil { slots.reserveCapacity(expected) }
     }
 
     var count: Int { slots.count }
@@ -64,6 +65,8 @@ struct FlatMapBuilder {
             }
             try close(to: depth)
         }
+        try Memory.grow(&slots, "Making a map of many values")
+        try Memory.grow(&bytes, by: key.count, "Making a map of many values")
         waiting.append(Waiting(start: bytes.count, size: key.count, number: slots.count))
         bytes.append(contentsOf: key)
         slots.append(entry)

@@ -160,13 +160,22 @@ final class MapLines: @unchecked Sendable {
         var changes: Int { lines.lock.withLock { line.changeCount(before: position) } }
 
         /// The map, and what it was made of: a map that was there, and so many changes.
-        func map() -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
+        func map() throws -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
             let (_, slot, changes) = lines.lock.withLock { line.changes(before: position) }
-            return (changes.withChanges(isSorted: false) { MapNode.applying($0, to: slot.root) }, (slot, changes.count))
+            return (try changes.withChanges(isSorted: false) { try MapNode.applying($0, to: slot.root) }, (slot, changes.count))
         }
 
         /// Keeps the map, for those of later versions to be made from.
         func keep(_ slot: MapCache.Slot) { lines.lock.withLock { line.keep(slot, at: position) } }
+    }
+
+    /// Forgets all: maps are made again from the records when they are asked for.
+    func removeAll() {
+        let gone = lock.withLock { () -> [MapLine] in
+            defer { lines = [] }
+            return lines
+        }
+        withExtendedLifetime(gone) {}
     }
 
     /// A version that is in a line.

@@ -4,15 +4,16 @@ extension MapNode {
 
     /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
     /// O(changes × (key length + log n)); what is not touched is shared. Nothing recurses: a map may be 512 nodes deep.
-    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) -> MapNode? {
+    /// - Throws: `.outOfMemory`.
+    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) throws -> MapNode? {
         var stack: [Applying] = []
-        switch begin(changes, node) {
+        switch try begin(changes, node) {
         case .made(let node): return node
         case .inner(let first): stack.append(first)
         }
         next: while var top = stack.popLast() {
             while let (changes, old) = top.takeNext() {
-                switch begin(changes, old) {
+                switch try begin(changes, old) {
                 case .made(let child): top.add(child)
                 case .inner(let beneath):
                     stack.append(top)
@@ -33,8 +34,9 @@ extension MapNode {
         case inner(Applying)
     }
 
-    private static func begin(_ changes: ArraySlice<MapChange>, _ closed: MapNode?) -> Begun {
-        guard let closed else { return .made(build(insertions(in: changes)[...])) }
+    private static func begin(_ changes: ArraySlice<MapChange>, _ closed: MapNode?) throws -> Begun {
+        guard let closed else { return .made(try build(insertions(in: changes)[...])) }
+        try Memory.check()
         guard let first = changes.first else { return .made(closed) }
         let node = closed.opened
         guard node.leaf != nil else { return node.beginInner(changes) }
@@ -42,7 +44,7 @@ extension MapNode {
             let (index, found) = node.search(first.key)
             if found || node.hasRoom(for: first.key.count) { return .made(node.leafSetting(first.key, entry, at: index, found: found)) }
         }
-        return .made(withExtendedLifetime(node) { build(node.merging(changes)[...]) })
+        return .made(try withExtendedLifetime(node) { try build(node.merging(changes)[...]) })
     }
 
     /// An inner node that is being made anew.
@@ -222,16 +224,16 @@ extension MapNode {
     }
 
     /// The tree of sorted pairs; nil when there are none.
-    static func build(_ pairs: ArraySlice<Pair>) -> MapNode? {
+    static func build(_ pairs: ArraySlice<Pair>) throws -> MapNode? {
         if pairs.isEmpty { return nil }
         var stack: [Building] = []
-        switch Building.begin(pairs) {
+        switch try Building.begin(pairs) {
         case .leaf(let leaf): return leaf
         case .inner(let first): stack.append(first)
         }
         next: while var top = stack.popLast() {
             while let group = top.takeNext() {
-                switch Building.begin(group) {
+                switch try Building.begin(group) {
                 case .leaf(let leaf): top.children.append(leaf)
                 case .inner(let beneath):
                     stack.append(top)
@@ -256,7 +258,8 @@ extension MapNode {
 
         enum Begun { case leaf(MapNode), inner(Building) }
 
-        static func begin(_ pairs: ArraySlice<Pair>) -> Begun {
+        static func begin(_ pairs: ArraySlice<Pair>) throws -> Begun {
+            try Memory.check()
             if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return .leaf(MapNode(leaf: pairs)) }
             guard let first = pairs.first, let last = pairs.last else { return .leaf(MapNode(leaf: pairs)) }
             let depth = commonPrefix(first.key, last.key)

@@ -90,15 +90,16 @@ struct MapPatch {
     }
 
     /// The patched map; nil is the empty one. `flat` has as many entries as was said.
-    func apply(to flat: FlatMap) -> MapNode? {
+    func apply(to flat: FlatMap) throws -> MapNode? {
         // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
         guard updates.count < flat.count / 512 else {
-            return keys.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
+            try Memory.expect(flat.count * MemoryLayout<MapEntry>.stride, "Taking up a map")
+            return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
         }
         var changes = KeyArena()
         for (number, entry) in updates { flat.withKey(number) { changes.append($0, entry) } }
-        let updated = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
-        return keys.withChanges(isSorted: true) { MapNode.applying($0, to: updated) }
+        let updated = try changes.withChanges(isSorted: true) { try MapNode.applying($0, to: MapNode(flat)) }
+        return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: updated) }
     }
 
     // MARK: Of single ids

@@ -30,6 +30,8 @@ struct ChainChanges {
         items.reserveCapacity(chain.count)
         for (ordinal, labelsAreTrue) in zip(chain, areTrue) {
             try control.step(0)
+            let count = store.lock.withRead { Int(store.dag.rows[Int(ordinal)].changeCount) }
+            try Memory.grow(&items, by: count, "Reading \(count) changes")
             try store.forEachRecordedChange(ordinal) { change in
                 var item = Item(key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown, isPreserved: change.kind == .preserve)
                 if labelsAreTrue {
@@ -42,19 +44,22 @@ struct ChainChanges {
                 items.append(item)
             }
         }
-        if chain.count > 1 { sortAndJoin() }
+        if chain.count > 1 { try sortAndJoin() }
     }
 
     /// What became of the state at one version until another, as their maps tell.
     init(from base: UInt32, to version: UInt32, in store: Store, _ control: PacedControl = .none) throws {
         try MapNode.forEachDifference(store.map(base, control), store.map(version, control)) { key, before, after in
             try control.step(0)
+            try Memory.check()
+            try Memory.grow(&items, "Comparing two versions")
             items.append(Item(key: arena.copy(key), entry: after, before: before == nil ? .absent : .present, isPreserved: false))
         }
     }
 
     /// Of several changes of one id the newest tells what prevails, the oldest what was there before.
-    private mutating func sortAndJoin() {
+    private mutating func sortAndJoin() throws {
+        try Memory.expect(items.count * (MemoryLayout<Item>.stride + 16), "Comparing two versions")
         let order = items.indices.sorted { i, j in
             let c = Bytes.compare(items[i].key, items[j].key)
             return c != 0 ? c < 0 : i < j

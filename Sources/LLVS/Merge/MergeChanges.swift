@@ -8,6 +8,13 @@ struct MergeChanges {
 
     var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.labelsAreTrue, .preserves] : .labelsAreTrue }
 
+    /// Makes room for so many changes more.
+    /// - Throws: `.outOfMemory`.
+    mutating func makeRoom(_ count: Int) throws {
+        try Memory.grow(&changes, by: count, "A merge of \(count) changes")
+        try Memory.grow(&located, by: count, "A merge of \(count) changes")
+    }
+
     /// Keeps what the changes borrow from.
     mutating func keep(_ owner: Any) { owners.append(owner) }
 

@@ -18,15 +18,18 @@ struct MergeForks {
         var differences: [Difference] = []
         try store.forEachDifference(first, second, control) { difference in
             try control.step(0)
+            try Memory.check()
+            try Memory.grow(&differences, "Comparing two versions")
             var difference = difference
             difference.key = arena.copy(difference.key)
             differences.append(difference)
         }
         if differences.isEmpty { return nil }
         var base = MergeBase(store: store, bases: bases, control)
-        forks.reserveCapacity(differences.count)
+        try Memory.grow(&forks, by: differences.count, "Merging two versions")
         for difference in differences {
             try control.step()
+            try Memory.check()
             let fork = areShown ? nil : try MergeForks.fork(difference, &base)
             if let p = difference.before, let q = difference.after {
                 let isLater = store.isStoredLater(q, p)
@@ -83,8 +86,10 @@ struct MergeForks {
     }
 
     /// As arbiters see them.
-    var described: [(id: ValueID, fork: Fork)] {
-        forks.map { fork in
+    func described() throws -> [(id: ValueID, fork: Fork)] {
+        try Memory.expect(forks.count * MemoryLayout<(id: ValueID, fork: Fork)>.stride, "The \(forks.count) forks of a merge")
+        return try forks.map { fork in
+            try Memory.check()
             let id = ValueID(unchecked: fork.key)
             func reference(_ entry: MapEntry?) -> Value.Reference? { entry.map { Value.Reference(id: id, version: store.versionID($0.version)) } }
             var described = Fork(kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second), ancestor: reference(fork.ancestor))
@@ -96,8 +101,9 @@ struct MergeForks {
     // MARK: Changes
 
     /// The changes of the merge version when a built-in arbiter decides.
-    func changes(_ arbiter: BuiltInArbiter, _ oursSide: Fork.Side) -> MergeChanges {
+    func changes(_ arbiter: BuiltInArbiter, _ oursSide: Fork.Side) throws -> MergeChanges {
         var out = MergeChanges()
+        try out.makeRoom(forks.count + brought.count)
         out.keep(arena)
         var i = 0
         func bring(before key: UnsafeRawBufferPointer?) {
@@ -107,6 +113,7 @@ struct MergeForks {
             }
         }
         for fork in forks {
+            try Memory.check()
             bring(before: fork.key)
             let side = fork.isConflicting ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
             if side == .second { out.append(fork.key, preserving: fork.second.map { (store.versionID($0.version), $0) }) }
@@ -120,6 +127,7 @@ struct MergeForks {
     func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
         let resolved = try sortedAndChecked(resolved)
         var out = MergeChanges(), ancestry = KnownAncestry()
+        try out.makeRoom(forks.count + brought.count + resolved.count)
         out.keep(arena)
         out.keep(resolved)
         var i = 0, j = 0, k = 0
@@ -128,6 +136,7 @@ struct MergeForks {
             let decided = i < resolved.count ? resolved[i].id.bytes.withUnsafeBytes { $0 } : none
             let forked = j < forks.count ? forks[j].key : none, equal = k < brought.count ? brought[k].key : none
             guard let key = least(decided, least(forked, equal)) else { break }
+            try Memory.check()
             let change = decided.map { Bytes.equal($0, key) } == true ? resolved[i] : nil
             let fork = forked.map { Bytes.equal($0, key) } == true ? forks[j] : nil
             let pair = equal.map { Bytes.equal($0, key) } == true ? brought[k] : nil

@@ -38,10 +38,10 @@ extension Store {
             return outcome(metadata, changes)
         }
         guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, in: self, control) else { return outcome(Metadata(), MergeChanges()) }
-        if let builtIn { return outcome(metadata, forks.changes(builtIn, oursSide)) }
+        if let builtIn { return outcome(metadata, try forks.changes(builtIn, oursSide)) }
         let merge = Merge(
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },
-            forks: forks.described)
+            forks: try forks.described())
         return outcome(metadata, try forks.changes(arbiter.resolve(merge, in: self), first, second))
     }
 

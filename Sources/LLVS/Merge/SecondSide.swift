@@ -32,9 +32,11 @@ extension Store {
         }
         var out = MergeChanges()
         out.keep(changed)
+        try out.makeRoom(changed.items.count)
         var differs = false
         for item in changed.items {
             try control.step()
+            try Memory.check()
             let key = item.key, p = try onFirst.lookup(key), q = item.entry
             if isSame(p, q) { continue }
             differs = true

@@ -181,7 +181,7 @@ extension Store {
 
     /// Makes a merge that is not stored yet readable by those who know its id.
     private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
-        let ordinal = lock.withWrite { appendHidden(draft) }
+        let ordinal = try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
@@ -193,7 +193,7 @@ extension Store {
                 // What it names lies elsewhere, and stays what it is when the merge is stored.
                 keepChanges(ordinal, draft, mapped)
                 if let behind = maps.slot(draft.first) {
-                    maps.store(ordinal, MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
+                    maps.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
                 }
             }
             return (ordinal, place)

@@ -122,14 +122,17 @@ public struct Salvage {
         var index = SalvageIndex()
         var damages: [StorageDamage] = []
         var unreadable: [StorageDamage] = []
+        var failure: (any Error)?
         try source.storage.salvage(control, found: { place in
-            guard !index.add(place, source) else { return }
+            guard failure == nil else { return }
+            do { if try index.add(place, source) { return } } catch { failure = error; return }
             let (file, offset) = location(place)
             unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
         }, damage: { damages.append($0) })
+        if let failure { throw failure }
         let places = Set(damages.map { "\($0.offset) \($0.file)" })
         damages += unreadable.filter { database != nil || !places.contains("\($0.offset) \($0.file)") }
-        index.settle(source)
+        try index.settle(source)
         // A copy of a record that is damaged costs nothing where another is whole.
         report.damages += damages.map { damage in
             guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }

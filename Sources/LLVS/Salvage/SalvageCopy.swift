@@ -47,7 +47,8 @@ struct SalvageCopy {
     }
 
     private func read(_ place: RecordPlace, _ offset: Int, _ count: Int) throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        try Memory.expect(count, "Copying a version")
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             try source.readBytes(place, at: UInt64(offset), into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))
             filled = count
         }
@@ -58,6 +59,7 @@ struct SalvageCopy {
         var ids: [[UInt8]] = [], values: [[UInt8]] = [], written: [WrittenValue] = []
         var changes: [(kind: Value.Change.Kind, stored: VersionID?, value: Int?, written: Int?)] = []
         try source.forEachChange(record.place) { entry, header in
+            try Memory.check()
             ids.append(Array(entry.id))
             guard entry.kind == .insert || entry.kind == .update else {
                 changes.append((entry.kind, entry.kind == .preserve ? header.dependencies[entry.dependency] : nil, nil, nil))
@@ -67,7 +69,7 @@ struct SalvageCopy {
                 written.append(try blob(entry, record, control))
                 changes.append((entry.kind, nil, nil, written.count - 1))
             } else {
-                values.append(try source.withValue(entry, in: record.place, of: header.id) { Array($0) })
+                values.append(try source.withValue(entry, in: record.place, of: header.id) { try Memory.copy($0, "Copying a version") })
                 changes.append((entry.kind, nil, values.count - 1, nil))
             }
         }

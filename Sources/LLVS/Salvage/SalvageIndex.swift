@@ -21,10 +21,11 @@ struct SalvageIndex {
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
 
     /// Looks at what may be a record; false when it is none that can be read.
-    mutating func add(_ place: RecordPlace, _ store: Store) -> Bool {
+    mutating func add(_ place: RecordPlace, _ store: Store) throws -> Bool {
         let header: RecordHeader
         do { header = try store.readHeader(place) } catch {
             let error = StoreError.of(error)
+            if error.code == .outOfMemory { throw error }
             guard error.code == .newerFormat else { return false }
             if !newer.contains(where: { $0.place == place }) { newer.append((place, error)) }
             return true
@@ -33,10 +34,10 @@ struct SalvageIndex {
         // The same place, or one more copy of a record that is whole: after a compaction, or the union of two stores.
         if known.contains(where: { $0.place == place || ($0.isWhole && $0.header.checksum == header.checksum && $0.place.length == place.length) }) {
             guard !known.contains(where: { $0.place == place }), let first = known.first(where: \.isWhole) else { return true }
-            if (try? store.identityDigest(ofRecordAt: place)) == (try? store.identityDigest(ofRecordAt: first.place)) { return true }
+            if try Memory.unlessShort({ try store.identityDigest(ofRecordAt: place) }) == Memory.unlessShort({ try store.identityDigest(ofRecordAt: first.place) }) { return true }
         }
         if known.isEmpty { order.append(header.id) }
-        records[header.id, default: []].append(Record(place, header, store))
+        records[header.id, default: []].append(try Record(place, header, store))
         return true
     }
 
@@ -81,11 +82,11 @@ struct SalvageIndex {
     private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool { a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset }
 
     /// Where several whole records of one version differ, the one with the smaller digest prevails.
-    mutating func settle(_ store: Store) {
+    mutating func settle(_ store: Store) throws {
         for (id, all) in records {
             let whole = all.filter(\.isWhole)
             guard whole.count > 1 else { continue }
-            let digests = whole.map { (record: $0, digest: (try? store.identityDigest(ofRecordAt: $0.place)) ?? []) }
+            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort { try store.identityDigest(ofRecordAt: record.place) } ?? []) }
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
         }
@@ -98,15 +99,15 @@ extension SalvageIndex.Record {
     private static let namedValues = 100
 
     /// Reads all of it.
-    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store) {
+    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store) throws {
         self.init(place: place, header: header)
-        do {
+        isTableWhole = try Memory.unlessShort {
             try store.forEachChange(place) { entry, header in
                 guard entry.kind == .insert || entry.kind == .update else { return }
-                guard !store.isReadable(entry, in: place, of: header.id) else { return }
+                guard try !store.isReadable(entry, in: place, of: header.id) else { return }
                 if lostValues.count < SalvageIndex.Record.namedValues { lostValues.append(ValueID(unchecked: entry.id)) } else { moreLostValues += 1 }
             }
-        } catch { isTableWhole = false }
+        } != nil
     }
 
     /// What of it is lost, for the report.
@@ -128,10 +129,10 @@ extension SalvageIndex.Record {
 
 extension Store {
     /// Whether the bytes of a change are what was written.
-    func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) -> Bool {
-        do {
-            return try withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
-        } catch { return false }
+    func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) throws -> Bool {
+        try Memory.unlessShort {
+            try withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
+        } ?? false
     }
 
     /// Calls with the bytes of a change.

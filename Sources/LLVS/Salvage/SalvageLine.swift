@@ -44,7 +44,7 @@ struct SalvageLine {
                 return
             }
             original = original ?? record
-            take(record)
+            try take(record)
             last = record.place
             next = record.header.predecessors.first
         }
@@ -63,25 +63,26 @@ struct SalvageLine {
             version: made.original, lost: .nothing)
     }
 
-    private mutating func take(_ record: SalvageIndex.Record) {
+    private mutating func take(_ record: SalvageIndex.Record) throws {
         if !record.isTableWhole { isComplete = false }
         // As far as its table can be read.
-        try? source.forEachChange(record.place) { entry, header in
+        _ = try Memory.unlessShort { try source.forEachChange(record.place) { entry, header in
+            try Memory.check()
             let id = ValueID(unchecked: entry.id)
             guard changes[id] == nil, !lost.contains(id) else { return }
             switch entry.kind {
             case .remove, .preserveRemoval: changes[id] = .removed
             case .insert, .update:
-                if source.isReadable(entry, in: record.place, of: header.id) { changes[id] = .value(record.place, header.id) } else { lose(id) }
+                if try source.isReadable(entry, in: record.place, of: header.id) { changes[id] = .value(record.place, header.id) } else { lose(id) }
             case .preserve:
                 let stored = header.dependencies[entry.dependency]
-                let found = index.all(stored).first { record in
-                    (try? source.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update }) == true
-                        && (try? source.withStored(entry.id, in: record.place, of: stored) { _ in }) != nil
+                let found = try index.all(stored).first { record in
+                    try Memory.unlessShort { try source.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update } } == true
+                        && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
                 }
                 if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
             }
-        }
+        } }
     }
 
     private mutating func lose(_ id: ValueID) {
@@ -105,7 +106,7 @@ struct SalvageLine {
             try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
             switch changes[id] {
             case .value(let place, let version):
-                let data = try id.bytes.withUnsafeBytes { try source.withStored($0, in: place, of: version) { Array($0) } }
+                let data = try id.bytes.withUnsafeBytes { try source.withStored($0, in: place, of: version) { try Memory.copy($0, "Salvaging a value") } }
                 size += data.count + id.bytes.count
                 batch.append(.update(id, data: data))
             case .removed: batch.append(.remove(id))

@@ -106,6 +106,7 @@ struct SnapshotReader: SnapshotVersions {
         guard manifest.chunkDigests.indices.contains(nextChunk), SnapshotChunk.digest(chunk) == manifest.chunkDigests[nextChunk] else {
             throw damaged("\(name) is not what its manifest describes; it may belong to another snapshot, or be half-written")
         }
+        try Memory.expect(SnapshotLimits.payloadSize, "Reading a chunk of a snapshot")
         guard let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { throw damaged("\(name) does not have the form of a chunk of this snapshot") }
         self.payload = payload
         position = 0
@@ -120,19 +121,22 @@ struct SnapshotReader: SnapshotVersions {
 
     private mutating func bytes(_ count: Int?, atMost limit: Int) throws -> [UInt8] {
         var out: [UInt8] = []
-        if isVerified, let count { out.reserveCapacity(max(0, min(count, limit))) }
-        try take(count, atMost: limit) { out.append(contentsOf: $0) }
+        if isVerified, let count { try Memory.grow(&out, by: max(0, min(count, limit)), "Restoring a snapshot") }
+        try take(count, atMost: limit) { piece in
+            try Memory.grow(&out, by: piece.count, "Restoring a snapshot")
+            out.append(contentsOf: piece)
+        }
         return out
     }
     private mutating func skip(_ count: Int?, atMost limit: Int) throws { try take(count, atMost: limit) { _ in } }
 
-    private mutating func take(_ count: Int?, atMost limit: Int, _ use: (ArraySlice<UInt8>) -> Void) throws {
+    private mutating func take(_ count: Int?, atMost limit: Int, _ use: (ArraySlice<UInt8>) throws -> Void) throws {
         guard let count, count <= limit else { throw damaged("it names a size that no store can hold") }
         var left = count
         while left > 0 {
             guard try !isAtEnd() else { throw damaged("it ends too early") }
             let piece = min(left, payload.count - position)
-            use(payload[position..<(position + piece)])
+            try use(payload[position..<(position + piece)])
             position += piece
             left -= piece
         }

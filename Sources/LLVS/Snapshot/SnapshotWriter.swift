@@ -19,7 +19,6 @@ struct SnapshotWriter {
     init(id: String, put: @escaping (_ index: Int, _ chunk: [UInt8]) throws -> Void) {
         self.id = Array(id.utf8)
         self.put = put
-        payload.reserveCapacity(SnapshotLimits.payloadSize)
     }
 
     /// Begins the entry of a version; that many changes follow, by `append`, in byte order of their ids.
@@ -60,6 +59,7 @@ struct SnapshotWriter {
         while start < bytes.count {
             if payload.count == SnapshotLimits.payloadSize { try flush() }
             let end = min(bytes.count, start + SnapshotLimits.payloadSize - payload.count)
+            try Memory.grow(&payload, by: end - start, "Writing a snapshot")
             payload.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
             start = end
         }
@@ -69,6 +69,7 @@ struct SnapshotWriter {
         guard digests.count < SnapshotLimits.chunkCount else {
             throw StoreError(.tooLarge, "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks. Let new replicas retrieve the versions instead.")
         }
+        try Memory.expect(2 * payload.count + SnapshotLimits.headerSize, "Writing a chunk of a snapshot")
         let deflated = [UInt8](unsafeUninitializedCapacity: payload.count) { buffer, count in
             count = payload.withUnsafeBytes { source in
                 guard let from = source.baseAddress, let to = buffer.baseAddress, llvs_shim_may_deflate(from, source.count) == 1 else { return 0 }

@@ -37,7 +37,10 @@ final class MemoryCacheWriter: CacheWriter {
     /// `put` is called once, with all of it.
     init(put: @escaping ([UInt8]) throws -> Void = { _ in }) { self.put = put }
 
-    func append(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+    func append(_ more: UnsafeRawBufferPointer) throws {
+        try Memory.grow(&bytes, by: more.count, "A cache in memory")
+        bytes.append(contentsOf: more)
+    }
 
     func finish() throws -> CacheBytes {
         try put(bytes)

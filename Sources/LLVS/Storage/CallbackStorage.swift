@@ -375,6 +375,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             try checkOpen()
             guard hostKeepsCaches else { return memoryCaches[name] }
             guard let bytes = try functions.cacheGet?(name), bytes.count >= 4 else { return nil }
+            try Memory.expect(bytes.count, "Reading a cache")
             return bytes.withUnsafeBytes { all in
                 let data = UnsafeRawBufferPointer(rebasing: all[4...])
                 return FrameFormat.load(all, 0, UInt32.self) == Bytes.crc32c(data) ? Array(data) : nil
@@ -388,6 +389,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             try checkOpen()
             guard hostKeepsCaches else { memoryCaches[name] = data; return }
             let crc = data.withUnsafeBytes { Bytes.crc32c($0) }
+            try Memory.expect(2 * data.count, "Writing a cache")
             try (withUnsafeBytes(of: crc.littleEndian) { Array($0) } + data).withUnsafeBytes { try functions.cachePut?(name, $0) }
         }
     }

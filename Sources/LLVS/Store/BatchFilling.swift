@@ -41,6 +41,7 @@ struct BatchFilling {
     @inline(__always)
     mutating func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
         try batch.append(id: id)
+        try Memory.grow(&entries, "A list of values")
         entries.append(entry)
         if let entry, batch.hasData, entry.size != MapEntry.unknownSize { bytes += Int(entry.size) }
     }
@@ -49,6 +50,7 @@ struct BatchFilling {
     @inline(__always)
     mutating func append(_ id: UnsafeRawBufferPointer) throws {
         try batch.append(id: id)
+        try Memory.grow(&entries, "A list of values")
         entries.append(nil)
     }
 
@@ -103,7 +105,7 @@ struct BatchFilling {
     /// Which versions stored them, and where their records are.
     private mutating func describe() throws {
         var i = 0
-        wanted.reserveCapacity(batch.hasData ? entries.count : 0)
+        if batch.hasData { try Memory.grow(&wanted, by: entries.count, "Reading \(entries.count) values") }
         while i < entries.count {
             let end = min(i + BatchFilling.sectionRows, entries.count)
             try store.lock.withRead {

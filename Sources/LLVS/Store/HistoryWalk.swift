@@ -94,12 +94,17 @@ public final class HistoryWalk {
                 try check()
                 continue
             }
-            if let step = try look(at: ordinal) { ready.append(step) }
+            try Memory.check()
+            if let step = try look(at: ordinal) {
+                try Memory.grow(&ready, "A page of history")
+                ready.append(step)
+            }
             met.removeFirst()
             guard isAsking else { continue }
             looked += 1
             if looked == HistoryWalk.mostRecords || Clock.steady() - lastCheck > HistoryWalk.longestPause { try check() }
         }
+        try Memory.expect(min(limit, ready.count) * MemoryLayout<Step>.stride, "A page of history")
         let page = Array(ready.prefix(limit))
         ready.removeFirst(page.count)
         return page

@@ -37,7 +37,7 @@ extension Store {
                     if try repairWhereDamaged(received[i], isVerifying: isVerifying) { results[i] = .repaired; continue }
                     guard let draft = try draft(for: received[i], beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
-                    drafts.append((i, lock.withWrite { appendHidden(draft) }, draft))
+                    drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
@@ -96,6 +96,7 @@ extension Store {
         guard received.changes.count <= Limits.changesPerVersion else {
             throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
         }
+        try Memory.expect(2 * received.changes.count * MemoryLayout<RecordChange>.stride, "Putting \(received.changes.count) changes in order")
         let sorted = received.changes.withBorrowed { borrowed in
             borrowed.sorted { Bytes.compare($0.id, $1.id) < 0 }
         }
@@ -208,6 +209,7 @@ extension Store {
         var blobs: [BlobID] = []
         for (i, (ordinal, draft)) in drafts.enumerated() {
             do {
+                try Memory.check()
                 try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
             } catch {
                 removeBlobs(blobs + encoder.blobs, after: error)
@@ -219,7 +221,10 @@ extension Store {
                 own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) }
             })
             if encoder.recordSize <= encoder.sizes.piece {
-                try encoder.pieces(draft.changes).forEach { gathered.append(contentsOf: $0) }
+                try encoder.pieces(draft.changes).forEach { piece in
+                    try Memory.grow(&gathered, by: piece.count, "Adding \(drafts.count) versions")
+                    gathered.append(contentsOf: piece)
+                }
             } else {
                 large[i] = encoder
                 encoder = RecordEncoder()

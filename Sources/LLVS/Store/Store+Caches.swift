@@ -34,6 +34,8 @@ extension Store {
         guard isMuch || kept?.id != namedCheckpoint?.id, let mark = storage.scanMark() else { return }
         // Who reads the index does not look at the records again: after a power cut it must not speak of any that are lost.
         do { try storage.sync() } catch { return }
+        // A cache can wait until there is memory.
+        do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
         let index = lock.withRead { HistoryIndex.encode(dag, kept, mark: mark, place: storage.currentPlace) }
         do { try storage.cachePut(Store.historyName, index) } catch { return }
         if let old = namedCheckpoint, old.id != kept?.id { try? storage.cacheDelete(old.name) }

@@ -5,7 +5,7 @@ extension Store {
     static let flatChanges = 4_096
 
     /// The map of a version, when the checkpoint has it: opened when it is first needed.
-    func takeCheckpoint(of ordinal: UInt32) -> MapCache.Slot? {
+    func takeCheckpoint(of ordinal: UInt32) throws -> MapCache.Slot? {
         guard let found = lock.withRead({ checkpoint }), found.isOf(ordinal) else { return nil }
         guard let flat = found.flat ?? openCheckpoint(found) else { return nil }
         let root: MapNode?
@@ -17,7 +17,7 @@ extension Store {
                 forgetCheckpoint(found)
                 return nil
             }
-            root = patch.apply(to: flat)
+            root = try patch.apply(to: flat)
         }
         return maps.store(ordinal, flat: root)
     }
@@ -142,7 +142,7 @@ extension Store {
     func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
         let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(Store.flatChanges) && checkpoint == nil }
-        let slot = maps.slot(head) ?? takeCheckpoint(of: head) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
+        let slot = maps.slot(head) ?? (try? takeCheckpoint(of: head)) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
         let found = lock.withRead { checkpoint }
         if let found, let flat = found.flat {

@@ -110,11 +110,13 @@ extension Store {
             let change = sorted.first
             if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
         }
+        try Memory.expect(sorted.count * MemoryLayout<RecordChanges.Item>.stride, "Comparing \(sorted.count) changes with what is there")
         var items: [RecordChanges.Item] = []
         items.reserveCapacity(sorted.count)
         var kept: [(position: Int, value: Pulled)] = []
         let given = sorted.sorted
         do { try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+            try Memory.check()
             for i in run.indices {
                 let change = run[i], index = sorted.index(at: start + i)
                 let present = try present(change.id)
@@ -139,6 +141,7 @@ extension Store {
         }
         let changes = sorted.relabelled(items)
         guard !kept.isEmpty else { return (changes, []) }
+        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Putting \(changes.count) changes together")
         var list = Array(changes)
         for (position, value) in kept { value.set(&list[position]) }
         return (RecordChanges(list), kept.map(\.value))
@@ -162,7 +165,7 @@ extension Store {
         let place = place(of: ordinal)
         let entry = try located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
         guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
-            return .bytes(try withBody(place, entry, id: id, stored: stored) { Array($0) })
+            return .bytes(try withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
         }
         let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
         var position = 0
@@ -239,6 +242,7 @@ extension Store {
     func commit(_ draft: Draft, _ view: MapLines.View? = nil) throws {
         let ordinal = try lock.withWrite { () -> UInt32 in
             try checkOpenLocked()
+            try dag.makeRoom()
             unpublished.running += 1
             return appendHidden(draft)
         }
@@ -246,6 +250,8 @@ extension Store {
             let (place, checksum, changes) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 let place: RecordPlace?
                 do {
+                    // What is kept of the changes once they are stored must not fail.
+                    if draft.changes.count < Store.flatChanges { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
                     try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
                     place = try noting([draft]) { try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first } }
                 } catch {
@@ -283,7 +289,8 @@ extension Store {
         guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
         if draft.changes.count > MapLines.fewChanges {
             guard let behind = try? mapSlot(draft.first) else { return }
-            maps.store(ordinal, MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind)
+            // Short of memory it is made when somebody asks for it.
+            do { maps.store(ordinal, try MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind) } catch {}
         } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
             lines.append(ordinal, changes, to: view)
         } else {

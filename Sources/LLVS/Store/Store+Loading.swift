@@ -138,6 +138,7 @@ extension Store {
         -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
     {
         let header: RecordHeader
+        try lock.withWrite { try dag.makeRoom() }
         do {
             header = try readHeader(place, prefix: prefix)
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {

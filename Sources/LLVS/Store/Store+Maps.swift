@@ -7,12 +7,12 @@ extension Store {
     func mapSlot(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapCache.Slot {
         if let slot = maps.slot(ordinal) { return slot }
         if let view = lines.view(ordinal) {
-            let (root, from) = view.map()
+            let (root, from) = try view.map()
             let slot = maps.store(ordinal, root, changes: from.changes, on: from.slot)
             view.keep(slot)
             return slot
         }
-        if let slot = takeCheckpoint(of: ordinal) { return slot }
+        if let slot = try takeCheckpoint(of: ordinal) { return slot }
         var way = WayToMap(ordinal)
         while !lock.withRead({ goBack(&way) }) { try control.look() }
         let chain = way.chain
@@ -34,15 +34,17 @@ extension Store {
             var arena = KeyArena()
             var used = 0
             let single = chain[i].changes >= stretch
+            try Memory.expect(max(chain[i].changes, min(stretch, 1 << 16)) * 128, "Making the map of a version")
             var last = i
             while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
                 try control.step(0)
+                try Memory.check()
                 try forEachRecordedChange(chain[i].ordinal) { arena.append($0.key, $0.entry) }
                 used += max(1, chain[i].changes)
                 last = i
                 i -= 1
             }
-            let root = arena.withChanges(isSorted: single) { MapNode.applying($0, to: slot.root) }
+            let root = try arena.withChanges(isSorted: single) { try MapNode.applying($0, to: slot.root) }
             slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
         }
         return slot

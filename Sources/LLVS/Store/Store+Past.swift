@@ -67,7 +67,7 @@ extension Store {
             case .absent?: return .found(nil)
             case .void?, nil: break
             }
-            if let slot = takeCheckpoint(of: at) { return .found(slot.root?.lookup(id)) }
+            if let slot = try takeCheckpoint(of: at) { return .found(slot.root?.lookup(id)) }
             if isWorthAMap(at) { return .found(try map(at)?.lookup(id)) }
             if let change = try change(of: id, madeIn: at) { return .found(change.entry) }
             start = lock.withRead { dag.rows[Int(at)].first }
@@ -129,6 +129,7 @@ extension Store {
         }
         if let known, isEnough { return known }
         try learnKeys(from: known?.end ?? 0, control)
+        try Memory.expect(lock.withRead { dag.rows.count * 40 + dag.manyKeyCount * 24 }, "Indexing the past of \(description)")
         let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
         let index = PastIndex(rows, behind: known)
         lock.withWrite { if (past?.end ?? 0) < index.end { past = index } }

@@ -48,6 +48,7 @@ extension Store {
     }
 
     func readHeader(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
+        try Memory.check()
         switch try reader.header() {
         case .whole(let header): return header
         case .needs: throw damaged(place, "is cut short")

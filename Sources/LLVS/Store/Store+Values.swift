@@ -46,7 +46,7 @@ extension Store {
     /// The value that prevails at a version; nil when none does.
     public func value(_ id: ValueID, at version: VersionID) throws -> Value? {
         try id.bytes.withUnsafeBytes { raw in
-            try withValue(raw, at: version) { Value(id: id, data: Array($0), storedVersion: $1) }
+            try withValue(raw, at: version) { Value(id: id, data: try Memory.copy($0, "Reading a value"), storedVersion: $1) }
         }
     }
 
@@ -57,7 +57,7 @@ extension Store {
 
     /// The bytes that a version stored under an id; nil when it stored none.
     public func value(_ reference: Value.Reference) throws -> Value? {
-        try withValue(reference) { Value(id: reference.id, data: Array($0), storedVersion: reference.version) }
+        try withValue(reference) { Value(id: reference.id, data: try Memory.copy($0, "Reading a value"), storedVersion: reference.version) }
     }
 
     /// Calls with the bytes that a version stored under an id; nil when it stored none.
@@ -143,6 +143,7 @@ extension Store {
         try forEachChange(place(of: ordinal)) { entry, header in
             try control.step()
             guard bounds.areOpen || bounds.hold(entry.id) else { return }
+            try Memory.grow(&out, "The changes of a version")
             let key = ValueID(unchecked: entry.id)
             switch entry.kind {
             case .insert, .update:
@@ -205,6 +206,8 @@ extension Store {
         func add(_ kind: Value.Change.Kind, _ key: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
             try control.step()
             guard bounds.areOpen || bounds.hold(key) else { return }
+            try Memory.check()
+            try Memory.grow(&out, "The differences of two versions")
             let id = ValueID(unchecked: key)
             guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))

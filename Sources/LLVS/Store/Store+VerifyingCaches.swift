@@ -92,7 +92,7 @@ extension Store {
     private func isTrue(_ checkpoint: MapCheckpoint, _ control: PacedControl) throws -> Bool {
         for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
             // One that cannot be taken is void, and so never believed.
-            guard let cached = takeCheckpoint(of: ordinal)?.root else { continue }
+            guard let cached = try takeCheckpoint(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
             guard let made, made.count == cached.count else { return false }
@@ -117,8 +117,8 @@ extension Store {
             while at != History.none { chain.append(at); at = dag.rows[Int(at)].first }
         }
         var root: MapNode?, arena = KeyArena()
-        func apply() {
-            root = arena.withChanges(isSorted: false) { MapNode.applying($0, to: root) }
+        func apply() throws {
+            root = try arena.withChanges(isSorted: false) { try MapNode.applying($0, to: root) }
             arena = KeyArena()
         }
         while let next = chain.popLast() {
@@ -126,10 +126,10 @@ extension Store {
             try readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version no id comes twice.
-                if arena.count >= MapCache.anchorSpacing { apply() }
+                if arena.count >= MapCache.anchorSpacing { try apply() }
             }
         }
-        apply()
+        try apply()
         return root
     }
 }

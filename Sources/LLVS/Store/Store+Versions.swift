@@ -60,7 +60,11 @@ extension Store {
 
     /// All versions, each after its predecessors. O(versions × log versions).
     public func allVersionIDs() throws -> [VersionID] {
-        try lock.withRead { try checkOpenLocked(); return dag.orderKeys(dag.liveOrdinals) }.sorted {}.map(\.id)
+        try lock.withRead {
+            try checkOpenLocked()
+            try Memory.expect(dag.liveCount * (16 + 2 * MemoryLayout<OrderKey>.stride), "A list of \(dag.liveCount) versions")
+            return dag.orderKeys(dag.liveOrdinals)
+        }.sorted {}.map(\.id)
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.

@@ -150,6 +150,10 @@ public final class Store: @unchecked Sendable {
         // What is made meanwhile, and what the allocator holds back, is nobody's.
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
         lines = MapLines(budget: options.memoryBudget)
+        GivingWay.add(lines) { [maps, lines] in
+            lines.removeAll()
+            maps.removeAll()
+        }
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
@@ -176,6 +180,7 @@ public final class Store: @unchecked Sendable {
     }
 
     deinit {
+        GivingWay.remove(lines)
         try? close()
         pathText.deallocate()
     }

@@ -96,7 +96,7 @@ final class StoreBlocks: @unchecked Sendable {
             let wanted = spot(place, at).map { ($0.key, $0.offset, UnsafeMutableRawBufferPointer(rebasing: rest[..<min(rest.count, blockSize - $0.offset)])) }
             guard let (key, start, part) = wanted else { try storage.read(place, at: at, into: rest); return true }
             if !readers.withRead({ copy(place, from: at, into: part) }) {
-                switch cache.shallTakeIn(key) ? try load(key, place, start, part) : .tooShort {
+                switch cache.shallTakeIn(key) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
                 case .loaded: break
                 case .tooShort:
                     try storage.read(place, at: at, into: rest)
@@ -115,7 +115,7 @@ final class StoreBlocks: @unchecked Sendable {
     /// filled.
     func readMissed(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard readsSegments, let (key, start) = spot(place, offset), start + buffer.count <= blockSize else { return false }
-        if isOn, cache.shallTakeIn(key) {
+        if isOn, cache.shallTakeIn(key), Memory.isAmple {
             if case .loaded = try load(key, place, start, buffer) { return true }
             return false
         }
@@ -153,7 +153,7 @@ final class StoreBlocks: @unchecked Sendable {
     /// - Returns: false, and nothing was called, when the segment is not what the storage reads this way any more.
     func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws -> Bool {
         guard segment != ProvisionalRecords.segment, first < end else { return false }
-        let takesIn = isOn && cache.hasRoom, mask: UInt64 = 1 << shift &- 1
+        let takesIn = isOn && cache.hasRoom && Memory.isAmple, mask: UInt64 = 1 << shift &- 1
         let start = takesIn ? first & ~mask : first
         guard let size = Int(exactly: (takesIn ? (end &+ mask) & ~mask : end) &- start) else { return false }
         return try withScratch(size) { buffer in

@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import CLLVSShims
 
 /// Values that were read in one go: all ids in one piece of memory, all bytes in another, and a row for each value that
 /// says where its own are. Nothing is allocated per value.
@@ -89,6 +90,7 @@ public final class ValueBatch: @unchecked Sendable {
     func append(id: UnsafeRawBufferPointer) throws {
         let start = idPiece.count
         try idPiece.append(id, gap: 1)
+        try Memory.grow(&rows, "A list of values")
         rows.append(Row(idStart: start, idSize: id.count))
     }
 
@@ -100,6 +102,7 @@ public final class ValueBatch: @unchecked Sendable {
         if lastVersions[at].number == 0 || lastVersions[at].ordinal != ordinal {
             let start = versionPiece.count
             try id().withASCII { try versionPiece.append($0, gap: 1) }
+            try Memory.grow(&versionRanges, "A list of values")
             versionRanges.append(start..<versionPiece.count - 1)
             lastVersions[at] = (ordinal, UInt32(truncatingIfNeeded: versionRanges.count))
         }
@@ -150,7 +153,7 @@ public final class ValueBatch: @unchecked Sendable {
         private mutating func grow(_ size: Int) throws {
             let (needed, overflow) = count.addingReportingOverflow(size)
             let wanted = max(needed, capacity < 1 << 24 ? capacity * 2 : capacity / 4 * 5, 256)
-            guard !overflow, let moved = realloc(start, wanted) else {
+            guard !overflow, let moved = llvs_shim_reallocate(start, wanted) else {
                 throw StoreError(.outOfMemory, "There is no memory for \(size) bytes more of values. Ask for fewer at once.")
             }
             start = moved

@@ -84,7 +84,7 @@ public final class ValueReader: @unchecked Sendable {
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
             if size > ValueReader.keptSize { return .body(try store.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }
-            return .whole(try store.withBody(place, entry, id: raw, stored: storedVersion) { Array($0) })
+            return .whole(try store.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })
         }
     }
 
@@ -210,6 +210,7 @@ final class LargeBodyBlocks {
         while filled < buffer.count {
             if storedUsed == stored.count, storedStart + stored.count < body.storedSize {
                 let next = storedStart + stored.count, count = min(ValueReader.blockSize, body.storedSize - next)
+                try Memory.expect(count, "Reading a part of a value")
                 stored = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
                     try readStored(next, into: UnsafeMutableRawBufferPointer(buffer))
                     filled = count

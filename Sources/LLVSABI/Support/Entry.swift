@@ -10,16 +10,25 @@ public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>
 public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<Struct>?>
 
 /// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
+/// - Parameter whileShort: whether it goes on while memory is short, since it gives some back.
 @inline(__always)
-func entry(_ out: ErrorOut?, _ body: () throws -> Void) -> llvs_status {
+func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void) -> llvs_status {
     HostCalls.cleanUp(llvs_shim_frame())
     out?.pointee = nil
     do {
+        if llvs_shim_reserve_is_whole() == 0 { try startShort(whileShort) }
         try body()
         return 0
     } catch {
         return report(error, into: out)
     }
+}
+
+/// The first call fills the reserve; later ones come here when it was needed.
+@inline(never)
+private func startShort(_ whileShort: Bool) throws {
+    _ = ErrorHandle.outOfMemory
+    do { try Memory.begin() } catch { if !whileShort { throw error } }
 }
 
 @inline(never)

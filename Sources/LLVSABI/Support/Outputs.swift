@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import Glibc
 import LLVS
 
@@ -18,7 +19,7 @@ func write(_ id: VersionID?, to out: UnsafeMutablePointer<llvs_version_id>?) {
 
 /// Bytes for the caller to own, with a NUL behind them.
 func ownedBuffer(_ bytes: UnsafeRawBufferPointer) throws -> llvs_buffer {
-    guard let copy = malloc(bytes.count + 1) else { throw OutOfMemory() }
+    guard let copy = llvs_shim_allocate(bytes.count + 1) else { throw OutOfMemory() }
     if let from = bytes.baseAddress, bytes.count > 0 { memcpy(copy, from, bytes.count) }
     copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
     return llvs_buffer(data: copy.assumingMemoryBound(to: UInt8.self), size: bytes.count)
@@ -52,7 +53,7 @@ final class Arena: @unchecked Sendable {
         }
         // Large pieces get a block of their own; the one in use goes on being used.
         let blockSize = max(1024, min(blocks.count, 6) * 16 << 10)
-        guard let block = malloc(max(size, blockSize)) else { throw OutOfMemory() }
+        guard let block = llvs_shim_allocate(max(size, blockSize)) else { throw OutOfMemory() }
         blocks.append(block)
         if size < blockSize { next = block + size; left = blockSize - size }
         return block

@@ -49,6 +49,7 @@ final class CacheDirectory: @unchecked Sendable {
         guard let got = try? envelope.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }), got == envelope.count,
               let expected = envelope.withUnsafeBytes({ CacheDirectory.dataChecksum(envelope: $0, name, size: count) }) else { return nil }
         let length = count - CacheDirectory.envelopeSize
+        try Memory.expect(length, "Reading a cache")
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: length)
             initialized = (try? System.pread(file.descriptor, raw, at: UInt64(CacheDirectory.envelopeSize))) ?? 0

@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import CLLVSShims
 
 /// Walks the frames of one segment, tells tails from damage, and hands out whole records.
 ///
@@ -415,7 +416,7 @@ final class ScanBuffer {
             count = 0
             // A small file gets a small buffer; a longer one the full one at once.
             let room = max(filling, min(ScanBuffer.chunk, filling * 4))
-            guard let bytes = malloc(room) else { throw Errno(ENOMEM) }
+            guard let bytes = llvs_shim_allocate(room) else { throw Errno(ENOMEM) }
             memory = UnsafeMutableRawBufferPointer(start: bytes, count: room)
         }
         count = 0

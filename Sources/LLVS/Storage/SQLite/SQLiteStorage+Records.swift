@@ -55,7 +55,10 @@ extension SQLiteStorage {
         var first: Int64?
         if length <= SQLiteStorage.chunkSize {
             scratch.removeAll(keepingCapacity: true)
-            try record.forEach { scratch.append(contentsOf: $0) }
+            try record.forEach { piece in
+                try Memory.grow(&scratch, by: piece.count, "Adding versions to \(description)")
+                scratch.append(contentsOf: piece)
+            }
         } else {
             let start = try writer.integer("SELECT coalesce(max(seq), 0) + 1 FROM chunks", doing: doing)
             try insertChunks(record, from: start, writer, doing)
@@ -354,20 +357,25 @@ extension SQLiteStorage {
 
     // MARK: Caches
 
-    public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { Array($0) } }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? { try cache(name) { CacheBytes(copying: $0) } }
+    public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+        try cache(name) {
+            try Memory.expect($0.count, "Opening a cache")
+            return CacheBytes(copying: $0)
+        }
+    }
 
     /// What `body` makes of the bytes of a cache, which are good until it returns; nil when there are none, or wrong ones.
-    private func cache<R>(_ name: String, _ body: (UnsafeRawBufferPointer) -> R) throws -> R? {
+    private func cache<R>(_ name: String, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         try CacheName.check(name)
         try checkOpen()
-        if let kept = state.withLock({ memoryCaches[name] }) { return kept?.withUnsafeBytes(body) }
+        if let kept = state.withLock({ memoryCaches[name] }) { return try kept?.withUnsafeBytes(body) }
         return try readers.use { connection in
             var result: R?
             do {
                 try connection.query("SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) }, row: { row in
                     let bytes = row.bytes(1)
-                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = body(bytes) }
+                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
                     return false
                 })
             } catch let error as StoreError where error.code == .damaged { return nil }

@@ -119,13 +119,13 @@ enum CachesTarget {
             }
             flat.withKey(i) { require(!isWhole || Array($0) == key, "another key for a number") }
         }
-        let patched = MapPatch(patch, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
+        let patched = try? MapPatch(patch, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
         let after = contents(patched)
         guard isWhole else { return }
         require(patched?.checkInvariants() == nil, "a patched map that is none: \(patched?.checkInvariants() ?? "")")
         guard patched != nil || !after.isEmpty else { return }
         guard let again = MapPatch.encode(flat, to: patched, limit: .max) else { fail("a patch that cannot be encoded") }
-        let repatched = MapPatch(again, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
+        let repatched = try? MapPatch(again, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
         require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "a patch is encoded otherwise")
         // Written anew, it is the same map.
         var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 0)
@@ -150,7 +150,7 @@ enum CachesTarget {
             Array("Contact/1000".utf8).withUnsafeBytes { changes.append($0, MapEntry(version: 3, size: 1, bodyOffset: 1)) }
             Array("Contact/1001".utf8).withUnsafeBytes { changes.append($0, nil) }
             Array("D".utf8).withUnsafeBytes { changes.append($0, MapEntry(version: 4, size: MapEntry.unknownSize, bodyOffset: 0)) }
-            let changed = changes.withChanges(isSorted: true) { MapNode.applying($0, to: MapNode(flat)) }
+            let changed = changes.withChanges(isSorted: true) { try? MapNode.applying($0, to: MapNode(flat)) }
             let patch = FuzzInput.part(MapPatch.encode(flat, to: changed, limit: 1000) ?? [])
             let all = Array(bytes.bytes), nodes = Array(all.prefix(all.count - FlatMapFile.footerSize - count * 16 - FlatMapFile.blocks(of: all.count) * 4))
             seeds.append(FuzzTarget.Seed(name: "map-\(count)", bytes: [1] + patch + all))

@@ -1,0 +1,13 @@
+/// Caches that can be made again from what is stored: they give way when a call finds that memory is short.
+enum GivingWay {
+    private static let lock = Lock()
+    private nonisolated(unsafe) static var caches: [ObjectIdentifier: @Sendable () -> Void] = [:]
+
+    /// - Parameter forget: empties the caches. Called on any thread that holds none of the library's locks.
+    static func add(_ owner: AnyObject, _ forget: @escaping @Sendable () -> Void) { lock.withLock { caches[ObjectIdentifier(owner)] = forget } }
+    static func remove(_ owner: AnyObject) {
+        let gone = lock.withLock { caches.removeValue(forKey: ObjectIdentifier(owner)) }
+        withExtendedLifetime(gone) {}
+    }
+    static func forgetAll() { for forget in lock.withLock({ Array(caches.values) }) { forget() } }
+}
