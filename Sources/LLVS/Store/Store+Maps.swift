@@ -82,20 +82,7 @@ extension Store {
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
         if let slot = maps.slot(ordinal) { return .map(slot.root) }
         if let view = lines.view(ordinal) { return .line(view) }
-        // The maps of all steps that follow are made from this one, and looking back would go over all before it.
-        return isFarInAFold(ordinal) ? .map(try map(ordinal)) : .past(self, ordinal)
-    }
-
-    /// Whether a version is a step of a fold, behind many others.
-    private func isFarInAFold(_ ordinal: UInt32) -> Bool {
-        lock.withRead {
-            var at = ordinal
-            for _ in 0..<Store.fewChanges {
-                guard at != History.none, dag.rows[Int(at)].state == .staged else { return false }
-                at = dag.rows[Int(at)].first
-            }
-            return true
-        }
+        return .past(self, ordinal)
     }
 
     enum Prevailing {
