@@ -378,7 +378,10 @@ LLVS_API const char *llvs_error_message(LLVS_BORROWED const llvs_error *error);
 LLVS_API llvs_bytes llvs_error_value_id(LLVS_BORROWED const llvs_error *error);
 /** The version id concerned, also one that is unacceptable; empty when there is none. Borrowed from the error. Since 0.1. */
 LLVS_API llvs_bytes llvs_error_version_id(LLVS_BORROWED const llvs_error *error);
-/** The file or directory concerned; empty when there is none. Borrowed from the error. Since 0.1. */
+/**
+ * The file or directory concerned; of rules that are not valid the JSON pointer to what is wrong with them. Empty when there is none.
+ * Borrowed from the error. Since 0.1.
+ */
 LLVS_API llvs_bytes llvs_error_path(LLVS_BORROWED const llvs_error *error);
 /** The system's own number (`errno`) for why a call of it failed, where one did and is known; else 0. Since 0.1. */
 LLVS_API int32_t llvs_error_system_code(LLVS_BORROWED const llvs_error *error);
@@ -731,9 +734,9 @@ typedef struct llvs_store_options {
      */
     double busy_timeout;
     /**
-     * The permissions of files that are made, as for chmod (0600: for their owner alone), less what the process's umask takes; 0: 0666,
-     * and 0644 for a database. Directories may be entered by whoever may read. At most 0777, with 0600 in it. Does not change
-     * files that are there.
+     * The permissions of files that are made, as for chmod, less what the process's umask takes; 0: 0600, for their owner alone. Directories
+     * may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there. Whoever may write to
+     * them, or to a directory of the store, is trusted: SECURITY.md.
      */
     uint32_t file_mode;
     /** 0. */
@@ -1574,17 +1577,148 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
+/** What undoing a version came to; immutable, owned. Since 0.1. */
+typedef struct llvs_revert_result {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
+    const llvs_version_info *version;
+    /** The ids of the values that are again as they were before the version, in byte order. */
+    const llvs_bytes *undone;
+    size_t undone_count;
+    /**
+     * The ids of the values that the version changed and that were changed again since, to something else than they were before it, in
+     * byte order: they keep what they are.
+     */
+    const llvs_bytes *superseded;
+    size_t superseded_count;
+} llvs_revert_result;
+/** Releases the result. Since 0.1. */
+LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
 /**
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   metadata and control; may be NULL
- * @param reverted  a list of the new version; NULL when there was nothing left to undo, and nothing was stored; may be NULL
+ * @param result    the new version, and what was undone and what was not; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
  * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **reverted, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Merging inside values
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What a conflict was about. Since 0.1. */
+typedef uint32_t llvs_conflict_kind;
+enum llvs_conflict_kind_value {
+    /** Both sides changed a value that is not merged inside: one of them stands. */
+    LLVS_CONFLICT_PICK = 1,
+    /** One side removed what the other changed. */
+    LLVS_CONFLICT_DELETE_EDIT = 2,
+    /** The sides are of different types, or of one that the rule is not for. */
+    LLVS_CONFLICT_TYPE = 3,
+    /** A side is no JSON that can be merged. */
+    LLVS_CONFLICT_NOT_JSON = 4,
+    /** Both sides replaced the same part of a text; the conflict's values are that part. */
+    LLVS_CONFLICT_OVERLAP = 5,
+    /** Both sides moved an element of a list, to different places. */
+    LLVS_CONFLICT_MOVE_MOVE = 6,
+    /** The sides hold two values between which an earlier merge had to choose. */
+    LLVS_CONFLICT_CONTESTED = 7,
+    /** A counter is outside of the bounds that its rule gives. */
+    LLVS_CONFLICT_BOUND = 8,
+    /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
+    LLVS_CONFLICT_LIMIT = 9,
+    /** Both sides changed what the rules leave to an arbiter of the host; the newer stands. */
+    LLVS_CONFLICT_ARBITER = 10
+};
+/** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
+typedef struct llvs_conflict {
+    uint32_t struct_size;
+    llvs_conflict_kind kind;
+    /** Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. */
+    llvs_bytes path;
+    /** What was there, as JSON; NULL data where it was absent. Bytes that are no JSON are `{"sha256":"...","size":n}`. */
+    llvs_bytes base;
+    /** What the newer side has there; as `base`. */
+    llvs_bytes newer;
+    /** What the older side has there; as `base`. */
+    llvs_bytes older;
+    /** What stands; as `base`. */
+    llvs_bytes result;
+    /** The prefix of ids under which the rule stands that holds there; NULL data where none does. */
+    llvs_bytes rule_prefix;
+    /** Its pattern; NULL data where no rule holds. */
+    llvs_bytes rule_pattern;
+} llvs_conflict;
+/** Where the bytes of a merged value come from. Since 0.1. */
+typedef uint32_t llvs_merged_source;
+enum llvs_merged_source_value {
+    /** There is no value. */
+    LLVS_MERGED_ABSENT = 0,
+    /** They are the newer side's, byte for byte. */
+    LLVS_MERGED_NEWER = 1,
+    /** They are the older side's, byte for byte. */
+    LLVS_MERGED_OLDER = 2,
+    /** They are neither's. */
+    LLVS_MERGED_COMPUTED = 3
+};
+/** What came of merging a value. Released by llvs_merged_value_free. Since 0.1. */
+typedef struct llvs_merged_value {
+    uint32_t struct_size;
+    llvs_merged_source source;
+    /** The bytes; NULL data when there is no value. */
+    llvs_bytes data;
+    /** In the order in which they were met; NULL behind the last. */
+    const llvs_conflict *const *conflicts;
+    size_t conflict_count;
+    /** SHA-256 of the conflicts as canonical JSON, 64 hexadecimal digits; empty when there are none. */
+    llvs_bytes digest;
+} llvs_merged_value;
+/** How to merge a value. Since 0.1. */
+typedef struct llvs_merge_values_options {
+    uint32_t struct_size;
+    /**
+     * The newer side is what an application wants to save, the base what it made of the value that it had read, unchanged, and the older
+     * side that value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
+     */
+    llvs_bool saving;
+    /** The id of the value: which of the rules are for it, and the `id` in what `digest` is made of. May be empty. */
+    llvs_bytes id;
+    /** Progress (LLVS_STAGE_READING) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_merge_values_options;
+#define LLVS_MERGE_VALUES_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_values_options), 0, LLVS_NONE_INIT, 0 }
+/**
+ * Merges what two sides made of a value: inside it, where it is JSON or the rules say that it is text. No store is needed, and the same
+ * arguments give the same bytes on every machine. Every value gives a result; what had to be decided is told in conflicts.
+ * @param rules    JSON: a rule (`"auto"`, `{"as":"counter"}`), patterns with rules (`{"/tags":"set"}`), or a whole value of the kind that is
+ *                 kept under "__llvs_schema" (`{"merge":1,"ids":{...}}`), of which those for the options' id hold; empty: `"auto"`
+ * @param base     the value that both sides had; NULL when it was absent
+ * @param newer    what the side has whose change is the more recent; NULL when it is absent
+ * @param older    what the other side has; NULL when it is absent
+ * @param options  may be NULL
+ * @param merged   the result; owned by the caller
+ * Any thread. Errors: LLVS_ERROR_INVALID_ARGUMENT (rules that are not valid: llvs_error_path is the JSON pointer to what is wrong with
+ * them), LLVS_ERROR_UNSUPPORTED (rules of a number that this library does not know), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from the progress callback), LLVS_ERROR_OUT_OF_MEMORY.
+ * Cost: the size of what is merged; a value that one side alone changed is not looked into. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORROWED const llvs_bytes *base,
+    LLVS_BORROWED const llvs_bytes *newer, LLVS_BORROWED const llvs_bytes *older,
+    LLVS_BORROWED const llvs_merge_values_options *options, LLVS_OWNED llvs_merged_value **merged, LLVS_OWNED llvs_error **error);
+/** Releases a merged value with all that it leads to. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
+/**
+ * Checks rules as they are kept under "__llvs_schema".
+ * @param rules  a whole value: `{"merge":1,"ids":{...}}`
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (the number of the rules is not known), each with the JSON pointer to what is
+ * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Exchange
@@ -1664,10 +1798,22 @@ typedef struct llvs_problem {
     llvs_bytes name;
     llvs_bytes message;
 } llvs_problem;
+/** What became of one of the exchanges of a coordinator. Since 0.1. */
+typedef struct llvs_exchanged {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** As it was given to llvs_coordinator_attach: its URL or name. */
+    llvs_bytes place;
+    /** What it did, also when it failed in the end. */
+    const struct llvs_exchange_result *result;
+    /** What ended it; NULL when nothing did. Borrowed from the result. */
+    const llvs_error *error;
+} llvs_exchanged;
 /** What an exchange did; immutable, owned. Since 0.1. */
 typedef struct llvs_exchange_result {
     uint32_t struct_size;
-    uint32_t reserved;
+    /** Of a coordinator: whether the call moved the current version. */
+    llvs_bool moved;
     /** The ids of the versions that were added here. */
     const llvs_bytes *retrieved;
     size_t retrieved_count;
@@ -1680,6 +1826,12 @@ typedef struct llvs_exchange_result {
     /** What could not be exchanged. */
     const llvs_problem *const *problems;
     size_t problem_count;
+    /** Of a coordinator: the current version before the exchange, and behind it; else empty. */
+    llvs_bytes from;
+    llvs_bytes to;
+    /** Of a coordinator: the same for each exchange that had its turn, in the order of attaching; else NULL. */
+    const llvs_exchanged *const *exchanges;
+    size_t exchange_count;
 } llvs_exchange_result;
 /** Releases the result. Since 0.1. */
 LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result);
@@ -1815,6 +1967,21 @@ enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_AUTO = 1
 };
 
+/**
+ * Where a call moved the current version. Set struct_size before the call; no more than that is written. Also good after a failure: a
+ * merge may have taken up the first content of a new store before it failed. (The ids are empty where the call did not get so far.)
+ * Since 0.1.
+ */
+typedef struct llvs_move {
+    uint32_t struct_size;
+    /** Whether the call moved it. */
+    llvs_bool moved;
+    /** The current version before the call, and behind it: the same where it stayed. */
+    llvs_version_id from;
+    llvs_version_id to;
+} llvs_move;
+#define LLVS_MOVE_INIT { (uint32_t)sizeof(llvs_move), 0, { 0, "" }, { 0, "" } }
+
 /** How to open a coordinator. Since 0.1. */
 typedef struct llvs_coordinator_options {
     uint32_t struct_size;
@@ -1822,7 +1989,9 @@ typedef struct llvs_coordinator_options {
     /** How to open the store; NULL: the defaults. */
     const llvs_store_options *store;
     /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
-        Two processes that use one store need a name each. */
+        Two processes that use one store need a name each: a name that is open on the store is LLVS_ERROR_BUSY, also when another process
+        has it. Of a storage of the host that is noticed only where one handle of the store has both: two handles on what is one storage
+        behind its callbacks, or two processes, are the host's to keep apart. */
     llvs_bytes name;
     /** Decides conflicts; kept alive; NULL: most recent change. */
     llvs_arbiter *arbiter;
@@ -1878,11 +2047,13 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
  * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
+ * @param move     where the current version went; may be NULL
  * Errors: as llvs_store_make_version. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
-    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED llvs_version_id *id, LLVS_OWNED llvs_version_list **version, LLVS_BORROWED llvs_move *move,
+    LLVS_OWNED llvs_error **error);
 /**
  * The value that prevails at the current version. All else is read from its store (llvs_coordinator_store), at the current version or
  * any other.
@@ -1904,7 +2075,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coo
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
  *
  * When one of several exchanges fails, the others have their turn all the same: the call ends with the first failure, and the result
- * tells what was done. So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
+ * tells what was done, all together and each for itself (`exchanges`). So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
  * what is wrong with the arguments.
  * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
  */
@@ -1914,11 +2085,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_c
  * Merges heads into the current version, which moves to the result. Exchange again when it did: others who get the result
  * need not merge the same, and all agree soon (docs/convergence.md).
  * @param options  selection and metadata; may be NULL
- * @param changed  whether the current version moved; may be NULL
+ * @param move     where the current version went; may be NULL
  * Errors: as llvs_store_merge. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_bool *changed, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_error **error);
 /** What a whole round did; immutable, owned. Since 0.1. */
 typedef struct llvs_sync_result {
     uint32_t struct_size;
@@ -1966,13 +2137,16 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_co
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn,
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
- * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
+ * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
+ * moves to the most recent head without a branch when nothing had been saved yet.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
+ * @param move      where the current version went; may be NULL
  * Errors: as llvs_exchange_restore_snapshot (save LLVS_ERROR_SNAPSHOT_MISSING). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
-    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_BORROWED llvs_move *move,
+    LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
@@ -2231,10 +2405,16 @@ LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
+LLVS_LAYOUT(llvs_conflict, 120);
+LLVS_LAYOUT(llvs_merged_value, 56);
+LLVS_LAYOUT(llvs_merge_values_options, 32);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
-LLVS_LAYOUT(llvs_exchange_result, 72);
+LLVS_LAYOUT(llvs_revert_result, 48);
+LLVS_LAYOUT(llvs_exchange_result, 120);
+LLVS_LAYOUT(llvs_exchanged, 40);
+LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 80);
 LLVS_LAYOUT(llvs_coordinator_options, 56);

@@ -218,12 +218,40 @@ int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]) {
     return 0;
 }
 
-int llvs_shim_open(const char *path, int flags, unsigned mode) {
+int llvs_shim_open(const char *path, int flags, unsigned mode) { return llvs_shim_openat(AT_FDCWD, path, flags, mode); }
+
+int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode) {
     for (;;) {
-        int fd = open(path, flags | O_CLOEXEC, (mode_t)mode);
+        int fd = openat(directory, name, flags | O_CLOEXEC, (mode_t)mode);
         if (fd >= 0) return fd;
         if (errno != EINTR) return -errno;
     }
+}
+
+#if defined(O_PATH)
+int llvs_shim_held_directory(void) { return O_PATH | O_DIRECTORY; }
+#else
+int llvs_shim_held_directory(void) { return O_RDONLY | O_DIRECTORY; }
+#endif
+
+int64_t llvs_shim_next_data(int fd, int64_t offset) {
+#if defined(SEEK_DATA)
+    off_t found = lseek(fd, (off_t)offset, SEEK_DATA);
+    if (found >= 0) return (int64_t)found;
+    if (errno == ENXIO) return -1;
+#else
+    (void)fd;
+#endif
+    return offset;
+}
+
+int64_t llvs_shim_next_hole(int fd, int64_t offset) {
+#if defined(SEEK_HOLE)
+    return (int64_t)lseek(fd, (off_t)offset, SEEK_HOLE);
+#else
+    (void)fd, (void)offset;
+    return -1;
+#endif
 }
 
 int llvs_shim_syncfs(int fd) {

@@ -21,6 +21,20 @@ private func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinat
     return coordinator
 }
 
+/// Where a call says that nothing moved, until something did.
+private func begin(_ move: UnsafeMutablePointer<llvs_move>?) throws {
+    guard let size = try optionalStruct(UnsafePointer(move), "llvs_move")?.struct_size, let move else { return }
+    move.pointee = llvs_move()
+    move.pointee.struct_size = size
+}
+
+private func write(_ done: StoreCoordinator.Move, to move: UnsafeMutablePointer<llvs_move>?) {
+    guard let move else { return }
+    move.pointee.moved = done.isMove ? 1 : 0
+    write(done.from, to: &move.pointee.from)
+    write(done.to, to: &move.pointee.to)
+}
+
 @_cdecl("llvs_coordinator_open") @implementation
 public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_coordinator_options>!, _ coordinator: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     coordinator?.pointee = nil
@@ -79,10 +93,11 @@ public func llvs_coordinator_set_current_version(_ coordinator: OpaquePointer!, 
 @_cdecl("llvs_coordinator_save") @implementation
 public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
                                   _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!,
-                                  _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+                                  _ version: StructOut<llvs_version_list>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
     write(nil, to: id)
     version?.pointee = nil
     return entry(error) {
+        try begin(move)
         let coordinator = try openCoordinator(coordinator)
         let settings = try versionOptions(options)
         guard settings.id == nil else { throw StoreError(.invalidArgument, "A save through a coordinator takes no id; make the version in its store.") }
@@ -93,6 +108,7 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
         let made = try withChanges(changes, change_count, change_size) {
             try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected, timestamp: settings.timestamp)
         }
+        write(made.move, to: move)
         guard let made = made.version else { return }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).handedOut }
@@ -121,7 +137,7 @@ public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ place: llvs
         let coordinator = try openCoordinator(coordinator)
         let settings = try ExchangeSettings(options), place = try text(place, "place")
         let transport = try settings.hostTransport?.claim() ?? settings.transport(place)
-        try coordinator.attach(Exchange(store: coordinator.store, transport: transport, options: settings.exchange), name: settings.hostTransport == nil ? ExchangeURL.name(place) : place)
+        try coordinator.attach(Exchange(store: coordinator.store, transport: transport, options: settings.exchange), name: settings.hostTransport == nil ? ExchangeURL.name(place) : place, place: place)
     }
 }
 
@@ -130,28 +146,20 @@ public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: 
     result?.pointee = nil
     return entry(error) {
         let outcome = try openCoordinator(coordinator).exchangeAll(LLVSABI.control(control))
-        if let result { result.pointee = try exchangeResult(outcome).handedOut }
+        if let result { result.pointee = try ExchangesResultHandle(outcome).handedOut }
         if let failure = outcome.failure { throw failure }
     }
 }
 
-/// What all exchanges did, as one.
-private func exchangeResult(_ outcome: StoreCoordinator.ExchangeOutcome) throws -> ExchangeResultHandle {
-    let done = outcome.exchanges
-    return try ExchangeResultHandle(
-        retrieved: done.flatMap(\.retrieved.versions), sent: done.flatMap(\.sent.versions), repaired: done.flatMap(\.retrieved.repaired),
-        problems: done.flatMap { $0.retrieved.problems + $0.sent.problems })
-}
-
 /// Behind `llvs_sync_result`.
 final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendable {
-    private let before: ExchangeResultHandle
-    private let after: ExchangeResultHandle?
+    private let before: ExchangesResultHandle
+    private let after: ExchangesResultHandle?
 
     init(_ outcome: StoreCoordinator.SyncOutcome) throws {
         let arena = Arena()
-        before = try exchangeResult(outcome.before)
-        after = try outcome.after.map(exchangeResult)
+        before = try ExchangesResultHandle(outcome.before)
+        after = try outcome.after.map(ExchangesResultHandle.init)
         try super.init(arena, llvs_sync_result(
             struct_size: UInt32(sizeOf: llvs_sync_result.self), moved: outcome.move.isMove ? 1 : 0, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
             before: UnsafePointer(before.contents), after: after.map { UnsafePointer($0.contents) }, merged: outcome.hasMerged ? 1 : 0, reserved: 0))
@@ -174,13 +182,14 @@ public func llvs_coordinator_sync(_ coordinator: OpaquePointer!, _ options: Unsa
 }
 
 @_cdecl("llvs_coordinator_merge") @implementation
-public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ changed: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
-    changed?.pointee = 0
-    return entry(error) {
+public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        try begin(move)
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let moved = try coordinator.merge(selection: settings.selection, metadata: settings.metadata, settings.control)
-        changed?.pointee = moved ? 1 : 0
+        let outcome = try coordinator.mergeAll(selection: settings.selection, metadata: settings.metadata, settings.control)
+        write(outcome.move, to: move)
+        if let failure = outcome.failure { throw failure }
     }
 }
 
@@ -209,10 +218,14 @@ public func llvs_coordinator_observe_exchanges(_ coordinator: OpaquePointer!, _ 
 }
 
 @_cdecl("llvs_coordinator_bootstrap") @implementation
-public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!,
+                                       _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
     restored?.pointee = 0
     return entry(error) {
-        let found = try openCoordinator(coordinator).bootstrapFromSnapshot(LLVSABI.control(control))
+        try begin(move)
+        let coordinator = try openCoordinator(coordinator), at = coordinator.currentVersion
+        let found = try coordinator.bootstrapFromSnapshot(LLVSABI.control(control))
         restored?.pointee = found == nil ? 0 : 1
+        write(found ?? StoreCoordinator.Move(from: at, to: at), to: move)
     }
 }

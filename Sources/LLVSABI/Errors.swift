@@ -24,6 +24,14 @@ final class ErrorHandle: Handle, @unchecked Sendable {
         super.init()
     }
 
+    /// Of what a call threw.
+    convenience init(thrown: any Error) {
+        var error = (thrown as? StoreError) ?? StoreError(.internal, "Unexpected error: \(thrown)")
+        // A code that is none of an error would look like success.
+        if error.code.rawValue >= 0 { error.code = .internal }
+        self.init(error)
+    }
+
     /// Handed out without being retained, and never released.
     static let outOfMemory = ErrorHandle(StoreError(.outOfMemory, "There is not enough memory; nothing was changed."))
 

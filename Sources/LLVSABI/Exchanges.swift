@@ -128,9 +128,53 @@ final class ExchangeResultHandle: StructHandle<llvs_exchange_result>, @unchecked
                          name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
         }
         try super.init(arena, llvs_exchange_result(
-            struct_size: UInt32(sizeOf: llvs_exchange_result.self), reserved: 0, retrieved: array(retrieved), retrieved_count: retrieved.count,
+            struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: 0, retrieved: array(retrieved), retrieved_count: retrieved.count,
             sent: array(sent), sent_count: sent.count, repaired: array(repaired), repaired_count: repaired.count,
-            problems: items.start, problem_count: items.count))
+            problems: items.start, problem_count: items.count, from: noBytes, to: noBytes, exchanges: nil, exchange_count: 0))
+    }
+}
+
+/// What all exchanges of a coordinator did, as one, and each for itself.
+final class ExchangesResultHandle: StructHandle<llvs_exchange_result>, @unchecked Sendable {
+    /// They hold what the whole borrows: ids, problems, errors.
+    private let parts: [ExchangeResultHandle]
+    private let errors: [ErrorHandle?]
+
+    init(_ outcome: StoreCoordinator.ExchangeOutcome) throws {
+        let arena = Arena(), done = outcome.exchanges
+        let parts = try done.map {
+            try ExchangeResultHandle(
+                retrieved: $0.retrieved.versions, sent: $0.sent.versions, repaired: $0.retrieved.repaired, problems: $0.retrieved.problems + $0.sent.problems)
+        }
+        let errors = done.map { $0.failure.map(ErrorHandle.init(thrown:)) }
+        self.parts = parts
+        self.errors = errors
+        func joined(_ list: (llvs_exchange_result) -> (UnsafePointer<llvs_bytes>?, Int)) throws -> (start: UnsafePointer<llvs_bytes>, count: Int) {
+            let ids = parts.flatMap { part in
+                let (start, count) = list(part.contents.pointee)
+                return UnsafeBufferPointer(start: start, count: start == nil ? 0 : count)
+            }
+            let all = try arena.array(llvs_bytes.self, ids.count)
+            for (i, id) in ids.enumerated() { (all + i).initialize(to: id) }
+            return (UnsafePointer(all), ids.count)
+        }
+        let retrieved = try joined { ($0.retrieved, $0.retrieved_count) }, sent = try joined { ($0.sent, $0.sent_count) }
+        let repaired = try joined { ($0.repaired, $0.repaired_count) }
+        let told = parts.flatMap { part in
+            let result = part.contents.pointee
+            return UnsafeBufferPointer(start: result.problems, count: result.problem_count).compactMap { $0?.pointee }
+        }
+        let problems = try Items(told, in: arena) { problem, _ in problem }
+        let exchanges = try Items(done.indices, in: arena) { i, arena in
+            llvs_exchanged(
+                struct_size: UInt32(sizeOf: llvs_exchanged.self), reserved: 0, place: try arena.copy(done[i].place),
+                result: UnsafePointer(parts[i].contents), error: errors[i]?.borrowed)
+        }
+        try super.init(arena, llvs_exchange_result(
+            struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: outcome.move.isMove ? 1 : 0, retrieved: retrieved.start,
+            retrieved_count: retrieved.count, sent: sent.start, sent_count: sent.count, repaired: repaired.start, repaired_count: repaired.count,
+            problems: problems.start, problem_count: problems.count, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
+            exchanges: exchanges.start, exchange_count: exchanges.count))
     }
 }
 

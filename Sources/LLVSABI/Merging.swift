@@ -60,13 +60,35 @@ public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, 
 
 @_cdecl("llvs_store_revert") @implementation
 public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ at: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
-                              _ reverted: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
-    reverted?.pointee = nil
+                              _ result: StructOut<llvs_revert_result>!, _ error: ErrorOut!) -> llvs_status {
+    result?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let made = try store.revert(
             versionID(version, "version"), at: versionID(at, "at"), metadata: settings.metadata, settings.control)
-        if let reverted, let version = made.version { reverted.pointee = try VersionList([version]).handedOut }
+        if let result { result.pointee = try RevertResultHandle(made).handedOut }
     }
 }
+
+/// Behind `llvs_revert_result`.
+final class RevertResultHandle: StructHandle<llvs_revert_result>, @unchecked Sendable {
+    private let version: VersionList?
+
+    init(_ made: Store.Reverted) throws {
+        let arena = Arena()
+        func array(_ ids: [ValueID]) throws -> UnsafePointer<llvs_bytes> {
+            let start = try arena.array(llvs_bytes.self, ids.count)
+            for (i, id) in ids.enumerated() { (start + i).initialize(to: try arena.copy(id.bytes)) }
+            return UnsafePointer(start)
+        }
+        let version = try made.version.map { try VersionList([$0]) }
+        self.version = version
+        try super.init(arena, llvs_revert_result(
+            struct_size: UInt32(sizeOf: llvs_revert_result.self), reserved: 0, version: version?.contents.pointee.items[0],
+            undone: array(made.undone), undone_count: made.undone.count, superseded: array(made.superseded), superseded_count: made.superseded.count))
+    }
+}
+
+@_cdecl("llvs_revert_result_free") @implementation
+public func llvs_revert_result_free(_ result: UnsafeMutablePointer<llvs_revert_result>!) { RevertResultHandle.free(result) }

@@ -278,9 +278,9 @@ static llvs_status do_merge_heads(world *w, llvs_error **error) {
     return status;
 }
 static llvs_status do_revert(world *w, llvs_error **error) {
-    llvs_version_list *list = NULL;
-    llvs_status status = llvs_store_revert(w->store, llvs_str("left"), llvs_str("left"), NULL, &list, error);
-    llvs_version_list_free(list);
+    llvs_revert_result *result = NULL;
+    llvs_status status = llvs_store_revert(w->store, llvs_str("left"), llvs_str("left"), NULL, &result, error);
+    llvs_revert_result_free(result);
     return status;
 }
 
@@ -410,13 +410,13 @@ static void before_coordinating(world *w) {
     make_changes(w, 0, VALUES, 120, 50);
 }
 static llvs_status do_coordinator_save(world *w, llvs_error **error) {
-    return llvs_coordinator_save(w->coordinator, w->changes, VALUES, sizeof *w->changes, NULL, NULL, NULL, error);
+    return llvs_coordinator_save(w->coordinator, w->changes, VALUES, sizeof *w->changes, NULL, NULL, NULL, NULL, error);
 }
 static void before_syncing(world *w) {
     before_sending(w);
     NEED(llvs_exchange_send(w->exchange, NULL, NULL, &error));
     before_coordinating(w);
-    NEED(llvs_coordinator_save(w->coordinator, w->changes, 2000, sizeof *w->changes, NULL, NULL, NULL, &error));
+    NEED(llvs_coordinator_save(w->coordinator, w->changes, 2000, sizeof *w->changes, NULL, NULL, NULL, NULL, &error));
 }
 static llvs_status do_sync(world *w, llvs_error **error) {
     llvs_sync_result *result = NULL;

@@ -54,7 +54,7 @@ static llvs_status use_store(void *store) {
 }
 static llvs_status use_coordinator(void *coordinator) {
     llvs_change change = insert("saved", "again");
-    return llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL);
+    return llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, NULL);
 }
 static llvs_status use_exchange(void *exchange) {
     llvs_status status = llvs_exchange_send(exchange, NULL, NULL, NULL);
@@ -132,7 +132,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     OK(llvs_coordinator_open(path ? llvs_str(path) : LLVS_NONE, &coordinating, &coordinator, &error));
     OK(llvs_coordinator_attach(coordinator, llvs_str(url), NULL, &error));
     add(b, coordinator, release_coordinator, use_coordinator);
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, NULL, &error));
     OK(llvs_coordinator_store(coordinator, &store, &error));
     add(b, store, release_store, use_store);
     OK(llvs_coordinator_store(coordinator, &store, &error));

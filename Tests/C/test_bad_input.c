@@ -34,6 +34,7 @@ static void unknown_versions(void **state) {
     llvs_change change = insert("y", "1");
     llvs_buffer data;
     llvs_version_list *list;
+    llvs_revert_result *reverted;
     llvs_change_cursor *changes;
     llvs_history_cursor *history;
     llvs_value_list *values;
@@ -59,7 +60,7 @@ static void unknown_versions(void **state) {
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_bases(store, unknown, here, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge(store, here, unknown, NULL, NULL, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_heads(store, unknown, NULL, NULL, &list, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_revert(store, unknown, here, NULL, &list, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_revert(store, unknown, here, NULL, &reverted, &error));
     assert_null(list);
 }
 

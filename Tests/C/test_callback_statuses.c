@@ -156,7 +156,7 @@ static void storages(void **state) {
                     change.kind = LLVS_CHANGE_UPDATE;
                     assert_int_equal(status, LLVS_OK);
                     /* A version that is stored is not lost for a cache. */
-                    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, &error));
+                    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, NULL, &error));
                     target = "";
                     OK(llvs_coordinator_value(coordinator, llvs_str("a"), &data, NULL, &error));
                     llvs_buffer_dispose(&data);

@@ -205,7 +205,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case PUT_SNAPSHOT: return llvs_exchange_put_snapshot(s->sender, control, NULL, error);
     case FETCH_SNAPSHOT: return llvs_exchange_restore_snapshot(s->receiver, control, NULL, error);
     case EXCHANGE: return llvs_coordinator_exchange(s->coordinator, control, NULL, error);
-    case BOOTSTRAP: return llvs_coordinator_bootstrap(s->coordinator, control, &flag, error);
+    case BOOTSTRAP: return llvs_coordinator_bootstrap(s->coordinator, control, &flag, NULL, error);
     case MERGE_HEADS: return llvs_store_merge_heads(s->store, llvs_id(&made[1]), NULL, &merging, NULL, error);
     case OPEN:
     case OPEN_DATABASE:
@@ -235,7 +235,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         return status;
     }
     case REVERT: return llvs_store_revert(s->store, llvs_id(&many), llvs_id(&many), &merging, NULL, error);
-    default: return llvs_coordinator_merge(s->coordinator, &merging, &flag, error);
+    default: return llvs_coordinator_merge(s->coordinator, &merging, NULL, error);
     }
 }
 

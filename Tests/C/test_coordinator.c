@@ -11,7 +11,7 @@ static llvs_coordinator *coordinator(const char *path, const char *name, const c
 }
 static llvs_version_id saved(llvs_coordinator *c, llvs_change change) {
     llvs_version_id id;
-    OK(llvs_coordinator_save(c, &change, 1, sizeof change, NULL, &id, NULL, &error));
+    OK(llvs_coordinator_save(c, &change, 1, sizeof change, NULL, &id, NULL, NULL, &error));
     return id;
 }
 static void reads(llvs_coordinator *c, const char *id, const char *expected) {
@@ -40,7 +40,7 @@ static void the_current_version_follows_saves_and_survives(void **state) {
     assert_true(memcmp(&root, &one, sizeof one) != 0);
     two = saved(c, update("x", "2"));
     reads(c, "x", "2");
-    OK(llvs_coordinator_save(c, NULL, 0, sizeof(llvs_change), NULL, &none, &list, &error));
+    OK(llvs_coordinator_save(c, NULL, 0, sizeof(llvs_change), NULL, &none, &list, NULL, &error));
     assert_int_equal(none.size, 0);
     assert_null(list);
     OK(llvs_coordinator_set_current_version(c, llvs_id(&one), &error));
@@ -71,7 +71,7 @@ static void two_devices_share_and_merge(void **state) {
     char url[1100];
     llvs_coordinator *mine, *theirs;
     llvs_exchange_result *result;
-    llvs_bool changed = 0;
+    llvs_move move = LLVS_MOVE_INIT;
     size_t count;
     int round;
     (void)state;
@@ -89,10 +89,10 @@ static void two_devices_share_and_merge(void **state) {
     saved(theirs, insert("theirs", "2"));
     for (round = 0; round < 2; round++) {
         OK(llvs_coordinator_exchange(mine, NULL, NULL, &error));
-        OK(llvs_coordinator_merge(mine, NULL, &changed, &error));
+        OK(llvs_coordinator_merge(mine, NULL, &move, &error));
         OK(llvs_coordinator_exchange(mine, NULL, NULL, &error));
         OK(llvs_coordinator_exchange(theirs, NULL, NULL, &error));
-        OK(llvs_coordinator_merge(theirs, NULL, &changed, &error));
+        OK(llvs_coordinator_merge(theirs, NULL, &move, &error));
         OK(llvs_coordinator_exchange(theirs, NULL, NULL, &error));
     }
     reads(mine, "theirs", "2");
@@ -101,8 +101,9 @@ static void two_devices_share_and_merge(void **state) {
         llvs_version_id x = current(mine), y = current(theirs);
         assert_memory_equal(&x, &y, sizeof x);
     }
-    OK(llvs_coordinator_merge(mine, NULL, &changed, &error));
-    assert_false(changed);
+    OK(llvs_coordinator_merge(mine, NULL, &move, &error));
+    assert_false(move.moved);
+    assert_memory_equal(&move.from, &move.to, sizeof move.from);
     {
         /* A whole round in one call, and what it did. */
         llvs_sync_result *round_result = NULL;
@@ -126,6 +127,120 @@ static void two_devices_share_and_merge(void **state) {
     remove_directory(directory);
 }
 
+static void hear(void *payload, const llvs_version_id *version) { *(llvs_version_id *)payload = *version; }
+
+/* Each call that moves the current version tells where from and where to, and so do the observers. */
+static void what_moves_the_current_version_tells(void **state) {
+    char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b"), *c = join(directory, "c");
+    char url[1100];
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_coordinator *mine, *theirs, *third;
+    llvs_observer *observer;
+    llvs_exchange_result *result;
+    llvs_version_options draft = LLVS_VERSION_OPTIONS_INIT;
+    llvs_change change = insert("x", "1");
+    llvs_move move = LLVS_MOVE_INIT;
+    llvs_version_id id, heard, empty;
+    llvs_bool restored;
+    (void)state;
+    snprintf(url, sizeof url, "file://%s", folder);
+    options.snapshot_policy = LLVS_SNAPSHOT_AUTO;
+    OK(llvs_coordinator_open(llvs_str(a), &options, &mine, &error));
+    OK(llvs_coordinator_attach(mine, llvs_str(url), NULL, &error));
+    theirs = coordinator(b, NULL, url);
+    third = coordinator(c, NULL, url);
+    empty = current(mine);
+    OK(llvs_coordinator_save(mine, &change, 1, sizeof change, NULL, &id, NULL, &move, &error));
+    assert_true(move.struct_size == sizeof move && move.moved == 1);
+    assert_memory_equal(&move.from, &empty, sizeof empty);
+    assert_memory_equal(&move.to, &id, sizeof id);
+    /* What does not move it. */
+    OK(llvs_coordinator_save(mine, NULL, 0, sizeof change, NULL, NULL, NULL, &move, &error));
+    assert_false(move.moved);
+    assert_memory_equal(&move.to, &id, sizeof id);
+    draft.branch = llvs_str("draft");
+    OK(llvs_coordinator_save(mine, &change, 1, sizeof change, &draft, NULL, NULL, &move, &error));
+    assert_false(move.moved);
+    id = saved(mine, update("x", "0"));
+    OK(llvs_coordinator_exchange(mine, NULL, &result, &error));
+    assert_true(!result->moved && same_id(result->from, &id) && same_id(result->to, &id) && result->exchange_count == 1);
+    llvs_exchange_result_free(result);
+    /* The first content of a store, by an exchange and by a snapshot. */
+    OK(llvs_coordinator_observe(theirs, hear, &heard, NULL, &observer, &error));
+    OK(llvs_coordinator_exchange(theirs, NULL, &result, &error));
+    assert_true(result->moved && same_id(result->from, &empty) && same_id(result->to, &id) && same_id(result->to, &heard));
+    llvs_exchange_result_free(result);
+    llvs_observer_free(observer);
+    OK(llvs_coordinator_observe(third, hear, &heard, NULL, &observer, &error));
+    memset(&heard, 0, sizeof heard);
+    OK(llvs_coordinator_bootstrap(third, NULL, &restored, &move, &error));
+    assert_true(restored && move.moved);
+    assert_memory_equal(&move.from, &empty, sizeof empty);
+    assert_memory_equal(&move.to, &id, sizeof id);
+    assert_memory_equal(&heard, &id, sizeof id);
+    /* A merge; and one that fails stays where it is. */
+    (void)saved(theirs, update("x", "2"));
+    (void)saved(third, update("x", "3"));
+    OK(llvs_coordinator_exchange(theirs, NULL, NULL, &error));
+    OK(llvs_coordinator_exchange(third, NULL, NULL, &error));
+    id = current(third);
+    OK(llvs_coordinator_merge(third, NULL, &move, &error));
+    assert_true(move.moved);
+    assert_memory_equal(&move.from, &id, sizeof id);
+    assert_memory_equal(&move.to, &heard, sizeof heard);
+    llvs_observer_free(observer);
+    move.struct_size = 4;
+    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_coordinator_merge(third, NULL, &move, &error));
+    llvs_coordinator_free(mine);
+    llvs_coordinator_free(theirs);
+    llvs_coordinator_free(third);
+    free(folder); free(a); free(b); free(c);
+    remove_directory(directory);
+}
+
+/* Of two exchanges one fails: what the other did is told, and which failed, and why. */
+static void each_exchange_is_told(void **state) {
+    char *directory = new_directory(), *folder = join(directory, "shared"), *broken = join(directory, "broken"), *a = join(directory, "a");
+    char url[1100], other[1100];
+    llvs_coordinator *c;
+    llvs_exchange_result *result = NULL;
+    llvs_sync_result *round = NULL;
+    llvs_error *error = NULL;
+    llvs_version_id id;
+    llvs_status status;
+    (void)state;
+    snprintf(url, sizeof url, "file://%s", broken);
+    snprintf(other, sizeof other, "file://%s", folder);
+    c = coordinator(a, NULL, url);
+    OK(llvs_coordinator_attach(c, llvs_str(other), NULL, &error));
+    OK(llvs_coordinator_exchange(c, NULL, NULL, &error));
+    id = saved(c, insert("x", "1"));
+    {
+        char command[1200];
+        snprintf(command, sizeof command, "rm -rf '%s'", broken);
+        assert_int_equal(system(command), 0);
+        write_file(broken, "no folder");
+    }
+    status = llvs_coordinator_exchange(c, NULL, &result, &error);
+    assert_true(status != LLVS_OK && result != NULL && result->exchange_count == 2 && result->exchanges[2] == NULL);
+    assert_true(bytes_are(result->exchanges[0]->place, url) && bytes_are(result->exchanges[1]->place, other));
+    assert_int_equal(llvs_error_code(result->exchanges[0]->error), status);
+    assert_string_equal(llvs_error_message(result->exchanges[0]->error), llvs_error_message(error));
+    assert_true(result->exchanges[0]->result->sent_count == 0 && result->exchanges[1]->error == NULL);
+    assert_true(result->sent_count == 1 && same_id(result->sent[0], &id) && same_id(result->exchanges[1]->result->sent[0], &id));
+    assert_true(result->exchanges[1]->result->exchange_count == 0);
+    llvs_error_free(error);
+    llvs_exchange_result_free(result);
+    error = NULL;
+    status = llvs_coordinator_sync(c, NULL, &round, &error);
+    assert_true(status != LLVS_OK && round->before->exchange_count == 2 && round->before->exchanges[0]->error != NULL);
+    llvs_error_free(error);
+    llvs_sync_result_free(round);
+    llvs_coordinator_free(c);
+    free(folder); free(broken); free(a);
+    remove_directory(directory);
+}
+
 static void branches_are_saved_beside(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     llvs_coordinator *c = coordinator(path, NULL, NULL);
@@ -142,7 +257,7 @@ static void branches_are_saved_beside(void **state) {
     OK(llvs_store_heads(store, &newest, &heads, &error));
     assert_int_equal(heads->count, 0);
     llvs_version_list_free(heads);
-    OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &draft, NULL, &error));
+    OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &draft, NULL, NULL, &error));
     here = current(c);
     assert_memory_equal(&here, &base, sizeof base);
     OK(llvs_store_heads(store, &newest, &heads, &error));
@@ -152,7 +267,7 @@ static void branches_are_saved_beside(void **state) {
     value_is(store, &draft, "x", "draft");
     reads(c, "x", "0");
     options.id = llvs_str("MINE");
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_save(c, &change, 1, sizeof change, &options, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_save(c, &change, 1, sizeof change, &options, NULL, NULL, NULL, &error));
     llvs_store_free(store);
     llvs_coordinator_free(c);
     free(path);
@@ -199,7 +314,7 @@ static void save_again(void *payload, const llvs_version_id *version) {
 static llvs_status save_within(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_change change = insert("z", "1");
     (void)merge; (void)resolution;
-    return llvs_coordinator_save(*(llvs_coordinator **)payload, &change, 1, sizeof change, NULL, NULL, NULL, error);
+    return llvs_coordinator_save(*(llvs_coordinator **)payload, &change, 1, sizeof change, NULL, NULL, NULL, NULL, error);
 }
 
 static void callbacks_may_come_back(void **state) {
@@ -245,12 +360,12 @@ static void a_new_device_starts_from_a_snapshot(void **state) {
     options.snapshot_policy = LLVS_SNAPSHOT_AUTO;
     OK(llvs_coordinator_open(llvs_str(a), &options, &old, &error));
     OK(llvs_coordinator_attach(old, llvs_str(url), NULL, &error));
-    OK(llvs_coordinator_bootstrap(old, NULL, &restored, &error));
+    OK(llvs_coordinator_bootstrap(old, NULL, &restored, NULL, &error));
     assert_false(restored);
     saved(old, insert("x", "1"));
     OK(llvs_coordinator_exchange(old, NULL, NULL, &error)); /* writes the first snapshot */
     fresh = coordinator(b, NULL, url);
-    OK(llvs_coordinator_bootstrap(fresh, NULL, &restored, &error));
+    OK(llvs_coordinator_bootstrap(fresh, NULL, &restored, NULL, &error));
     assert_true(restored);
     reads(fresh, "x", "1");
     llvs_coordinator_free(old);
@@ -284,6 +399,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_current_version_follows_saves_and_survives),
         cmocka_unit_test(two_devices_share_and_merge),
+        cmocka_unit_test(what_moves_the_current_version_tells),
+        cmocka_unit_test(each_exchange_is_told),
         cmocka_unit_test(branches_are_saved_beside),
         cmocka_unit_test(observers_are_told),
         cmocka_unit_test(callbacks_may_come_back),

@@ -128,7 +128,7 @@ static void what_travels_is_synced_unless_asked_not_to_be(void **state) {
         coordinating.store = &in_memory;
         OK(llvs_coordinator_open(LLVS_NONE, &coordinating, &coordinator, &error));
         OK(llvs_coordinator_attach(coordinator, llvs_str(p.url), &options, &error));
-        OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+        OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
         syncs = 0;
         OK(llvs_coordinator_exchange(coordinator, NULL, NULL, &error));
         assert_true(durability == LLVS_DURABILITY_FULL ? syncs >= 3 : syncs == 0);

@@ -24,6 +24,7 @@ static void initialisers_agree(void **state) {
     CHECK_INIT(llvs_history_options, LLVS_HISTORY_OPTIONS_INIT);
     CHECK_INIT(llvs_range, LLVS_RANGE_INIT);
     CHECK_INIT(llvs_merge_options, LLVS_MERGE_OPTIONS_INIT);
+    CHECK_INIT(llvs_merge_values_options, LLVS_MERGE_VALUES_OPTIONS_INIT);
     CHECK_INIT(llvs_exchange_options, LLVS_EXCHANGE_OPTIONS_INIT);
     CHECK_INIT(llvs_coordinator_options, LLVS_COORDINATOR_OPTIONS_INIT);
     CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT);

@@ -193,7 +193,7 @@ static void coordinating(void) {
     OK(llvs_coordinator_attach(coordinator, llvs_str("memory:leaks"), NULL, &error));
     OK(llvs_log_observe(LLVS_LOG_ERROR, hear, NULL, NULL, &observer, &error));
     OK(llvs_cancel_token_create(&token, &error));
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     OK(llvs_coordinator_exchange(coordinator, NULL, &result, &error));
     llvs_exchange_result_free(result);
     OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));

@@ -401,15 +401,32 @@ static void folding_the_same_heads_at_once(void **state) {
 static void reverting_keeps_what_came_since(void **state) {
     llvs_store *store = memory_store();
     llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2")), c = save(store, &b, insert("y", "3")), d;
-    llvs_version_list *list;
+    llvs_revert_result *result;
+    llvs_change both[2];
     (void)state;
-    OK(llvs_store_revert(store, llvs_id(&b), llvs_id(&c), NULL, &list, &error));
+    OK(llvs_store_revert(store, llvs_id(&b), llvs_id(&c), NULL, &result, &error));
     memset(&d, 0, sizeof d);
-    d.size = (uint32_t)list->items[0]->id.size;
-    memcpy(d.text, list->items[0]->id.data, d.size);
-    llvs_version_list_free(list);
+    d.size = (uint32_t)result->version->id.size;
+    memcpy(d.text, result->version->id.data, d.size);
+    assert_true(result->undone_count == 1 && bytes_are(result->undone[0], "x") && result->superseded_count == 0);
+    llvs_revert_result_free(result);
     value_is(store, &d, "x", "1");
     value_is(store, &d, "y", "3");
+    /* In part, and not at all. */
+    both[0] = update("x", "4");
+    both[1] = update("y", "4");
+    OK(llvs_store_make_version(store, llvs_id(&d), both, 2, sizeof *both, NULL, &a, NULL, &error));
+    b = save(store, &a, update("x", "5"));
+    OK(llvs_store_revert(store, llvs_id(&a), llvs_id(&b), NULL, &result, &error));
+    assert_true(result->version->predecessor_count == 1 && result->undone_count == 1 && bytes_are(result->undone[0], "y"));
+    assert_true(result->superseded_count == 1 && bytes_are(result->superseded[0], "x"));
+    llvs_revert_result_free(result);
+    c = save(store, &b, update("y", "5"));
+    OK(llvs_store_revert(store, llvs_id(&a), llvs_id(&c), NULL, &result, &error));
+    assert_true(result->version == NULL && result->undone_count == 0 && result->superseded_count == 2 && bytes_are(result->superseded[1], "y"));
+    llvs_revert_result_free(result);
+    OK(llvs_store_revert(store, llvs_id(&a), llvs_id(&c), NULL, NULL, &error));
+    llvs_revert_result_free(NULL);
     llvs_store_free(store);
 }
 

@@ -82,6 +82,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_merge(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_merge_heads(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_revert(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_merge_values(LLVS_NONE, NULL, NULL, NULL, NULL, NULL, NULL));
+    llvs_merged_value_free(NULL);
+    REFUSES(llvs_schema_check(LLVS_NONE, NULL));
     REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);
@@ -104,7 +107,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_current_version(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_missing_version(NULL, NULL, NULL));
     REFUSES(llvs_coordinator_set_current_version(NULL, LLVS_NONE, NULL));
-    REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_value(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_attach(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_exchange(NULL, NULL, NULL, NULL));
@@ -113,7 +116,7 @@ static void every_function_takes_nothing(void **state) {
     llvs_sync_result_free(NULL);
     REFUSES(llvs_coordinator_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_observe_exchanges(NULL, NULL, NULL, NULL, NULL, NULL));
-    REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_reply_add(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_reply_set(NULL, 0, LLVS_NONE, NULL));
     REFUSES(llvs_reply_set_source(NULL, 0, 0, NULL, NULL, NULL, NULL));

@@ -142,7 +142,7 @@ static void nests(void) {
         range.from = llvs_bytes_make(nested, 200);
         range.to = llvs_bytes_make(nested, 500);
         counted(&left, &range);
-        OK(llvs_store_differences(store, llvs_id(&right), llvs_id(&deep), NULL, &cursor, &error));
+        OK(llvs_store_differences(store, llvs_id(&right), llvs_id(&deep), NULL, NULL, &cursor, &error));
         do {
             OK(llvs_change_cursor_next(cursor, 0, 1, &page, &error));
             i = page != NULL;
@@ -226,7 +226,7 @@ static void coordinates(void) {
     store_options.storage = kind;
     options.store = &store_options;
     OK(llvs_coordinator_open(llvs_str(other_path), &options, &coordinator, &error));
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));
     llvs_coordinator_free(coordinator);
 }

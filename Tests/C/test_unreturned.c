@@ -67,7 +67,7 @@ static void said(void *payload, llvs_log_level level, const llvs_bytes *message)
 static void save_plainly(void) {
     llvs_change change = insert("elsewhere", "1");
     change.kind = LLVS_CHANGE_UPDATE;
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
 }
 
 static void coordinators(void **state) {
@@ -89,7 +89,7 @@ static void coordinators(void **state) {
     options.arbiter = arbiter;
     OK(llvs_coordinator_open(LLVS_NONE, &options, &coordinator, &error));
     OK(llvs_coordinator_store(coordinator, &store, &error));
-    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &sides[0], NULL, &error));
+    OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &sides[0], NULL, NULL, &error));
     OK(llvs_coordinator_observe(coordinator, moved, NULL, NULL, &observer, &error));
     source.id = llvs_str("pieces");
     source.read = read_piece;
@@ -99,7 +99,7 @@ static void coordinators(void **state) {
     control.progress = hear;
     change.kind = LLVS_CHANGE_UPDATE;
     for (round = 0; round < 3; round++) {
-        LEAVES("read", llvs_coordinator_save(coordinator, NULL, 0, sizeof change, &pieces, NULL, NULL, NULL));
+        LEAVES("read", llvs_coordinator_save(coordinator, NULL, 0, sizeof change, &pieces, NULL, NULL, NULL, NULL));
         save_plainly();
         elsewhere(save_plainly);
         OK(llvs_store_make_version(store, llvs_id(&sides[0]), &change, 1, sizeof change, NULL, NULL, NULL, &error));
@@ -107,7 +107,7 @@ static void coordinators(void **state) {
         save_plainly();
         elsewhere(save_plainly);
         OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));
-        LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL));
+        LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, NULL));
         save_plainly();
         elsewhere(save_plainly);
         LEAVES("progress", write_snapshot_into(store, directory, &control, NULL));
@@ -117,9 +117,9 @@ static void coordinators(void **state) {
         change.data = llvs_bytes_make("0123456789" + round, 1);
     }
     /* A free right after it waits for nobody. */
-    LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL));
+    LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, NULL));
     llvs_observer_free(observer);
-    LEAVES("read", llvs_coordinator_save(coordinator, NULL, 0, sizeof change, &pieces, NULL, NULL, NULL));
+    LEAVES("read", llvs_coordinator_save(coordinator, NULL, 0, sizeof change, &pieces, NULL, NULL, NULL, NULL));
     llvs_coordinator_free(coordinator);
     llvs_store_free(store);
     llvs_arbiter_free(arbiter);

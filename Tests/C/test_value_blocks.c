@@ -293,7 +293,7 @@ static void a_coordinator_reads_at_its_current_version(void **state) {
         llvs_buffer_dispose(&data);
         if (i) change = update("x", "22");
         FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_value(coordinator, LLVS_NONE, &data, NULL, &error));
-        if (i < 2) OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+        if (i < 2) OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     }
     llvs_coordinator_free(coordinator);
 }

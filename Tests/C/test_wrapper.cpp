@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -40,8 +41,12 @@ static void stores() {
     std::vector<llvs::Change> differences = store.differences(a, b);
     EXPECT(differences.size() == 2 && differences[0].kind == LLVS_CHANGE_UPDATE && differences[0].data == "2");
     EXPECT(store.changes(b).size() == 2);
-    EXPECT(store.value("x", store.revert(b, b)->id)->data == bytes);
-    EXPECT(!store.revert(b, a));
+    llvs::Reverted reverted = store.revert(b, b);
+    EXPECT(store.value("x", reverted.version->id)->data == bytes && reverted.undone.size() == 2 && reverted.superseded.empty());
+    llvs::VersionID later = store.make_version(reverted.version->id, {llvs::Change::update("x", "3")});
+    reverted = store.revert(b, later);
+    EXPECT(!reverted.version && reverted.undone.empty() && reverted.superseded == std::vector<std::string>{"x"});
+    EXPECT(!store.revert(b, a).version);
     EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
     try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
     llvs_store_options reading = llvs::Store::options();
@@ -87,6 +92,16 @@ static void salvaging() {
     EXPECT(report.versions == 1 && report.waiting == 0 && report.made.empty() && report.damages.empty());
     EXPECT(llvs::Store("salvaged.llvs").value("x", id)->data == "1");
     EXPECT(code_of([&] { llvs::salvage("damaged.llvs", "salvaged.llvs"); }) == LLVS_ERROR_STORE_NOT_EMPTY);
+}
+
+static void merging_inside_values() {
+    llvs::MergedValue merged = llvs::merge_values("{\"n\":1}", "{\"n\":2,\"t\":1}", "{\"n\":3,\"t\":2}", "{\"/n\":\"counter\"}");
+    EXPECT(merged.data == "{\"n\":4,\"t\":1}" && merged.source == LLVS_MERGED_COMPUTED && merged.digest.size() == 64);
+    EXPECT(merged.conflicts.size() == 1 && merged.conflicts[0].kind == LLVS_CONFLICT_PICK && merged.conflicts[0].path == "[\"t\"]");
+    EXPECT(!merged.conflicts[0].base && merged.conflicts[0].older == "2" && !merged.conflicts[0].rule);
+    EXPECT(!llvs::merge_values("1", std::nullopt, "1").data);
+    EXPECT(code_of([&] { llvs::check_schema("{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    llvs::check_schema("{\"merge\":1}");
 }
 
 /// `size` bytes, the same each time.
@@ -200,14 +215,37 @@ static void coordinators() {
     llvs::Coordinator one("", options), two("", options);
     one.attach("memory:wrapper-coordinators");
     two.attach("memory:wrapper-coordinators");
-    one.save({llvs::Change::insert("x", "1")});
+    llvs::Move move;
+    llvs::VersionID saved = one.save({llvs::Change::insert("x", "1")}, {}, &move), heard;
+    EXPECT(move.moved && move.to == saved && !move.from.empty());
     one.exchange();
-    two.exchange();
-    EXPECT(two.value("x")->data == "1");
+    {
+        llvs::Observer observer = two.observe([&](const llvs::VersionID &version) { heard = version; });
+        llvs::ExchangeResult result = two.exchange();
+        EXPECT(result.move.moved && result.move.from == move.from && result.move.to == saved && heard == saved);
+        EXPECT(result.exchanges.size() == 1 && result.exchanges[0].place == "memory:wrapper-coordinators");
+        EXPECT(result.exchanges[0].code == LLVS_OK && result.exchanges[0].result.retrieved == result.retrieved);
+    }
+    EXPECT(two.value("x")->data == "1" && !two.exchange().move.moved);
+    {
+        // One that fails beside one that does not: both are told.
+        const std::string path = std::filesystem::absolute("wrapper-broken").string();
+        std::filesystem::remove_all(path);
+        llvs::Coordinator three("", options);
+        three.attach("file://" + path);
+        three.attach("memory:wrapper-coordinators");
+        std::filesystem::remove_all(path);
+        std::ofstream(path) << "no folder";
+        llvs::ExchangeResult done;
+        llvs_status status = code_of([&] { three.exchange(nullptr, &done); });
+        EXPECT(status != LLVS_OK && done.exchanges.size() == 2 && done.move.to == saved && done.retrieved.size() == 1);
+        EXPECT(done.exchanges[0].code == status && !done.exchanges[0].message.empty() && done.exchanges[0].result.retrieved.empty());
+        EXPECT(done.exchanges[1].code == LLVS_OK && done.exchanges[1].result.retrieved == done.retrieved);
+    }
     two.save({llvs::Change::update("x", "2")});
     two.exchange();
     one.exchange();
-    EXPECT(one.merge() && !one.merge());
+    EXPECT(one.merge({}, &move) && move.from == saved && move.to == two.current_version() && !one.merge({}, &move) && !move.moved);
     EXPECT(one.value("x")->data == "2" && one.current_version() == two.current_version());
     EXPECT(one.store().heads().size() == 1);
     one.close();
@@ -218,6 +256,7 @@ int main() {
     stores();
     compaction();
     salvaging();
+    merging_inside_values();
     parts();
     merges();
     exchanges();

@@ -265,14 +265,32 @@ static void record_sync(struct call call, enum op_kind kind, int fd, int is_fail
 
 /* ---- The calls ---- */
 
-static int opened(const char *path, int flags, mode_t mode, int at, int (*real)(int, const char *, int, ...)) {
+/* The path of a name in an open directory: what is watched is told by paths. "." is the directory itself. */
+struct place { char path[4096]; };
+static const char *path_of(int directory, const char *name, struct place *place) {
+    char link[64];
+    ssize_t size;
+    int kept = errno;
+    if (!name || name[0] == '/' || directory == AT_FDCWD) return name;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    size = readlink(link, place->path, sizeof place->path / 2);
+    errno = kept;
+    if (size < 0) return name;
+    place->path[size] = 0;
+    if (strcmp(name, ".") != 0) snprintf(place->path + size, sizeof place->path - (size_t)size, "/%s", name);
+    return place->path;
+}
+
+static int opened(const char *name, int flags, mode_t mode, int at, int (*real)(int, const char *, int, ...)) {
+    struct place place;
+    const char *path = path_of(at, name, &place);
     int is_ours = is_watched(path);
     struct call call = begin(is_ours, flags & O_CREAT ? CALL_CREATE : CALL_OPEN, path, -1, 0);
     int fd, is_new = 0;
     uint64_t before;
     if (call.fails) return failed(call);
     before = call.looked_at && faults->recording ? inode_at(path) : 0;
-    fd = real(at, path, flags, mode);
+    fd = real(at, name, flags, mode);
     if (fd >= 0 && fd < DESCRIPTORS) watched[fd] = is_ours != 0;
     if (fd >= 0 && call.looked_at && faults->recording) {
         is_new = (flags & O_CREAT) && before == 0;
@@ -481,16 +499,19 @@ int ftruncate64(int fd, off64_t size) {
     return truncated(fd, size, real);
 }
 
-int rename(const char *from, const char *to) {
-    REAL(int, rename, (const char *, const char *));
-    struct call call = begin(is_watched(to), CALL_RENAME, to, -1, 0);
+int renameat(int from_directory, const char *from, int to_directory, const char *to) {
+    REAL(int, renameat, (int, const char *, int, const char *));
+    struct place from_place, to_place;
+    const char *from_path = path_of(from_directory, from, &from_place), *to_path = path_of(to_directory, to, &to_place);
+    struct call call = begin(is_watched(to_path), CALL_RENAME, to_path, -1, 0);
     int result;
     if (call.fails) return failed(call);
-    result = real(from, to);
-    if (result == 0) record_path(call, OP_RENAME, from, to, 0);
+    result = real(from_directory, from, to_directory, to);
+    if (result == 0) record_path(call, OP_RENAME, from_path, to_path, 0);
     end(call);
     return result;
 }
+int rename(const char *from, const char *to) { return renameat(AT_FDCWD, from, AT_FDCWD, to); }
 int link(const char *from, const char *to) {
     REAL(int, link, (const char *, const char *));
     struct call call = begin(is_watched(to), CALL_RENAME, to, -1, 0);
@@ -513,17 +534,10 @@ int unlink(const char *path) {
 }
 int unlinkat(int directory, const char *name, int flags) {
     REAL(int, unlinkat, (int, const char *, int));
-    char path[4096], link[64];
-    ssize_t size = 0;
-    struct call call;
+    struct place place;
+    const char *path = path_of(directory, name, &place);
+    struct call call = begin(is_watched(path), CALL_UNLINK, path, -1, 0);
     int result;
-    if (name[0] != '/' && directory != AT_FDCWD) {
-        snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-        size = readlink(link, path, sizeof path / 2);
-        if (size < 0) return -1;
-    }
-    snprintf(path + size, sizeof path - (size_t)size, "%s%s", size > 0 ? "/" : "", name);
-    call = begin(is_watched(path), CALL_UNLINK, path, -1, 0);
     if (call.fails) return failed(call);
     result = real(directory, name, flags);
     if (result == 0) record_path(call, OP_UNLINK, path, NULL, 0);
@@ -540,16 +554,19 @@ int rmdir(const char *path) {
     end(call);
     return result;
 }
-int mkdir(const char *path, mode_t mode) {
-    REAL(int, mkdir, (const char *, mode_t));
+int mkdirat(int directory, const char *name, mode_t mode) {
+    REAL(int, mkdirat, (int, const char *, mode_t));
+    struct place place;
+    const char *path = path_of(directory, name, &place);
     struct call call = begin(is_watched(path), CALL_MKDIR, path, -1, 0);
     int result;
     if (call.fails) return failed(call);
-    result = real(path, mode);
+    result = real(directory, name, mode);
     if (result == 0) record_path(call, OP_MKDIR, path, NULL, inode_at(path));
     end(call);
     return result;
 }
+int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }
 
 int flock(int fd, int operation) {
     REAL(int, flock, (int, int));
@@ -601,6 +618,22 @@ int fcntl64(int fd, int command, ...) {
     }
 LOOKING(stat, struct stat)
 LOOKING(stat64, struct stat64)
+#undef LOOKING
+#define LOOKING_AT(name, type)                                                          \
+    int name(int directory, const char *path, type *status, int flags) {                \
+        REAL(int, name, (int, const char *, type *, int));                              \
+        struct place place;                                                             \
+        const char *whole = path_of(directory, path, &place);                           \
+        struct call call = begin(is_watched(whole), CALL_LOOK, whole, -1, 0);           \
+        int result;                                                                     \
+        if (call.fails) return failed(call);                                            \
+        result = real(directory, path, status, flags);                                  \
+        end(call);                                                                      \
+        return result;                                                                  \
+    }
+LOOKING_AT(fstatat, struct stat)
+LOOKING_AT(fstatat64, struct stat64)
+#undef LOOKING_AT
 
 int access(const char *path, int mode) {
     REAL(int, access, (const char *, int));

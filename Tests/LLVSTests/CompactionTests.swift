@@ -346,8 +346,8 @@ import Darwin
             }
             system.fdatasync = { [self] (fd) throws(Errno) in try step(); try System.fdatasync(fd) }
             system.fsync = { [self] (fd) throws(Errno) in try step(); try System.fsync(fd) }
-            system.rename = { [self] (a, b) throws(Errno) in try step(); try System.rename(a, b) }
-            system.unlink = { [self] (path) throws(Errno) in try step(); try System.unlink(path) }
+            system.rename = { [self] (a, b) throws(Errno) in try step(); try a.rename(to: b) }
+            system.unlink = { [self] (path) throws(Errno) in try step(); try path.unlink() }
             return system
         }
     }

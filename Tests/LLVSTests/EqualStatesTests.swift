@@ -119,7 +119,7 @@ import Testing
         try withExtendedLifetime(directory) {
             let path = directory.path + "/note"
             func open(_ system: FileSystem = FileSystem()) throws -> NoteFile {
-                try #require(try NoteFile(path, system, isReadOnly: false, makeDirectory: {}, earlier: { bytes("earlier") }))
+                try #require(try NoteFile(Place(path), system, isReadOnly: false, makeDirectory: {}, earlier: { bytes("earlier") }))
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()

@@ -36,32 +36,33 @@ import Testing
         try transport.send(["A", "B"].map(files), OperationControl())
         try #require(llvs_shim_is_local(temporary.path) == 1)
         var listing = FolderListing()
+        let shared = Folder(temporary.path), versions = shared.folder("versions"), changes = shared.folder("changes")
         // Written a moment ago: another change could have the same time.
-        #expect(try listing.read(temporary.path).mark == nil)
+        #expect(try listing.read(versions, changes).mark == nil)
         listing.now = { System.now + 10_000_000_000 }
-        let first = try listing.read(temporary.path)
+        let first = try listing.read(versions, changes)
         #expect(first.mark != nil && first.versions.count == 2)
-        #expect(try listing.read(temporary.path).mark == first.mark)
+        #expect(try listing.read(versions, changes).mark == first.mark)
         // Each kind of change is seen, although the times are set back.
         var times = [timeval(tv_sec: 1_000_000_000, tv_usec: 0), timeval(tv_sec: 1_000_000_000, tv_usec: 0)]
         var mark = first.mark
-        let changes: [(String, (String) throws -> Void)] = [
+        let steps: [(String, (String) throws -> Void)] = [
             ("a version", { _ in try temporary.write("versions/C", "{}") }), ("its changes", { _ in try temporary.write("changes/C", "[]") }),
             ("one less", { _ in try FolderFiles.remove(temporary.path + "/versions/A") }),
             ("a replaced directory", { path in rename(path + "/versions", path + "/old"); mkdir(path + "/versions", 0o700) }),
         ]
-        for (what, change) in changes {
+        for (what, change) in steps {
             try change(temporary.path)
             for directory in ["versions", "changes"] { utimes("\(temporary.path)/\(directory)", &times) }
-            let again = try listing.read(temporary.path)
+            let again = try listing.read(versions, changes)
             #expect(again.mark != nil && again.mark != mark, "\(what)")
             mark = again.mark
         }
         // A clock that was set back makes times of the future, which nothing can be told from.
         listing.now = { 0 }
         try temporary.write("versions/D", "{}")
-        #expect(try listing.read(temporary.path).mark == nil)
-        #expect(try listing.read(temporary.path + "/nowhere").mark == nil)
+        #expect(try listing.read(versions, changes).mark == nil)
+        #expect(try listing.read(Folder(temporary.path + "/nowhere").folder("versions"), Folder(temporary.path + "/nowhere").folder("changes")).mark == nil)
     }
 
     @Test func aBatchIsSyncedAtOnce() throws {

@@ -132,3 +132,11 @@ func update(_ id: String, _ text: String) throws -> Value.Change { .update(try V
 func code(_ body: () throws -> Void) -> StoreError.Code? {
     do { try body(); return nil } catch let error as StoreError { return error.code } catch { return .internal }
 }
+
+/// By paths, for tests.
+extension FolderFiles {
+    static func names(in path: String) throws -> [String] { try names(in: Folder(path)) }
+    static func read(_ path: String) throws -> [UInt8]? { try read(Place(path)) }
+    static func writeNew(_ path: String, _ data: OutgoingFile) throws { try writeNew(Place(path), data) }
+    static func remove(_ path: String) throws { try remove(Place(path)) }
+}

@@ -432,7 +432,7 @@ import Darwin
         try System.mkdir(path + "/segments")
         let storage = try open { options in
             options.system.names = { [path] (folder) throws(Errno) in
-                guard folder == path, (try? System.status(path + "/llvs-store")) == nil else { return try System.names(in: folder) }
+                guard folder.path == path, (try? System.status(path + "/llvs-store")) == nil else { return try folder.names() }
                 do {
                     let other = try FileStorage(path: path)
                     _ = try StorageConformance.append(other, [Array("A".utf8)])

@@ -31,7 +31,8 @@ import Darwin
 
     /// Changes the database behind the storage's back.
     func sql(_ text: String) throws {
-        let connection = try SQLiteConnection(path, .create)
+        _ = try OpenFile(path, O_RDWR | O_CREAT)
+        let connection = try SQLiteConnection(path, .write)
         try connection.run(text, doing: "Testing")
         connection.close()
     }

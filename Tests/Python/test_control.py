@@ -40,7 +40,8 @@ def test_opening(path: tuple[str, str], kind: Callable[..., Any]) -> None:
     assert len(seen) > 3 and all(now.stage is llvs.Stage.READING for now in seen)
     assert [now.completed for now in seen] == sorted(now.completed for now in seen) and seen[-1].completed >= VERSIONS
     token = llvs.CancelToken()
-    for number in range(1, len(seen)):
+    # (How often it looks depends on the time as well.)
+    for number in range(1, 5):
         again: list[llvs.Progress] = []
         with pytest.raises(llvs.CancelledError, match="nothing was changed"):
             kind(place, storage=storage, progress=stopping_at(number, again))

@@ -292,3 +292,79 @@ def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "shared") as exchange:
         assert exchange.retrieve().retrieved == (saved.id,)
         assert dict(store.at(saved)) == {"a": b"1"}
+
+
+def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
+    folder = (tmp_path / "shared").as_uri()
+    with (
+        llvs.Coordinator(tmp_path / "one", exchange=folder, snapshots="auto") as one,
+        llvs.Coordinator(tmp_path / "two", exchange=folder) as two,
+        llvs.Coordinator(tmp_path / "three", exchange=folder) as three,
+    ):
+        empty = one.current_version
+        first = one.save(insert={"x": b"1"})
+        assert first is not None and isinstance(first, llvs.Version) and first == one.store.version(first.id)
+        assert (first.moved, first.from_version, first.to_version) == (True, empty, first.id)
+        draft = one.save(update={"x": b"draft"}, branch="draft")
+        assert draft is not None and (draft.moved, draft.to_version) == (False, first.id)
+        assert one.save() is None
+        first = one.save(update={"x": b"0"})
+        assert first is not None
+        result = one.exchange()
+        assert (result.moved, result.from_version, result.to_version) == (False, first.id, first.id)
+        heard: list[str] = []
+        with two.observe(heard.append), three.observe(heard.append):
+            result = two.exchange()
+            assert (result.moved, result.from_version, result.to_version) == (True, empty, first.id) and heard == [first.id]
+            started = three.bootstrap()
+            assert started == llvs.BootstrapResult(True, True, empty, first.id) and heard == [first.id] * 2 and started
+            mine, theirs = two.save(update={"x": b"2"}), three.save(update={"x": b"3"})
+            assert mine is not None and theirs is not None
+            two.exchange(), three.exchange()
+            merged = three.merge()
+            assert merged and merged == llvs.MergeResult(True, theirs.id, three.current_version) and heard[-1] == merged.to_version
+            again = three.merge()
+            assert not again and again == llvs.MergeResult(False, merged.to_version, merged.to_version)
+
+
+def test_each_exchange_is_told(tmp_path: Path) -> None:
+    broken, folder = tmp_path / "broken", tmp_path / "shared"
+    with llvs.Coordinator(tmp_path / "one", exchange=broken) as one:
+        one.attach(folder)
+        assert [each.place for each in one.exchange().exchanges] == [broken.as_uri(), folder.as_uri()]
+        saved = one.save(insert={"x": b"1"})
+        assert saved is not None
+        shutil.rmtree(broken)
+        broken.write_text("no folder")
+        with pytest.raises(llvs.Error) as caught:
+            one.exchange()
+        result = caught.value.result
+        assert isinstance(result, llvs.ExchangeResult) and result.sent == (saved.id,)
+        failed, done = result.exchanges
+        assert failed.error is caught.value and failed.result.sent == () and done.error is None and done.result.sent == (saved.id,)
+        with pytest.raises(llvs.Error) as caught:
+            one.sync()
+        assert isinstance(caught.value.result, llvs.SyncResult) and caught.value.result.before.exchanges[0].error is caught.value
+        # The program's own exceptions as well, each with its exchange.
+        one.attach(Silent(), name="silent")
+        one.attach(Silent(), name="dumb")
+        with pytest.raises(llvs.Error) as caught:
+            one.exchange()
+        kinds = [type(each.error) for each in caught.value.result.exchanges]
+        assert kinds == [type(caught.value), type(None), ZeroDivisionError, ZeroDivisionError]
+
+
+class Silent(llvs.Transport):
+    """Always fails."""
+
+    def list(self) -> list[str]:
+        raise ZeroDivisionError
+
+    def fetch_versions(self, names: list[str]) -> dict[str, bytes]:
+        return {}
+
+    def fetch_changes(self, names: list[str]) -> dict[str, bytes]:
+        return {}
+
+    def send(self, files: list[llvs.VersionFiles]) -> None:
+        pass

@@ -174,7 +174,7 @@ def test_plain_decimals(lexeme: str, expected: str) -> None:
 BAD_SCHEMAS = [
     ("[]", ""), ("{", ""), ("{}", "/merge"), ('{"merge":1,"ids":[]}', "/ids"), ('{"merge":1,"ids":{"a":"sum"}}', "/ids/a/as"),
     ('{"merge":1,"ids":{"a":{"as":"auto","fold":1}}}', "/ids/a/fold"), ('{"merge":1,"ids":{"a":{"/x":"bytes"}}}', "/ids/a/~1x"),
-    ('{"merge":1,"ids":{"a":{"/x":{"as":"counter","min":2,"max":1}}}}', "/ids/a/~1x"), ('{"merge":1,"ids":{"a":{"/x":{"key":["/id"]}}}}', "/ids/a/~1x/key"),
+    ('{"merge":1,"ids":{"a":{"/x":{"as":"counter","min":2,"max":1}}}}', "/ids/a/~1x/min"), ('{"merge":1,"ids":{"a":{"/x":{"key":["/id"]}}}}', "/ids/a/~1x/key"),
     ('{"merge":1,"ids":{"a":{"/x":{"as":"list","key":["id"]}}}}', "/ids/a/~1x/key/0"), ('{"merge":1,"ids":{"a":{"/~3":"set"}}}', "/ids/a/~1~03"),
     ('{"merge":1,"ids":{"a":{"/x":{"pick":"best"}}}}', "/ids/a/~1x/pick"), ('{"merge":1,"ids":{"a":{"/x":{"as":"text","unit":"page"}}}}', "/ids/a/~1x/unit"),
     ('{"merge":1,"ids":{"a":{"/x":{"as":"set","from":1}}}}', "/ids/a/~1x/from"), ('{"merge":1,"ids":{"a":7}}', "/ids/a"),
@@ -338,7 +338,7 @@ def test_laws(rules: Any) -> None:
         o, x, y = three(chance)
         spelled = json.dumps(y, indent=1)
         assert merged(o, o, spelled, rules).data == spelled.encode()
-        assert merged(o, spelled, o, rules).data == (json.dumps(o) if j.equal(j.parse(spelled.encode()), j.parse(json.dumps(o).encode())) else spelled).encode()
+        assert merged(o, spelled, o, rules).data == spelled.encode()
         same = merged(o, x, x, rules)
         assert json.loads(same.data or b"") == x and not same.records
         result = merged(o, x, y, rules)

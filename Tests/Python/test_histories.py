@@ -285,7 +285,7 @@ class Replicas(RuleBasedStateMachine):
             elif id not in new or self.model.data(id, old[id]) != self.model.data(id, new[id]):
                 # Bytes, no reference: a version with one predecessor stores them anew.
                 expected[id] = Set(self.model.data(id, old[id]))
-        made = replica.store.revert(undone, at=at)
+        made = replica.store.revert(undone, at=at).version
         if not expected:
             assert made is None and not replica.new_versions()
             return

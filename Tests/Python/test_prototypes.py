@@ -106,7 +106,7 @@ def test_struct(name: str) -> None:
             assert ctype is SCALARS[c_type], field
         elif c_type.endswith("*") or c_type == "function" or c_type in HEADER.callbacks:
             assert ctype is ctypes.c_void_p, field
-        elif c_type in ("llvs_bytes", "llvs_buffer"):
+        elif c_type in ("llvs_bytes", "llvs_buffer", "llvs_version_id"):
             assert ctype is getattr(_structs, c_type), field
         else:
             assert c_type in ("char[132]", "llvs_bytes[2]"), c_type

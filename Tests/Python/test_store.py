@@ -229,8 +229,9 @@ def test_revert(store: llvs.Store) -> None:
     v1 = store.make_version(insert={"a": b"1", "b": b"1"})
     v2 = store.make_version(v1, update={"a": b"2"}, remove=["b"], insert={"c": b"2"})
     v3 = store.make_version(v2, update={"c": b"3"})
-    undone = store.revert(v2, at=v3, metadata={"undo": v2.id})
-    assert undone is not None
+    reverted = store.revert(v2, at=v3, metadata={"undo": v2.id})
+    undone = reverted.version
+    assert undone is not None and reverted.undone == ("a", "b") and reverted.superseded == ("c",)
     assert dict(store.at(undone).items()) == {"a": b"1", "b": b"1", "c": b"3"}
     assert undone.metadata == {"undo": v2.id} and undone.predecessors == (v3.id,)
     # One predecessor: the bytes are stored anew.
@@ -244,11 +245,11 @@ def test_a_revert_that_would_undo_nothing_stores_nothing(store: llvs.Store) -> N
     v3 = store.make_version(v2, update={"a": b"3"})
     empty = store.make_version(v3, metadata={"note": "nothing changed"})
     known = [version.id for version in store.history()]
-    assert store.revert(v2, at=v3, metadata={"undo": v2.id}) is None
-    assert store.revert(v2, at=v1) is None
-    assert store.revert(empty, at=empty) is None
+    assert store.revert(v2, at=v3, metadata={"undo": v2.id}) == llvs.Reverted(None, (), ("a",))
+    assert store.revert(v2, at=v1) == llvs.Reverted(None, (), ())
+    assert store.revert(empty, at=empty).version is None
     assert [version.id for version in store.history()] == known and [head.id for head in store.heads] == [empty.id]
-    undone = store.revert(v3, at=empty)
+    undone = store.revert(v3, at=empty).version
     assert undone is not None and dict(store.at(undone).items()) == {"a": b"2"}
 
 
@@ -258,7 +259,7 @@ def test_a_revert_undoes_what_both_sides_did_alike(store: llvs.Store) -> None:
     right = store.make_version(base, update={"same": b"2"}, remove=["gone"])
     merged = store.merge(left, right)
     # The bytes of the later side are those that prevail; the removal is both sides'.
-    undone = store.revert(right, at=merged)
+    undone = store.revert(right, at=merged).version
     assert undone is not None and dict(store.at(undone).items()) == {"gone": b"1", "same": b"1"}
 
 

@@ -10,6 +10,7 @@
 
 #include "llvs/control.hpp"
 #include "llvs/coordinator.hpp"
+#include "llvs/documents.hpp"
 #include "llvs/error.hpp"
 #include "llvs/exchange.hpp"
 #include "llvs/host.hpp"

@@ -41,7 +41,7 @@ static void save(llvs_coordinator *device, const char *id, const char *text) {
     change.kind = LLVS_CHANGE_UPDATE;
     change.id = llvs_str(id);
     change.data = llvs_str(text);
-    status = llvs_coordinator_save(device, &change, 1, sizeof change, NULL, NULL, NULL, &error);
+    status = llvs_coordinator_save(device, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error);
     check(status, error);
 }
 
@@ -59,7 +59,6 @@ static void sync_device(llvs_coordinator *device, const char *name) {
     llvs_status status;
     size_t retrieved, sent, i;
     int calls = 0;
-    llvs_bool changed;
     control.progress = report;
     control.payload = &calls;
     status = llvs_coordinator_exchange(device, &control, &result, &error);
@@ -70,7 +69,7 @@ static void sync_device(llvs_coordinator *device, const char *name) {
     for (i = 0; i < result->problem_count; i++)
         printf("  problem: %s\n", (const char *)result->problems[i]->message.data);
     llvs_exchange_result_free(result);
-    status = llvs_coordinator_merge(device, NULL, &changed, &error);
+    status = llvs_coordinator_merge(device, NULL, NULL, &error);
     check(status, error);
 }
 

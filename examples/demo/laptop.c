@@ -123,7 +123,7 @@ static void save(llvs_coordinator *laptop, const llvs_change *changes, size_t co
     metadata.value = llvs_str(json);
     options.metadata = &metadata;
     options.metadata_count = 1;
-    must(llvs_coordinator_save(laptop, changes, count, sizeof *changes, &options, NULL, &version, &error), error);
+    must(llvs_coordinator_save(laptop, changes, count, sizeof *changes, &options, NULL, &version, NULL, &error), error);
     printf("laptop: ");
     print_version(version->items[0]);
     llvs_version_list_free(version);

@@ -37,7 +37,8 @@ with llvs.Store(storage="memory") as store:
     assert store.at(store.merge(ann, bob, arbiter=llvs.MostRecentChange()))["list"] == b"milk\neggs"
 
     # Undo, without losing what came since: a value that was changed again stays, and where nothing is left to undo, nothing is stored.
-    assert store.revert(bob, at=merged) is None
-    undone = store.revert(merged, at=merged)
+    nothing = store.revert(bob, at=merged)
+    assert nothing.version is None and nothing.superseded == ("list",)
+    undone = store.revert(merged, at=merged).version
     assert undone is not None and store.at(undone)["list"] == b"milk\neggs"
     print("heads:", [head.id for head in store.heads], "undone:", undone.id)

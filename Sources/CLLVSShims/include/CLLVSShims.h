@@ -102,6 +102,14 @@ int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
+/* The same in an open directory. */
+int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);
+/* The flags for a directory that is opened for what is in it. */
+int llvs_shim_held_directory(void);
+/* Where bytes are stored at or behind `offset`; -1: a hole follows up to the end; `offset` where nobody can tell. */
+int64_t llvs_shim_next_data(int fd, int64_t offset);
+/* Where a hole begins at or behind `offset`, the end of the file being one; -1 where nobody can tell. */
+int64_t llvs_shim_next_hole(int fd, int64_t offset);
 /* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
    errno; ENOSYS where there is no call that does both. */
 int llvs_shim_syncfs(int fd);

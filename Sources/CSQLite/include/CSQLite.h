@@ -8,9 +8,9 @@
 /* The names after "sqlite3_". One more is one more line. */
 #define LLVS_SQLITE_FUNCTIONS(X)                                                                                   \
     X(bind_blob64) X(bind_int64) X(bind_text) X(bind_zeroblob) X(busy_timeout) X(clear_bindings) X(close_v2)       \
-    X(column_blob) X(column_bytes) X(column_int64) X(column_type) X(db_readonly) X(errmsg) X(errstr) X(exec)       \
-    X(extended_result_codes) X(finalize) X(initialize) X(libversion_number) X(open_v2) X(prepare_v3) X(reset)      \
-    X(step) X(system_errno) X(threadsafe)
+    X(column_blob) X(column_bytes) X(column_int64) X(column_type) X(db_config) X(db_readonly) X(errmsg) X(errstr)  \
+    X(exec) X(extended_result_codes) X(finalize) X(initialize) X(libversion_number) X(limit) X(open_v2)            \
+    X(prepare_v3) X(progress_handler) X(reset) X(step) X(system_errno) X(threadsafe)
 
 typedef struct llvs_sqlite {
 #define LLVS_SQLITE_MEMBER(name) __typeof__(sqlite3_##name) *_Nonnull name;
@@ -21,6 +21,11 @@ typedef struct llvs_sqlite {
 /* The functions of the library of that name, which stays open for good; the same at every call once one has succeeded.
    NULL when it cannot be opened or lacks a function: then why, cut to `size` bytes, in `problem`. Any thread. */
 const llvs_sqlite *_Nullable llvs_sqlite_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
+
+/* sqlite3_db_config, which is variadic, for the options that are switches. What SQLite answers: an error where it knows no such option. */
+static inline int llvs_sqlite_configure(const llvs_sqlite *_Nonnull functions, sqlite3 *_Nullable database, int option, int is_on) {
+    return functions->db_config(database, option, is_on, (int *)0);
+}
 
 /* SQLITE_TRANSIENT and SQLITE_STATIC are casts that Swift cannot import. */
 static inline sqlite3_destructor_type _Nullable llvs_sqlite_transient(void) { return SQLITE_TRANSIENT; }

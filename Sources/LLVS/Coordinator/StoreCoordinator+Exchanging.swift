@@ -1,7 +1,8 @@
 /// The exchanges that are attached, and what goes through them.
 extension StoreCoordinator {
     /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
-    public func attach(_ exchange: Exchange, name: String) throws {
+    /// - Parameter place: what results call it; nil: its name.
+    public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
         guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
         }
@@ -16,7 +17,7 @@ extension StoreCoordinator {
                 throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
             }
             if let state { exchange.restorationState = state }
-            attached.append((name, exchange))
+            attached.append((name, exchange, place ?? name))
         }
     }
 
@@ -26,12 +27,12 @@ extension StoreCoordinator {
     }
 
     /// Those attached, in the order of attaching.
-    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached } }
+    public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached.map { ($0.name, $0.exchange) } } }
 
     /// What became of one exchange.
     public struct Exchanged: Sendable {
-        /// Its name.
-        public var name: String
+        /// What it was called as it was attached.
+        public var place: String
         public var retrieved = ExchangeResult()
         public var sent = ExchangeResult()
         /// What ended it; what was done before stands.
@@ -61,8 +62,8 @@ extension StoreCoordinator {
         try exchangeGate.run("Exchanging") {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
-            for (name, exchange) in exchanges {
-                var part = Exchanged(name: name)
+            for (name, exchange, place) in lock.withLock({ attached }) {
+                var part = Exchanged(place: place)
                 do {
                     part.retrieved = try exchange.retrieve(control)
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }

@@ -8,22 +8,39 @@ extension StoreCoordinator {
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         _ control: OperationControl = OperationControl()
     ) throws -> Bool {
-        try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control).isMove
+        try mergeAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get().isMove
     }
 
-    /// As above; answers where the current version was, and is.
-    public func mergeTelling(
+    /// What a merge did.
+    public struct MergeOutcome: Sendable {
+        /// Where it moved the current version: also before it failed, to the first content of a new store.
+        public var move: Move
+        /// What ended it.
+        public var failure: (any Error)?
+        /// The move, when nothing failed.
+        public func get() throws -> Move {
+            if let failure { throw failure }
+            return move
+        }
+    }
+
+    /// As above, but the failure of the merge is told beside the move.
+    public func mergeAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         _ control: OperationControl = OperationControl()
-    ) throws -> Move {
+    ) throws -> MergeOutcome {
         try store.reloadHistory()
-        let adopted = try adoptFirstContent()
-        let merged = try moving("Merging") {
-            let arbiter = arbiter ?? options.arbiter
-            let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control)
-            if let merged { move(to: merged.id) }
-        }.move
-        return adopted?.followed(by: merged) ?? merged
+        let at = currentVersion
+        var outcome = MergeOutcome(move: try adoptFirstContent() ?? Move(from: at, to: at))
+        do {
+            let merged = try moving("Merging") {
+                let arbiter = arbiter ?? options.arbiter
+                let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control)
+                if let merged { move(to: merged.id) }
+            }
+            outcome.move = outcome.move.followed(by: merged.move)
+        } catch { outcome.failure = error }
+        return outcome
     }
 
     /// Before the first save, content that arrived becomes the current version; nil when it is something else already.
@@ -70,9 +87,10 @@ extension StoreCoordinator {
         if (first.failure as? StoreError)?.code == .cancelled { return outcome }
         var made = false
         do {
-            let merged = try mergeTelling(selection: selection, arbiter: arbiter, metadata: metadata, control)
-            outcome.move = outcome.move.followed(by: merged)
-            made = merged.isMove
+            let merged = try mergeAll(selection: selection, arbiter: arbiter, metadata: metadata, control)
+            outcome.move = outcome.move.followed(by: merged.move)
+            outcome.mergeFailure = merged.failure
+            made = merged.move.isMove
             outcome.hasMerged = made
         } catch {
             outcome.mergeFailure = error

@@ -37,6 +37,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var from: VersionID
         /// Where it is now; the same when it stayed.
         public var to: VersionID
+        public init(from: VersionID, to: VersionID) { self.from = from; self.to = to }
         /// Whether it is another.
         public var isMove: Bool { from != to }
 
@@ -59,7 +60,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     let lock = Lock()
     var current: VersionID
     var isReleased = false
-    var attached: [(name: String, exchange: Exchange)] = []
+    var attached: [(name: String, exchange: Exchange, place: String)] = []
     var metadata: Metadata
     let observers = Observers<VersionID>()
 

@@ -9,19 +9,17 @@ import Darwin
 /// A file of an exchange folder, open for reading until it is let go. Used by one thread at a time.
 final class FolderFile {
     let path: String
-    private let descriptor: Int32
+    private let file: OpenFile
     /// Bytes, when it was opened.
     var size = 0
 
-    /// Takes the descriptor over.
-    init(_ path: String, _ descriptor: Int32) { self.path = path; self.descriptor = descriptor }
-    deinit { close(descriptor) }
+    init(_ path: String, _ file: OpenFile) { self.path = path; self.file = file }
 
     /// Fills the buffer from its start, as far as one call does; 0 at the end.
     /// - Throws: `.io` and friends.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
         while true {
-            let got = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            let got = pread(file.descriptor, buffer.baseAddress, buffer.count, off_t(offset))
             if got >= 0 { return got }
             guard errno == EINTR else { throw FolderFiles.error(errno, "Reading the file", path) }
         }

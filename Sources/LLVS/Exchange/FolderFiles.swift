@@ -42,42 +42,50 @@ enum FolderFiles {
         return true
     }
 
-    /// Makes the last component of the path; no error when it is there, and is a directory itself.
+    /// The error for a call that failed at a folder, which may be one that is none.
+    static func error(_ error: Errno, _ doing: String, _ folder: Folder) -> StoreError {
+        guard error.code == ELOOP else { return self.error(error.code, doing, folder.path) }
+        return StoreError(.notADirectory, "\(doing) \(folder.path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.", path: folder.path)
+    }
+
+    /// Makes the last component of the path; no error when it is there, and is a directory.
     static func makeDirectory(_ path: String) throws {
         if mkdir(path, 0o777) == 0 { return }
         let number = errno
-        if number == EEXIST, try isDirectory(path) { return try checkIsNoLink(path) }
+        if number == EEXIST, try isDirectory(path) { return }
         throw error(number, "Making the folder", path)
     }
 
-    /// Throws when a symbolic link is there: a folder within an exchange folder is written to and cleared, and whoever may put
+    /// Makes a folder within another; no error when it is there, and is no link: it is written to and cleared, and whoever may put
     /// a link in its place could have that done to any other.
-    static func checkIsNoLink(_ path: String) throws {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return }
-        throw StoreError(.notADirectory, "Using the folder \(path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.", path: path)
+    static func makeDirectory(_ folder: Folder) throws {
+        folder.renew()
+        do throws(Errno) { _ = try folder.held() } catch {
+            guard error == .missing else { throw self.error(error, "Using the folder", folder) }
+            do throws(Errno) { try folder.make(mode: 0o777) } catch { throw self.error(error, "Making the folder", folder) }
+        }
     }
 
     /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
     /// not UTF-8 come repaired, and are foreign thereby.
-    static func names(in path: String) throws -> [String] {
+    static func names(in folder: Folder) throws -> [String] {
         var names: [String] = []
-        try forEachName(in: path) { names.append(String(decoding: $0, as: UTF8.self)) }
+        try forEachName(in: folder) { names.append(String(decoding: $0, as: UTF8.self)) }
         return names
     }
 
     /// As `names`, with the bytes of each.
-    static func forEachName(in path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    static func forEachName(in folder: Folder, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let directory: DirectoryStream
-        do throws(Errno) { directory = try System.openDirectory(path) } catch {
+        do throws(Errno) { directory = try folder.stream() } catch {
             if error == .missing { return }
-            throw self.error(error.code, "Listing the folder", path)
+            throw self.error(error, "Listing the folder", folder)
         }
         defer { closedir(directory) }
         while true {
             errno = 0
             guard let entry = readdir(directory) else {
-                guard errno == 0 else { throw error(errno, "Listing the folder", path) }
+                guard errno == 0 else { throw error(errno, "Listing the folder", folder.path) }
                 return
             }
             try withUnsafeBytes(of: &entry.pointee.d_name) { field in
@@ -93,8 +101,8 @@ enum FolderFiles {
     /// A regular file: its bytes, or where it has more than `ExchangeLimits.wholeFileSize`, what reads them. Throws only what
     /// `check` throws, which is called before each further MiB, and when the process is short of something, which is not
     /// the file's fault.
-    static func fetch(_ path: String, check: @escaping () throws -> Void) throws -> FetchedFile {
-        switch try open(path, limit: ExchangeLimits.fileSize) {
+    static func fetch(_ place: Place, check: @escaping () throws -> Void) throws -> FetchedFile {
+        switch try open(place, limit: ExchangeLimits.fileSize) {
         case .failed(let fetched): fetched
         case .open(let file): file.size > ExchangeLimits.wholeFileSize ? .pieces(FolderFileReader(file, check: check)) : try file.read(check)
         }
@@ -102,9 +110,9 @@ enum FolderFiles {
 
     /// All of a regular file; nil when it is not there.
     /// - Throws: why it cannot be read.
-    static func read(_ path: String, limit: Int = ExchangeLimits.fileSize) throws -> [UInt8]? {
+    static func read(_ place: Place, limit: Int = ExchangeLimits.fileSize) throws -> [UInt8]? {
         var fetched = FetchedFile.missing
-        switch try open(path, limit: limit) {
+        switch try open(place, limit: limit) {
         case .failed(let failed): fetched = failed
         case .open(let file): fetched = try file.read {}
         }
@@ -116,16 +124,16 @@ enum FolderFiles {
     }
 
     /// No symbolic link, which could lead to files that are not the folder's.
-    private static func openToRead(_ path: String) throws(Errno) -> Int32 { try System.open(path, O_RDONLY | O_NOFOLLOW) }
+    private static func openToRead(_ place: Place) throws(Errno) -> OpenFile { try OpenFile(place, O_RDONLY) }
 
     enum Opened {
         case open(FolderFile)
         /// It is missing or cannot be read.
         case failed(FetchedFile)
     }
-    private static func open(_ path: String, limit: Int) throws -> Opened {
-        let descriptor: Int32
-        do throws(Errno) { descriptor = try openToRead(path) } catch {
+    private static func open(_ place: Place, limit: Int) throws -> Opened {
+        let opened: OpenFile, path = place.path
+        do throws(Errno) { opened = try openToRead(place) } catch {
             let failure = self.error(error.code, "Opening the file", path)
             switch error.code {
             case ENOENT: return .failed(.missing)
@@ -134,9 +142,9 @@ enum FolderFiles {
             default: return .failed(.unreadable(failure))
             }
         }
-        let file = FolderFile(path, descriptor)
+        let file = FolderFile(path, opened)
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
+        guard fstat(opened.descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             return .failed(.unreadable(StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
         }
@@ -149,9 +157,11 @@ enum FolderFiles {
 
     /// Makes a new file with these bytes. Removes it again when that fails, or making them fails, or `check` throws, which
     /// is called before each further MiB.
-    static func writeNew(_ path: String, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
-        let descriptor: Int32
-        do throws(Errno) { descriptor = try System.open(path, O_WRONLY | O_CREAT | O_EXCL) } catch {
+    static func writeNew(_ place: Place, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
+        let descriptor: Int32, path = place.path
+        do throws(Errno) {
+            descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_WRONLY | O_CREAT | O_EXCL) }
+        } catch {
             throw self.error(error.code, "Making the file", path)
         }
         var stopped: (any Error)?, sinceCheck = 0
@@ -173,45 +183,46 @@ enum FolderFiles {
         // A network file system may tell only now that it is full.
         if close(descriptor) != 0, stopped == nil, errno != EINTR { stopped = error(errno, "Writing the file", path) }
         if let stopped {
-            unlink(path)
+            try? place.unlink()
             throw stopped
         }
     }
 
     /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
     /// - Throws: `.foreignFile` when it is a directory with something in it.
-    static func publish(_ path: String, as final: String) throws {
-        if rename(path, final) == 0 { return }
-        let number = errno
-        guard number == EISDIR else { throw error(number, "Putting in place the file", final) }
-        if rmdir(final) == 0, rename(path, final) == 0 { return }
-        throw StoreError(.foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: final)
+    static func publish(_ file: Place, as final: Place) throws {
+        do throws(Errno) { return try file.rename(to: final) } catch {
+            guard error.code == EISDIR else { throw self.error(error.code, "Putting in place the file", final.path) }
+        }
+        do throws(Errno) {
+            try final.rmdir()
+            try file.rename(to: final)
+        } catch {
+            throw StoreError(.foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: final.path)
+        }
     }
 
     /// No error when it is not there.
-    static func remove(_ path: String) throws {
-        guard unlink(path) == 0 || errno == ENOENT else { throw error(errno, "Removing the file", path) }
+    static func remove(_ place: Place) throws {
+        do throws(Errno) { try place.unlink() } catch {
+            if error != .missing { throw self.error(error.code, "Removing the file", place.path) }
+        }
     }
 
     /// What tells one state of a file from another, without reading it.
     struct Signature: Hashable {
-        var inode: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64
+        var inode: UInt64, size: UInt64, modified: Int64
     }
     /// Nil when there is no regular file.
-    static func signature(_ path: String) -> Signature? {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        #if canImport(Darwin)
-        let modified = status.st_mtimespec
-        #else
-        let modified = status.st_mtim
-        #endif
-        return Signature(inode: UInt64(status.st_ino), size: Int64(status.st_size), seconds: Int64(modified.tv_sec), nanoseconds: Int64(modified.tv_nsec))
+    static func signature(_ place: Place) -> Signature? {
+        guard let status = try? place.status(), status.isRegularFile else { return nil }
+        return Signature(inode: status.inode, size: status.size, modified: status.modified)
     }
     /// Whether a file is there, and all of it as far as can be told.
-    static func condition(_ path: String, _ kind: WholeFile) -> WholeFile.Condition {
-        guard let descriptor = try? openToRead(path) else { return .cutShort }
-        defer { close(descriptor) }
+    static func condition(_ place: Place, _ kind: WholeFile) -> WholeFile.Condition {
+        guard let file = try? openToRead(place) else { return .cutShort }
+        defer { withExtendedLifetime(file) {} }
+        let descriptor = file.descriptor
         let size = Int(lseek(descriptor, 0, SEEK_END))
         guard size > 0 else { return .cutShort }
         let length = size <= WholeFile.readSize ? size : WholeFile.tailSize
@@ -221,9 +232,10 @@ enum FolderFiles {
         }
     }
 
-    static func beginsWith(_ start: StaticString, _ path: String) -> Bool {
-        guard let descriptor = try? openToRead(path) else { return false }
-        defer { close(descriptor) }
+    static func beginsWith(_ start: StaticString, _ place: Place) -> Bool {
+        guard let file = try? openToRead(place) else { return false }
+        defer { withExtendedLifetime(file) {} }
+        let descriptor = file.descriptor
         let size = start.utf8CodeUnitCount
         return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
             guard let bytes = buffer.baseAddress, pread(descriptor, bytes, size, 0) == size else { return false }
@@ -231,26 +243,13 @@ enum FolderFiles {
         }
     }
 
-    /// Removes regular files that were last written so many seconds ago. Failures are left for another time. A symbolic link
-    /// in the place of the directory is not followed.
-    static func removeFiles(in path: String, olderThan seconds: Int) {
-        guard let directory = try? System.openDirectory(path, followingLink: false) else { return }
-        defer { closedir(directory) }
-        let opened = dirfd(directory)
-        let now = time(nil)
-        while let entry = readdir(directory) {
-            withUnsafePointer(to: &entry.pointee.d_name) { field in
-                field.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: field.pointee)) { name in
-                    var status = stat()
-                    guard fstatat(opened, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-                    #if canImport(Darwin)
-                    let modified = status.st_mtimespec.tv_sec
-                    #else
-                    let modified = status.st_mtim.tv_sec
-                    #endif
-                    if now - modified > seconds { unlinkat(opened, name, 0) }
-                }
-            }
+    /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
+    static func removeFiles(in folder: Folder, olderThan seconds: Int) {
+        let now = System.now
+        for name in (try? folder.names()) ?? [] {
+            let place = folder.place(name)
+            guard let status = try? place.status(), status.isRegularFile, now &- status.modified > Int64(seconds) &* 1_000_000_000 else { continue }
+            try? place.unlink()
         }
     }
 }

@@ -13,11 +13,12 @@ struct FolderListing {
     private var known: (listing: ExchangeListing, versions: System.Status, changes: System.Status)?
     private var marks: UInt64 = 0
 
-    /// - Parameter path: of the folder; with none of the two directories in it, nothing is there.
+    /// With none of the two directories there, nothing is there.
     /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
-    mutating func read(_ path: String, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
-        let control = control.paced(.listing, doing: "Listing the folder \(path)")
-        let versions = path + "/versions", changes = path + "/changes"
+    mutating func read(_ versions: Folder, _ changes: Folder, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
+        let control = control.paced(.listing, doing: "Listing the folder \(versions.path)")
+        versions.renew()
+        changes.renew()
         let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
         if let known, let before, known.versions == before.0, known.changes == before.1 { return known.listing }
         known = nil
@@ -37,7 +38,7 @@ struct FolderListing {
             let whole = Set(listing.versions)
             listing.changesOnly = withChanges.filter { !whole.contains($0) }
         }
-        if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions) == 1, llvs_shim_is_local(changes) == 1 {
+        if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions.path) == 1, llvs_shim_is_local(changes.path) == 1 {
             marks += 1
             listing.mark = marks
             known = (listing, before.0, before.1)
@@ -45,7 +46,10 @@ struct FolderListing {
         return listing
     }
 
-    private static func status(_ path: String) -> System.Status? { try? System.status(path) }
+    private static func status(_ folder: Folder) -> System.Status? {
+        guard let held = try? folder.held() else { return nil }
+        return try? System.status(held.descriptor)
+    }
     private func isSettled(_ status: System.Status) -> Bool {
         let newest = max(status.modified, status.changed), now = now()
         return newest <= now && now - newest > FolderListing.settlingTime * 1_000_000_000

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// An exchange through a folder that both sides reach: shared, synced by a program, or on a stick.
 ///
 ///     versions/<version id>    changes/<version id>    snapshots/…    tmp/…
@@ -17,6 +25,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     /// The folder, as an absolute path.
     public let path: String
+    /// Each is opened once, and what is in it reached through its descriptor.
+    private let folder: Folder, versions: Folder, changes: Folder, staging: Folder, snapshots: Folder
     private let isDurable: Bool
     private let lock = Lock()
     private var state: [UInt8] = []
@@ -38,6 +48,11 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         path = System.absolute(path)
         self.path = path
+        folder = Folder(path)
+        versions = folder.folder("versions")
+        changes = folder.folder("changes")
+        staging = folder.folder("tmp")
+        snapshots = folder.folder("snapshots")
         isDurable = options.durability == .full
         if try !FolderFiles.isDirectory(path) {
             guard options.create else { throw StoreError(.notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path) }
@@ -48,26 +63,23 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public var description: String { "the folder \(path)" }
 
     /// A name that is no version id never becomes a path.
-    private func file(_ folder: StaticString, _ name: String) -> String? {
-        guard (try? VersionID(name)) != nil else { return nil }
-        return "\(path)/\(folder)/\(name)"
-    }
+    private func file(_ folder: Folder, _ name: String) -> Place? { VersionID(validating: name) == nil ? nil : folder.place(name) }
 
     // MARK: Receiving
 
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
-        return try lock.withLock { try listing.read(path, control) }
+        return try lock.withLock { try listing.read(versions, changes, control) }
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
-        try fetch("versions", names, control)
+        try fetch(versions, names, control)
     }
     public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
-        try fetch("changes", names, control)
+        try fetch(changes, names, control)
     }
-    private func fetch(_ folder: StaticString, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+    private func fetch(_ folder: Folder, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         var files: [FetchedFile] = [], size = 0
         for (i, name) in names.enumerated() {
             let check = { try control.check(.receiving, i, of: names.count, doing: "Retrieving from \(self.description)") }
@@ -84,43 +96,43 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
 
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         try prepare()
-        let sync = isDurable ? FolderSync(path) : nil
-        var staged: [String] = []
+        let sync = isDurable ? FolderSync(folder) : nil
+        var staged: [Place] = []
         defer {
-            for path in staged { try? FolderFiles.remove(path) }
+            for place in staged { try? FolderFiles.remove(place) }
             lock.withLock { syncCount += sync?.count ?? 0 }
         }
         for (i, file) in files.enumerated() {
-            guard self.file("versions", file.name) != nil else {
+            guard VersionID(validating: file.name) != nil else {
                 throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
             }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
             try check()
             for data in [file.changes, OutgoingFile(file.version)] {
-                let path = newPath()
-                try FolderFiles.writeNew(path, data, check: check)
-                staged.append(path)
+                let place = newPlace()
+                try FolderFiles.writeNew(place, data, check: check)
+                staged.append(place)
             }
         }
         try sync?.files(staged) { try control.check(.sending, files.count, of: files.count, doing: "Sending to \(description)") }
         // All changes first: a folder that is synced while we write then shows no version without its changes.
-        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i], as: "\(path)/changes/\(file.name)") }
-        try sync?.directory(path + "/changes")
-        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i + 1], as: "\(path)/versions/\(file.name)") }
+        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i], as: changes.place(file.name)) }
+        try sync?.directory(changes)
+        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i + 1], as: versions.place(file.name)) }
         staged = []
-        try sync?.directory(path + "/versions")
+        try sync?.directory(versions)
     }
 
     /// A name that nobody has, in `tmp/`.
-    private func newPath() -> String { "\(path)/tmp/\(VersionID.random())" }
+    private func newPlace() -> Place { staging.place("\(VersionID.random())") }
 
     /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
     private func prepare() throws {
         try lock.withLock {
-            for folder in ["versions", "changes", "tmp"] { try FolderFiles.makeDirectory("\(path)/\(folder)") }
+            for inner in [versions, changes, staging] { try FolderFiles.makeDirectory(inner) }
             if isPrepared { return }
-            FolderFiles.removeFiles(in: path + "/tmp", olderThan: 86_400)
-            if isDurable { try FolderSync(path).directory(path) }
+            FolderFiles.removeFiles(in: staging, olderThan: 86_400)
+            if isDurable { try FolderSync(folder).directory(folder) }
             isPrepared = true
         }
     }
@@ -133,8 +145,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             for (i, name) in names.enumerated() {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
                 guard let id = VersionID(validating: name) else { continue }
-                let known = whole[id], version = file("versions", name) ?? "", changes = file("changes", name) ?? ""
-                if let v = isWhole(version, known?.version, .version), let c = isWhole(changes, known?.changes, .changes) {
+                let known = whole[id], version = versions.place(name), changed = changes.place(name)
+                if let v = isWhole(version, known?.version, .version), let c = isWhole(changed, known?.changes, .changes) {
                     if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
                 } else {
                     bad.append(name)
@@ -144,11 +156,11 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
     /// What tells this state of the file from others, when it is whole.
-    private func isWhole(_ path: String, _ known: Int?, _ kind: WholeFile) -> Int? {
-        guard let signature = FolderFiles.signature(path), signature.size > 0 else { return nil }
+    private func isWhole(_ place: Place, _ known: Int?, _ kind: WholeFile) -> Int? {
+        guard let signature = FolderFiles.signature(place), signature.size > 0 else { return nil }
         let state = signature.hashValue
         if state == known { return state }
-        let condition = FolderFiles.condition(path, kind)
+        let condition = FolderFiles.condition(place, kind)
         if condition == .oldForm { hasMetOldForm = true }
         return condition == .whole ? state : nil
     }
@@ -157,15 +169,23 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Snapshots
 
     public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
-        try FolderFiles.read(try snapshotPath(name), limit: SnapshotLimits.fileSize)
+        let file = try snapshotFile(name)
+        file.folder.renew()
+        do { return try FolderFiles.read(file, limit: SnapshotLimits.fileSize) } catch { throw linked(file.folder) ?? error }
+    }
+    /// What is wrong when a link is in the place of a folder.
+    private func linked(_ folder: Folder) -> StoreError? {
+        do throws(Errno) { _ = try folder.held() } catch { if error.code == ELOOP { return FolderFiles.error(error, "Using the folder", folder) } }
+        return nil
     }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
-        let final = try snapshotPath(name)
+        let final = try snapshotFile(name)
         try prepare()
-        try FolderFiles.makeDirectory(path + "/snapshots")
-        let folder = final[..<(final.lastIndex(of: "/") ?? final.endIndex)]
-        try FolderFiles.makeDirectory(String(folder))
-        let staged = newPath(), sync = isDurable ? FolderSync(path) : nil
+        try lock.withLock {
+            try FolderFiles.makeDirectory(snapshots)
+            if final.folder !== snapshots { try FolderFiles.makeDirectory(final.folder) }
+        }
+        let staged = newPlace(), sync = isDurable ? FolderSync(folder) : nil
         try FolderFiles.writeNew(staged, OutgoingFile(data))
         do {
             try sync?.files([staged]) {}
@@ -174,33 +194,36 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             try? FolderFiles.remove(staged)
             throw error
         }
-        try sync?.directory(String(folder))
+        try sync?.directory(final.folder)
     }
     public func deleteSnapshotFile(_ name: String) throws {
-        let file = try snapshotPath(name)
-        try FolderFiles.checkIsNoLink(path + "/snapshots")
-        try FolderFiles.checkIsNoLink(String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)]))
+        let file = try snapshotFile(name)
+        file.folder.renew()
+        if let linked = linked(file.folder) { throw linked }
         try FolderFiles.remove(file)
     }
 
     public func snapshotFileNames() throws -> [String] {
         var names: [String] = []
-        for name in try FolderFiles.names(in: path + "/snapshots") where SnapshotLimits.isFileName(name) {
-            if (try? FolderFiles.isDirectory("\(path)/snapshots/\(name)")) ?? false {
+        snapshots.renew()
+        for name in try FolderFiles.names(in: snapshots) where SnapshotLimits.isFileName(name) {
+            guard let status = try? snapshots.place(name).status() else { continue }
+            if status.isDirectory {
+                names += try FolderFiles.names(in: snapshots.folder(name)).map { "\(name)/\($0)" }.filter(SnapshotLimits.isFileName)
+            } else if !status.isLink {
                 // What is behind a link is not of this exchange.
-                guard (try? FolderFiles.checkIsNoLink("\(path)/snapshots/\(name)")) != nil else { continue }
-                names += try FolderFiles.names(in: "\(path)/snapshots/\(name)").map { "\(name)/\($0)" }.filter(SnapshotLimits.isFileName)
-            } else {
                 names.append(name)
             }
         }
         return names
     }
-    private func snapshotPath(_ name: String) throws -> String {
+    /// Also one in a folder of its own.
+    private func snapshotFile(_ name: String) throws -> Place {
         guard SnapshotLimits.isFileName(name) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name)
         }
-        return "\(path)/snapshots/\(name)"
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1).map { String(decoding: $0, as: UTF8.self) }
+        return parts.count == 2 ? snapshots.folder(parts[0]).place(parts[1]) : snapshots.place(name)
     }
 
     // MARK: The rest
@@ -213,7 +236,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// Tells of every new name in `versions/`, whoever wrote it, this transport included.
     public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
-        try? FolderFiles.makeDirectory(path + "/versions") // not in a folder that we may only read
+        try? FolderFiles.makeDirectory(versions) // not in a folder that we may only read
         return try FolderWatch.start(path + "/versions", changed)
     }
     public func close() {}

@@ -6,9 +6,9 @@ final class ForeignDatabase {
     /// - Parameter isAtRest: nothing is in a log beside it: then nothing is made beside it either.
     init(_ path: String, isAtRest: Bool) throws {
         self.path = path
-        connection = try SQLiteConnection(path, isAtRest ? .immutable : .read)
+        connection = try SQLiteConnection(path, isAtRest ? .immutable : .read, followsLinks: false)
         // The file is somebody else's: nothing that its schema says is run, and no cell is believed to be where it says.
-        try connection.run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON", doing: "Opening")
+        try connection.run("PRAGMA query_only = ON", doing: "Opening")
         var isTable = false
         try connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Zone' AND rootpage > 0", doing: "Reading", row: { _ in isTable = true; return false })
         guard isTable else {

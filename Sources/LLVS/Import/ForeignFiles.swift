@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The files of a store directory of the other implementation, wherever they are: in a directory, or in a zip.
 ///
 /// Names are relative to the store directory, with `/` between folders. Used by one thread at a time.
@@ -17,10 +25,14 @@ protocol ForeignFiles: AnyObject {
 /// Those in a directory.
 final class ForeignDirectory: ForeignFiles {
     let path: String
+    /// The one that the caller named, and those in it that were used last. No link in them is followed.
+    private let top: Folder
+    private var folders: [String: Folder] = [:]
 
     /// - Throws: `.notFound`, `.notADirectory`, `.invalidArgument`.
     init(path: String) throws {
         self.path = path
+        top = Folder(System.absolute(path))
         guard !path.utf8.contains(0), !path.isEmpty else {
             throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
         }
@@ -28,19 +40,27 @@ final class ForeignDirectory: ForeignFiles {
     }
 
     func read(_ file: String) throws -> [UInt8]? {
-        guard !file.utf8.contains(0) else { return nil } // no file system holds it
-        return try FolderFiles.read("\(path)/\(file)")
+        // No file system holds a NUL; and "..", which an id may be, leads out of the store.
+        guard !file.utf8.contains(0), let place = place(file) else { return nil }
+        return try FolderFiles.read(place)
     }
-    func hasFolder(_ name: String) throws -> Bool { try FolderFiles.isDirectory("\(path)/\(name)") }
+    func hasFolder(_ name: String) throws -> Bool {
+        guard let status = try place(name)?.look() else { return false }
+        guard status.isDirectory else {
+            throw FolderFiles.error(Errno(status.isLink ? ELOOP : ENOTDIR), "Using the folder", folder(name))
+        }
+        return true
+    }
 
     func names(in folder: String) throws -> [String] {
         var names: [String] = []
-        for first in try FolderFiles.names(in: "\(path)/\(folder)") where !ForeignNames.isExpected(first) {
-            guard (try? hasFolder("\(folder)/\(first)")) ?? false else {
+        let outer = self.folder(folder)
+        for first in try FolderFiles.names(in: outer) where !ForeignNames.isExpected(first) {
+            guard (try? outer.place(first).status())?.isDirectory == true else {
                 names.append(first)
                 continue
             }
-            for rest in try FolderFiles.names(in: "\(path)/\(folder)/\(first)") where rest == ".json" || !ForeignNames.isExpected(rest) {
+            for rest in try FolderFiles.names(in: outer.folder(first)) where rest == ".json" || !ForeignNames.isExpected(rest) {
                 names.append("\(first)/\(rest)")
             }
         }
@@ -48,8 +68,39 @@ final class ForeignDirectory: ForeignFiles {
     }
 
     func database(_ file: String) throws -> (path: String, isAtRest: Bool)? {
-        let file = System.absolute("\(path)/\(file)")
-        guard FolderFiles.signature(file) != nil else { return nil }
-        return (file, FolderFiles.signature(file + "-wal")?.size ?? 0 == 0)
+        guard let place = place(file), FolderFiles.signature(place) != nil, let top = System.resolved(path) else { return nil }
+        // Without links, so that SQLite need not follow any.
+        return ("\(top)/\(file)", FolderFiles.signature(place.folder.place(place.name + "-wal"))?.size ?? 0 == 0)
+    }
+
+    /// Nil for what is none of the store: a name such as "..".
+    private func place(_ file: String) -> Place? {
+        let parts = ForeignDirectory.parts(file)
+        guard let name = parts.last, !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else { return nil }
+        return folder(parts.dropLast()).place(name)
+    }
+    private func folder(_ name: String) -> Folder { folder(ForeignDirectory.parts(name)[...]) }
+    private func folder(_ parts: ArraySlice<String>) -> Folder {
+        guard let name = parts.last else { return top }
+        let path = parts.joined(separator: "/")
+        if let known = folders[path] { return known }
+        let made = folder(parts.dropLast()).folder(name)
+        // Each holds a descriptor.
+        if folders.count >= 32 { folders = [:] }
+        folders[path] = made
+        return made
+    }
+    private static func parts(_ path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+extension Place {
+    /// Nil when there is nothing.
+    fileprivate func look() throws -> System.Status? {
+        do throws(Errno) { return try status() } catch {
+            if error.code == ENOENT { return nil }
+            throw FolderFiles.error(error, "Looking at", folder)
+        }
     }
 }

@@ -21,8 +21,9 @@ public enum StoreImporter {
     /// A database that is the store, or is at the top of it.
     private static func database(_ path: String) -> String? {
         guard !path.isEmpty, !path.utf8.contains(0) else { return nil }
-        return ([path] + ((try? FolderFiles.names(in: path)) ?? []).map { "\(path)/\($0)" }).first {
+        let folder = Folder(path)
+        return ([Place(path)] + ((try? FolderFiles.names(in: folder)) ?? []).map(folder.place)).first {
             FolderFiles.signature($0) != nil && FolderFiles.beginsWith("SQLite format 3\0", $0)
-        }
+        }?.path
     }
 }

@@ -111,11 +111,21 @@ public struct Salvage {
 
     /// Removes what was made for the time of a salvage; what fails is left there.
     private static func removeFolder(_ path: String) {
-        for name in (try? System.names(in: path)) ?? [] {
-            let inner = path + "/" + name
-            if (try? System.status(inner))?.isDirectory == true { removeFolder(inner) } else { try? System.unlink(inner) }
+        let place = Place(path)
+        remove(place.folder.folder(place.name))
+        try? place.rmdir()
+    }
+    /// What is in a folder. No link is followed.
+    private static func remove(_ folder: Folder) {
+        for name in (try? folder.names()) ?? [] {
+            let place = folder.place(name)
+            if (try? place.status())?.isDirectory == true {
+                remove(folder.folder(name))
+                try? place.rmdir()
+            } else {
+                try? place.unlink()
+            }
         }
-        try? System.rmdir(path)
     }
 
     private mutating func run() throws {

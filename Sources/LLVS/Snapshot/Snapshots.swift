@@ -218,10 +218,19 @@ public struct Snapshots: Sendable {
 
     private func add(_ versions: any SnapshotVersions, _ found: Found, _ control: OperationControl) throws {
         var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
-        while let received = try reader.next(keepingData: { _ in true }) {
+        var added = 0
+        /// The next version. All were whole when they were checked, and their digests are those of then: what differs now was
+        /// changed since, and what was added before stays.
+        func next() throws -> Store.ReceivedVersion? {
+            do { return try reader.next(keepingData: { _ in true }) } catch let error as StoreError where error.code == .snapshotDamaged {
+                throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) was changed while it was being restored: it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.", path: error.path)
+            }
+        }
+        while let received = try next() {
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
+                added += batch.count
                 try add(&batch)
                 size = 0
                 try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")

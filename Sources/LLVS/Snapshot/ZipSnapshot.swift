@@ -29,9 +29,9 @@ struct ZipSnapshot: SnapshotVersions {
         guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else { throw damaged("its manifest tells of \(manifest.chunkCount) chunks") }
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let file = try posix("Making a temporary file in", folder) { () throws(Errno) -> OpenFile in
-            let path = "\(folder)/llvs-\(try RandomName.random().hex)"
-            let file = try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-            try System.unlink(path)
+            let place = Folder(folder).place("llvs-\(try RandomName.random().hex)")
+            let file = try OpenFile(place, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+            try place.unlink()
             return file
         }
         var size: UInt64 = 0, digest = SHA256()

@@ -47,7 +47,8 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     static let slotSize = 160, slotDistance: UInt64 = 512, mostData = 136
 
     private let file: OpenFile
-    private let path: String
+    private let place: Place
+    private var path: String { place.path }
     private let system: FileSystem
     /// What is read while nothing was written here: an earlier form of the note.
     private let earlier: () throws -> [UInt8]?
@@ -57,13 +58,13 @@ final class NoteFile: StorageNote, @unchecked Sendable {
 
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
-    init?(_ path: String, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void, earlier: @escaping () throws -> [UInt8]?) throws {
-        self.path = path; self.system = system; self.earlier = earlier
-        guard let file = try NoteFile.open(path, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
+    init?(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void, earlier: @escaping () throws -> [UInt8]?) throws {
+        self.place = place; self.system = system; self.earlier = earlier
+        guard let file = try NoteFile.open(place, system.mode, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
         self.file = file
         if !isReadOnly {
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
-                if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(path) is open already.", path: path) }
+                if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(place) is open already.", path: place.path) }
                 // A file system without locks: nobody can be kept out there.
             }
         }
@@ -75,14 +76,14 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         }
     }
 
-    private static func open(_ path: String, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> OpenFile? {
+    private static func open(_ place: Place, _ mode: UInt32, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> OpenFile? {
         let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
         func file() throws -> OpenFile? {
-            do throws(Errno) { return try OpenFile(path, flags) } catch {
+            do throws(Errno) { return try OpenFile(place, flags, mode: mode) } catch {
                 switch error.code {
                 case ENOENT where !isReadOnly: throw error
                 case ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EISDIR, ELOOP, ENXIO: return nil
-                default: throw StoreError.posix(error, doing: "Opening the note", path: path)
+                default: throw StoreError.posix(error, doing: "Opening the note", path: place.path)
                 }
             }
         }

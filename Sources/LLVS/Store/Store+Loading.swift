@@ -32,7 +32,7 @@ extension Store {
             database.durability = options.durability
             database.inspector = Store.versionNamed
             database.busyTimeout = options.busyTimeout
-            database.fileMode = options.fileMode
+            if let mode = options.fileMode { database.fileMode = mode }
             return try SQLiteStorage(path: path, options: database)
         }
     }
@@ -65,6 +65,7 @@ extension Store {
                 try control.step(0)
                 try ingest(place, prefix: nil, loading: true, choices: choices)
             }
+            wholeDigests.forget()
         }
         knownPlaces = []
     }
@@ -113,6 +114,7 @@ extension Store {
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             added += lookForBlobs()
+            wholeDigests.forget()
             return (added, conflicts)
         }
     }
@@ -242,7 +244,7 @@ extension Store {
     /// Of two records that differ though they name one version: the place of the one that is whole, else of the one with the smaller
     /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool) {
-        let x = try digestOfWhole(a), y = try digestOfWhole(b)
+        let x = try wholeDigests.of(a, digestOfWhole), y = try wholeDigests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
             if x == nil { noteDamage(a, "A record of version \(id) is damaged.", version: id, isOneOfTwo: y != nil) }
@@ -297,7 +299,7 @@ extension Store {
         let (file, offset) = storage.location(place)
         var damage = StorageDamage(file: file, offset: offset, message: message, version: version)
         if isOneOfTwo { damage.isRepaired() }
-        lock.withWrite { if damages.count < 10_000, !damages.contains(damage) { damages.append(damage) } }
+        lock.withWrite { if damages.count < 10_000, damagesKnown.insert(damage).inserted { damages.append(damage) } }
         Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
     }
 

@@ -39,7 +39,7 @@ public final class Store: @unchecked Sendable {
         /// SQLite storage: seconds for which other processes that write are waited for, before `.busy`; 0 does not wait.
         public var busyTimeout: Double = 10
         /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may
-        /// read. Nil: 0o666; SQLite's own for a database, 0o644.
+        /// read. Nil: 0o600, for their owner alone.
         public var fileMode: UInt32?
         /// Progress (in versions) and cancellation of opening, which then throws `.cancelled` and leaves nothing open. Not used afterwards.
         public var control = OperationControl()
@@ -101,6 +101,9 @@ public final class Store: @unchecked Sendable {
     let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
+    /// Those noted so far, so that none is told twice.
+    var damagesKnown: Set<StorageDamage> = []
+    let wholeDigests = WholeDigests()
     /// Versions of which a newer version of the library made the record. Guarded by `lock`.
     var newerVersions: Set<VersionID> = []
     /// While opening: where all records are, should a second reading be needed.

@@ -9,6 +9,20 @@ import Darwin
 
 /// Helpers on raw bytes that several folders need.
 enum Bytes {
+    /// The CRC-32C of bytes whose own is `crc` and that many zeros. O(log count).
+    static func crc32c(zeros count: UInt64, from crc: UInt32) -> UInt32 {
+        var zero: UInt8 = 0
+        var crc = crc, piece = llvs_shim_crc32c(0, &zero, 1), size: UInt64 = 1, left = count
+        while left > 0 {
+            if left & 1 == 1 { crc = llvs_shim_crc32c_combine(crc, piece, size) }
+            left >>= 1
+            guard left > 0 else { break }
+            piece = llvs_shim_crc32c_combine(piece, piece, size)
+            size <<= 1
+        }
+        return crc
+    }
+
     /// Byte-wise order, as `memcmp`, shorter first when one is a prefix of the other. Returns <0, 0 or >0.
     @inline(__always)
     static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {

@@ -23,20 +23,30 @@ enum System {
         return try beyondStandard(fd)
     }
 
-    /// A directory to read the names of; to be closed with `closedir`. A symbolic link is followed or `ELOOP`.
-    static func openDirectory(_ path: String, followingLink: Bool = true) throws(Errno) -> DirectoryStream {
-        if followingLink {
-            guard let directory = opendir(path) else { throw Errno.current }
-            if dirfd(directory) > 2 { return directory }
-            closedir(directory)
-        }
-        let fd = try open(path, O_RDONLY | O_DIRECTORY | (followingLink ? 0 : O_NOFOLLOW))
-        guard let directory = fdopendir(fd) else {
+    /// The same in an open directory; a symbolic link is not followed: `ELOOP`.
+    static func open(_ name: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
+        let fd = llvs_shim_openat(directory, name, flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, mode)
+        if fd >= 0 { return try beyondStandard(fd) }
+        // Of a link in the place of a directory Linux only says that it is none.
+        if -fd == ENOTDIR, (try? status(name, in: directory))?.isLink == true { throw Errno(ELOOP) }
+        throw Errno(-fd)
+    }
+
+    #if os(Linux)
+    /// Flags for a directory that is held for what is in it: being allowed to enter it is enough.
+    static let heldDirectory: Int32 = llvs_shim_held_directory()
+    #else
+    static let heldDirectory: Int32 = O_RDONLY | O_DIRECTORY
+    #endif
+
+    /// Takes over the descriptor of a directory that was opened to be read; for `closedir`.
+    static func stream(_ fd: Int32) throws(Errno) -> DirectoryStream {
+        guard let stream = fdopendir(fd) else {
             let error = Errno.current
             close(fd)
             throw error
         }
-        return directory
+        return stream
     }
 
     /// The two ends of a pipe.
@@ -104,6 +114,8 @@ enum System {
         }
     }
 
+    static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) { try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) } }
+
     /// Makes the file's bytes and size durable.
     static func fdatasync(_ fd: Int32) throws(Errno) {
         try retrying {
@@ -114,6 +126,20 @@ enum System {
             cFdatasync(fd)
             #endif
         }
+    }
+
+    /// Where bytes are stored at or behind `offset`: what lies before it is a hole, and reads as zeros. Nil: only a hole follows.
+    /// `offset` itself where the file system does not tell.
+    static func nextData(_ fd: Int32, from offset: UInt64) -> UInt64? {
+        guard let place = Int64(exactly: offset) else { return offset }
+        let found = llvs_shim_next_data(fd, place)
+        return found < 0 ? nil : max(offset, UInt64(found))
+    }
+
+    /// Whether a part of the first `size` bytes is a hole: more is claimed than is there.
+    static func hasHole(_ fd: Int32, before size: UInt64) -> Bool {
+        let found = llvs_shim_next_hole(fd, 0)
+        return found >= 0 && UInt64(found) < size
     }
 
     /// Sets the size of a file; what is added reads as zeros.
@@ -150,9 +176,15 @@ enum System {
         return String(cString: resolved)
     }
 
+    static func mkdir(_ name: String, in directory: Int32, mode: UInt32 = 0o777) throws(Errno) {
+        try retrying { mkdirat(directory, name, mode_t(truncatingIfNeeded: mode)) }
+    }
+    static func rename(_ from: String, in source: Int32, _ to: String, in target: Int32) throws(Errno) { try retrying { renameat(source, from, target, to) } }
+    static func unlink(_ name: String, in directory: Int32) throws(Errno) { try retrying { unlinkat(directory, name, 0) } }
+    static func rmdir(_ name: String, in directory: Int32) throws(Errno) { try retrying { unlinkat(directory, name, AT_REMOVEDIR) } }
+
     static func mkdir(_ path: String, mode: UInt32 = 0o777) throws(Errno) { try retrying { cMkdir(path, mode_t(truncatingIfNeeded: mode)) } }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
-    static func rmdir(_ path: String) throws(Errno) { try retrying { cRmdir(path) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 
     /// Takes the whole-file lock; throws EWOULDBLOCK when another holds it.
@@ -170,6 +202,17 @@ enum System {
         var modified: Int64
         var isDirectory: Bool
         var isRegularFile: Bool
+        var isLink: Bool
+        var owner: UInt32
+        /// As for `chmod`.
+        var permissions: UInt32
+    }
+
+    /// Of what has the name in an open directory; of a symbolic link, of the link.
+    static func status(_ name: String, in directory: Int32) throws(Errno) -> Status {
+        var s = stat()
+        try retrying { name.withCString { fstatat(directory, $0, &s, AT_SYMLINK_NOFOLLOW) } }
+        return Status(s)
     }
 
     static func status(_ path: String) throws(Errno) -> Status {
@@ -202,8 +245,10 @@ enum System {
     }
 
     /// The names in a directory, without "." and "..", in no order.
-    static func names(in path: String) throws(Errno) -> [String] {
-        let directory = try openDirectory(path)
+    static func names(in path: String) throws(Errno) -> [String] { try names(stream(open(path, O_RDONLY | O_DIRECTORY))) }
+
+    /// The same of a directory to be read, which is closed.
+    static func names(_ directory: DirectoryStream) throws(Errno) -> [String] {
         defer { closedir(directory) }
         var names: [String] = []
         while true {
@@ -258,6 +303,9 @@ extension System.Status {
         #endif
         isDirectory = s.st_mode & S_IFMT == S_IFDIR
         isRegularFile = s.st_mode & S_IFMT == S_IFREG
+        isLink = s.st_mode & S_IFMT == S_IFLNK
+        owner = s.st_uid
+        permissions = UInt32(s.st_mode & 0o777)
     }
 }
 
@@ -275,7 +323,6 @@ private func cPwrite(_ fd: Int32, _ p: UnsafeRawPointer, _ n: Int, _ at: off_t) 
 private func cFsync(_ fd: Int32) -> Int32 { fsync(fd) }
 private func cMkdir(_ path: String, _ mode: mode_t) -> Int32 { mkdir(path, mode) }
 private func cRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }
-private func cRmdir(_ path: String) -> Int32 { rmdir(path) }
 private func cUnlink(_ path: String) -> Int32 { unlink(path) }
 #if canImport(Glibc) || canImport(Musl)
 private func cFdatasync(_ fd: Int32) -> Int32 { fdatasync(fd) }

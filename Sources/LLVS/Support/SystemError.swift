@@ -44,8 +44,10 @@ extension StoreError {
             code = .busy; advice = "Something else is using it; try again."
         case EISDIR:
             code = .notAStore; advice = "A directory is in the place of a file of the store: move it away, or give another path."
-        case ENAMETOOLONG, ELOOP:
-            code = .invalidArgument; advice = "Give a shorter or simpler path."
+        case ENAMETOOLONG:
+            code = .invalidArgument; advice = "Give a shorter path."
+        case ELOOP:
+            code = .invalidArgument; advice = "A symbolic link is in its place, which is not followed here, or links lead in a circle. Put what it leads to there itself."
         default:
             code = .io; advice = "Check the medium, and try again."
         }

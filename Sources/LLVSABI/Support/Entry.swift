@@ -37,13 +37,9 @@ func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
         out?.pointee = ErrorHandle.outOfMemory.borrowed
         return StoreError.Code.outOfMemory.rawValue
     }
-    var error = (thrown as? StoreError) ?? StoreError(.internal, "Unexpected error: \(thrown)")
-    // A code that is none of an error would look like success.
-    if error.code.rawValue >= 0 { error.code = .internal }
-    if let out {
-        out.pointee = error.code == .outOfMemory ? ErrorHandle.outOfMemory.borrowed : ErrorHandle(error).owned
-    }
-    return error.code.rawValue
+    let handle = (thrown as? StoreError)?.code == .outOfMemory ? ErrorHandle.outOfMemory : ErrorHandle(thrown: thrown)
+    if let out { out.pointee = handle === ErrorHandle.outOfMemory ? handle.borrowed : handle.owned }
+    return handle.error.code.rawValue
 }
 
 /// Thrown when malloc gives nothing; no message is built then.

@@ -21,7 +21,7 @@ from typing import Callable, Iterable, Optional, Union
 from . import json_model as j
 from .rules import ELEMENT, Rule, RuleSet, Step
 from .sequences import Key, emit, keys_of, pair
-from .text import merge_text
+from .text import Budget, merge_text
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class _Merge:
     app_wins: bool = False
     arbiter: Optional[Arbiter] = None
     records: list[Record] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
 
     # The core, in the order of the specification.
 
@@ -202,7 +203,7 @@ class _Merge:
 
     def text(self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
         newer_wins = self.app_wins or rule.pick != "older"
-        result, overlaps, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins)
+        result, overlaps, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
         for found in overlaps:
             three = j.String(found.base), j.String(found.newer), j.String(found.older)
             self.record("overlap", *three, j.String(found.result), rule, path, where)
@@ -224,6 +225,9 @@ def merge_values(
     """Merges one value. Never raises, whatever the bytes are."""
     merge = _Merge(rules, app_wins, arbiter)
     kind = rules.top.kind
+    # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
+    if o is not None and x is not None and y is not None and o in (x, y):
+        return Merged(y if x == o else x)
     parsed = [None if data is None else read(data, kind) for data in (o, x, y)]
     result = merge.core(parsed[0], parsed[1], parsed[2], (), ())
     for path, values in (contested or {}).items():

@@ -209,7 +209,7 @@ def _rule(node: j.Node, where: str, given: tuple[str, str], top: bool) -> Rule:
         values.update(read(value, at))
     rule = Rule(**values)
     if rule.least is not None and rule.most is not None and rule.least.compare(rule.most) > 0:
-        raise InvalidSchema(where, "min is above max")
+        raise InvalidSchema(_below(where, "min"), "min is above max")
     return rule
 
 

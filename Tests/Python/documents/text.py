@@ -213,15 +213,22 @@ class Overlap:
     result: str
 
 
-def merge_text(base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool = True) -> tuple[str, list[Overlap], bool]:
-    """The text, the overlaps, and whether a cap was met. `newer_wins`: which side's words stand where both replaced the same."""
+def merge_text(
+    base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool = True, budget: Optional[Budget] = None
+) -> tuple[str, list[Overlap], bool]:
+    """The text, the overlaps, and whether a cap was met. `newer_wins`: which side's words stand where both replaced the same.
+
+    `budget` is that of the whole value, however many texts are in it.
+    """
+    budget = budget or Budget()
+    budget.limited = False
     styles = [_style(text) for text in (base, newer, older)]
     if None not in styles and len({style for style in styles if style}) > 1:
         style = _merged_style(*[style or "" for style in styles])
         plain = [_convert(text, "\n") for text in (base, newer, older)]
-        merged, overlaps, limited = _merge(*plain, unit, overlap, newer_wins)
+        merged, overlaps, limited = _merge(*plain, unit, overlap, newer_wins, budget)
         return _convert(merged, style), overlaps, limited
-    return _merge(base, newer, older, unit, overlap, newer_wins)
+    return _merge(base, newer, older, unit, overlap, newer_wins, budget)
 
 
 def _style(text: str) -> Optional[str]:
@@ -242,8 +249,7 @@ def _convert(text: str, end: str) -> str:
     return plain.replace("\n", end) if end != "\n" else plain
 
 
-def _merge(base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool) -> tuple[str, list[Overlap], bool]:
-    budget = Budget()
+def _merge(base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool, budget: Budget) -> tuple[str, list[Overlap], bool]:
     o, x, y = (tokens(text, unit) for text in (base, newer, older))
     to_x, to_y = dict(align(o, x, budget)), dict(align(o, y, budget))
     out: list[str] = []

@@ -49,7 +49,7 @@ def fill(store: llvs.Store, seed: int) -> None:
         heads = store.heads
         if len(heads) > 2:
             known.append(store.merge(heads[0], heads[-1], arbiter=arbiter))
-    known.append(store.revert(known[5], at=store.most_recent_head))
+    known.append(store.revert(known[5], at=store.most_recent_head).version)
     store.make_version(store.most_recent_head, remove=["text"], id="an-id-of-the-callers")
 
 

@@ -42,13 +42,15 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_missing_version(raw(), &id, error); });
         return detail::string(id);
     }
-    /// The new version; empty when there was nothing to save.
-    VersionID save(const std::vector<Change> &changes, const VersionOptions &more = {}) {
+    /// The new version; empty when there was nothing to save. Tells by `move` where the current version went.
+    VersionID save(const std::vector<Change> &changes, const VersionOptions &more = {}, Move *move = nullptr) {
         std::vector<llvs_change> borrowed = detail::borrow(changes);
         detail::BorrowedOptions options(more);
         llvs_version_id id;
+        Moving moving(move);
         detail::run([&](llvs_error **error) {
-            return llvs_coordinator_save(raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
+            return llvs_coordinator_save(
+                raw(), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, &moving.raw, error);
         });
         return detail::string(id);
     }
@@ -62,22 +64,26 @@ public:
         llvs_buffer_dispose(&buffer);
         return value;
     }
-    ExchangeResult exchange(const llvs_control *control = nullptr) {
-        llvs_exchange_result *result = nullptr;
+    /// When one of several exchanges fails, the others have their turn all the same: then the first failure is thrown, and `done` has
+    /// what was done, by each exchange as well.
+    ExchangeResult exchange(const llvs_control *control = nullptr, ExchangeResult *done = nullptr) {
+        llvs_exchange_result *raw_result = nullptr;
+        ExchangeResult result;
         detail::run([&](llvs_error **error) {
-            llvs_status status = llvs_coordinator_exchange(raw(), control, &result, error);
+            llvs_status status = llvs_coordinator_exchange(raw(), control, &raw_result, error);
             // Also given with an error.
-            if (status != LLVS_OK) llvs_exchange_result_free(result);
+            if (raw_result) result = ExchangeResult(raw_result);
+            if (done) *done = result;
             return status;
         });
-        return ExchangeResult(result);
+        return result;
     }
-    /// Whether the current version moved.
-    bool merge(const MergeOptions &more = {}) {
+    /// Whether the current version moved; tells by `move` where to.
+    bool merge(const MergeOptions &more = {}, Move *move = nullptr) {
         detail::BorrowedMergeOptions options(more);
-        llvs_bool changed = 0;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &changed, error); });
-        return changed != 0;
+        Moving moving(move);
+        detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &moving.raw, error); });
+        return moving.raw.moved != 0;
     }
     /// A whole round: exchanges, merges what came, and exchanges again when that changed something; whether the current version moved.
     bool sync(const MergeOptions &more = {}) {
@@ -110,10 +116,12 @@ public:
             return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
         });
     }
-    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none.
-    bool bootstrap(const llvs_control *control = nullptr) {
+    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none. Tells by
+    /// `move` where the current version went.
+    bool bootstrap(const llvs_control *control = nullptr, Move *move = nullptr) {
         llvs_bool restored = 0;
-        detail::run([&](llvs_error **error) { return llvs_coordinator_bootstrap(raw(), control, &restored, error); });
+        Moving moving(move);
+        detail::run([&](llvs_error **error) { return llvs_coordinator_bootstrap(raw(), control, &restored, &moving.raw, error); });
         return restored != 0;
     }
     Store store() const {
@@ -125,6 +133,20 @@ public:
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
+    /// Where a call puts the move, which is told when it is over, also by an exception.
+    struct Moving {
+        explicit Moving(Move *told) : told_(told) {}
+        Moving(const Moving &) = delete;
+        Moving &operator=(const Moving &) = delete;
+        ~Moving() {
+            if (told_) *told_ = {raw.moved != 0, detail::string(raw.from), detail::string(raw.to)};
+        }
+        llvs_move raw = LLVS_MOVE_INIT;
+
+    private:
+        Move *told_;
+    };
+
     static void moved(void *payload, const llvs_version_id *version) {
         auto *registered = static_cast<Observer::Registered<std::function<void(const VersionID &)>> *>(payload);
         registered->state->guard([&] { registered->callback(detail::string(*version)); });

@@ -15,23 +15,56 @@
 
 namespace llvs {
 
+/// Where a call moved the current version of a coordinator; see llvs_move.
+struct Move {
+    bool moved = false;
+    VersionID from, to;
+};
+
+struct Exchanged;
+
 struct ExchangeResult {
     struct Problem { llvs_status code; std::string name, message; };
     std::vector<VersionID> retrieved, sent, repaired;
     std::vector<Problem> problems;
+    /// Of a coordinator: where it moved the current version, and what became of each exchange that had its turn.
+    Move move;
+    std::vector<Exchanged> exchanges;
 
+    ExchangeResult() = default;
     /// Takes over a result.
-    explicit ExchangeResult(llvs_exchange_result *raw) {
+    explicit ExchangeResult(llvs_exchange_result *raw) : ExchangeResult(*raw) {
         detail::Handle<llvs_exchange_result, llvs_exchange_result_free> handle(raw);
-        for (std::size_t i = 0; i < raw->retrieved_count; i++) retrieved.push_back(detail::string(raw->retrieved[i]));
-        for (std::size_t i = 0; i < raw->sent_count; i++) sent.push_back(detail::string(raw->sent[i]));
-        for (std::size_t i = 0; i < raw->repaired_count; i++) repaired.push_back(detail::string(raw->repaired[i]));
-        for (std::size_t i = 0; i < raw->problem_count; i++) {
-            const llvs_problem *problem = raw->problems[i];
-            problems.push_back({problem->code, detail::string(problem->name), detail::string(problem->message)});
-        }
     }
+    explicit ExchangeResult(const llvs_exchange_result &result);
 };
+
+/// What became of one of the exchanges of a coordinator.
+struct Exchanged {
+    /// As it was attached: its URL or name.
+    std::string place;
+    /// What it did, also when it failed in the end.
+    ExchangeResult result;
+    /// What ended it; LLVS_OK when nothing did.
+    llvs_status code;
+    std::string message;
+};
+
+inline ExchangeResult::ExchangeResult(const llvs_exchange_result &raw) {
+    for (std::size_t i = 0; i < raw.retrieved_count; i++) retrieved.push_back(detail::string(raw.retrieved[i]));
+    for (std::size_t i = 0; i < raw.sent_count; i++) sent.push_back(detail::string(raw.sent[i]));
+    for (std::size_t i = 0; i < raw.repaired_count; i++) repaired.push_back(detail::string(raw.repaired[i]));
+    for (std::size_t i = 0; i < raw.problem_count; i++) {
+        const llvs_problem *problem = raw.problems[i];
+        problems.push_back({problem->code, detail::string(problem->name), detail::string(problem->message)});
+    }
+    move = {raw.moved != 0, detail::string(raw.from), detail::string(raw.to)};
+    for (std::size_t i = 0; i < raw.exchange_count; i++) {
+        const llvs_exchanged *one = raw.exchanges[i];
+        const char *message = one->error ? llvs_error_message(one->error) : "";
+        exchanges.push_back({detail::string(one->place), ExchangeResult(*one->result), llvs_error_code(one->error), message});
+    }
+}
 
 /// Moves versions between a store and a place that others reach.
 class Exchange {

@@ -73,6 +73,14 @@ struct CompactionReport {
     std::optional<std::string> sync_marker;
 };
 
+/// What undoing a version came to; see llvs_revert_result.
+struct Reverted {
+    /// Nothing when all that the version changed was changed again since: then nothing is stored.
+    std::optional<Version> version;
+    /// The ids that are again as they were before the version, and those that were changed again since, which keep what they are.
+    std::vector<std::string> undone, superseded;
+};
+
 /// A store. Safe from all threads.
 class Store {
 public:
@@ -238,12 +246,19 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error); });
         return detail::take_one(list);
     }
-    /// Nothing when all that the version changed was changed again since: then nothing is stored.
-    std::optional<Version> revert(std::string_view version, std::string_view at, const MergeOptions &more = {}) {
+    /// Undoes what a version changed, on top of another, and tells what was undone and what was not.
+    Reverted revert(std::string_view version, std::string_view at, const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
-        return one([&](auto out, auto error) {
-            return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), options.raw(), out, error);
+        llvs_revert_result *made = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), options.raw(), &made, error);
         });
+        detail::Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
+        Reverted reverted;
+        if (made->version) reverted.version.emplace(*made->version);
+        for (std::size_t i = 0; i < made->undone_count; i++) reverted.undone.push_back(detail::string(made->undone[i]));
+        for (std::size_t i = 0; i < made->superseded_count; i++) reverted.superseded.push_back(detail::string(made->superseded[i]));
+        return reverted;
     }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {

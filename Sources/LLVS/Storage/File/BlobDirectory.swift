@@ -27,13 +27,14 @@ final class BlobDirectory: @unchecked Sendable {
     static let headerSize = 64
     static let blockSize = 65_536
 
-    let path: String
+    let folder: Folder
+    var path: String { folder.path }
     let store: StoreDirectory
     let durability: Durability
     let system: FileSystem
     private let lock = Lock()
     /// Written here and not synced yet (at durability `normal`).
-    private var dirty: [String] = []
+    private var dirty: [Place] = []
     private var directoryIsDirty = false
     /// The directory's own name was synced: whoever made it may have been killed before he could.
     private var directoryIsDurable = false
@@ -61,11 +62,13 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    init(path: String, store: StoreDirectory, durability: Durability, system: FileSystem) {
-        self.path = path; self.store = store; self.durability = durability; self.system = system
+    init(_ folder: Folder, store: StoreDirectory, durability: Durability, system: FileSystem) {
+        self.folder = folder; self.store = store; self.durability = durability; self.system = system
     }
 
     // MARK: Writing
+
+    private func place(of name: RandomName) -> Place { folder.place(name.hex + ".blob") }
 
     /// Returns the blob's name and the bytes written.
     func store(_ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> (BlobID, UInt64) {
@@ -79,10 +82,10 @@ final class BlobDirectory: @unchecked Sendable {
     func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> UInt64 {
         let name = RandomName(id)
         // A directory is not replaced by a file; an empty one holds nothing that anybody could miss.
-        let place = path + "/" + name.hex + ".blob"
-        try? System.rmdir(place)
-        if let status = try? System.status(place), status.isDirectory {
-            throw StoreError(.notADirectory, "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. Move it away and retrieve again.", path: place)
+        let place = place(of: name)
+        try? place.rmdir()
+        if let status = try? place.status(), status.isDirectory {
+            throw StoreError(.notADirectory, "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. Move it away and retrieve again.", path: place.path)
         }
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count, replacing: id) { written = $0 }
@@ -103,7 +106,7 @@ final class BlobDirectory: @unchecked Sendable {
     }
 
     /// A blob was written; it is to be synced.
-    func note(_ filePath: String) {
+    func note(_ filePath: Place) {
         lock.withLock {
             if durability != .full { dirty.append(filePath) }
             directoryIsDirty = true
@@ -112,7 +115,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// For one that no record names. Failures leave it there, as garbage.
     func remove(_ id: BlobID) {
-        let name = RandomName(id), filePath = path + "/" + name.hex + ".blob"
+        let name = RandomName(id), filePath = place(of: name)
         lock.withLock {
             dirty.removeAll { $0 == filePath }
             open.removeAll { $0.id == name }
@@ -122,7 +125,7 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    func make(_ filePath: String, readable: Bool = false) throws -> OpenFile {
+    func make(_ filePath: Place, readable: Bool = false) throws -> OpenFile {
         tidyOnce()
         let file = try makeFile(filePath, readable)
         // As long as it is open: nobody takes it for a leftover. Where there are no locks, its age says so.
@@ -135,23 +138,23 @@ final class BlobDirectory: @unchecked Sendable {
     private func tidyOnce() {
         guard lock.withLock({ let first = !isTidied; isTidied = true; return first }) else { return }
         let yesterday = System.now &- 86_400 * 1_000_000_000
-        for name in (try? System.names(in: path)) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
-            let old = path + "/" + name
+        for name in (try? folder.names()) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
+            let old = folder.place(name)
             guard let file = try? OpenFile(old, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.modified < yesterday else { continue }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { if error.code == EWOULDBLOCK { continue } }
             withExtendedLifetime(file) { try? system.unlink(old) }
         }
     }
 
-    private func makeFile(_ filePath: String, _ readable: Bool) throws -> OpenFile {
+    private func makeFile(_ filePath: Place, _ readable: Bool) throws -> OpenFile {
         let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
         do throws(Errno) {
             return try OpenFile(filePath, flags, mode: system.mode)
         } catch {
-            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath) }
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath.path) }
         }
-        try store.makeDirectories(path, system)
-        return try posix("Making the blob", filePath) { () throws(Errno) in try OpenFile(filePath, flags, mode: system.mode) }
+        try store.make(folder, system)
+        return try posix("Making the blob", filePath.path) { () throws(Errno) in try OpenFile(filePath, flags, mode: system.mode) }
     }
 
     /// Makes durable what was stored here. Answers how many syncs that took.
@@ -165,14 +168,14 @@ final class BlobDirectory: @unchecked Sendable {
             } catch {
                 // Removed meanwhile, since its version was not stored.
                 if error.code == ENOENT, lock.withLock({ !dirty.contains(filePath) }) { continue }
-                let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath)
+                let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath.path)
                 lock.withLock { self.poison = failure }
                 throw failure
             }
         }
         if directory {
-            if !lock.withLock({ directoryIsDurable }) { try store.syncDirectory(store.path, system) }
-            try store.syncDirectory(path, system)
+            if !lock.withLock({ directoryIsDurable }) { try store.syncDirectory(store.root, system) }
+            try store.syncDirectory(folder, system)
         }
         if directory || !paths.isEmpty {
             lock.withLock {
@@ -195,7 +198,7 @@ final class BlobDirectory: @unchecked Sendable {
     /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
     func has(_ id: BlobID) -> Bool {
         if (try? blob(RandomName(id))) != nil { return true }
-        guard let status = try? System.status(path + "/" + RandomName(id).hex + ".blob"), status.isRegularFile else { return false }
+        guard let status = try? place(of: RandomName(id)).status(), status.isRegularFile else { return false }
         return System.now &- status.modified > BlobDirectory.longestPause
     }
     /// Nanoseconds between two writes of whoever carries a blob here.
@@ -206,7 +209,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let blob = try blob(RandomName(id))
-        do { try read(blob, at: offset, into: buffer) } catch let error as StoreError where error.code == .damaged && FileIdentity(blob.path) != blob.identity {
+        do { try read(blob, at: offset, into: buffer) } catch let error as StoreError where error.code == .damaged && (try? place(of: blob.id).status()).map(FileIdentity.init) != blob.identity {
             // Somebody has put a good file in its place.
             forget(blob)
             try read(self.blob(RandomName(id)), at: offset, into: buffer)
@@ -260,7 +263,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Checks every block of every blob that is whole in length.
     func verify(progress: (UInt64) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let names = (try? System.names(in: path)) ?? []
+        let names = (try? folder.names()) ?? []
         var done: UInt64 = 0
         for name in names.sorted() where name.hasSuffix(".blob") {
             guard let id = RandomName(hex: name.dropLast(5)) else { continue }
@@ -318,8 +321,8 @@ final class BlobDirectory: @unchecked Sendable {
             return blob
         }
         if let known { return known }
-        let filePath = path + "/" + id.hex + ".blob"
-        let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(filePath, O_RDONLY) }
+        let place = place(of: id), filePath = place.path
+        let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
         let damaged = StoreError(.damaged, "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
         let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
         let status = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor) }
@@ -337,6 +340,8 @@ final class BlobDirectory: @unchecked Sendable {
         }
         let blocks = size / UInt64(BlobDirectory.blockSize) + (size % UInt64(BlobDirectory.blockSize) == 0 ? 0 : 1)
         // Before memory is taken for the table: the file must be as long as its header says.
+        // Nobody writes a larger one; a sparse file of any size costs nothing to make.
+        guard size <= UInt64(Limits.valueSize) else { throw damaged }
         guard size <= fileSize, blocks * 4 <= fileSize - size, fileSize - size - blocks * 4 >= UInt64(BlobDirectory.headerSize), let count = Int(exactly: blocks) else { throw incomplete }
         let table = try bytes(of: file, filePath, at: UInt64(BlobDirectory.headerSize), count * 4)
         let blob: OpenBlob = try table.withUnsafeBytes { b in

@@ -23,7 +23,7 @@ extension CacheDirectory {
 
     /// Maps the data of a cache file; nil when its envelope is wrong.
     fileprivate func map(_ descriptor: Int32, _ name: String) -> CacheBytes? {
-        guard let status = try? System.status(descriptor), status.isRegularFile, let size = Int(exactly: status.size), size > CacheDirectory.envelopeSize,
+        guard let status = try? System.status(descriptor), status.isRegularFile, let size = Int(exactly: status.size), size > CacheDirectory.envelopeSize, !CacheDirectory.isHollow(descriptor, status.size),
               let memory = mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0), memory != MAP_FAILED else { return nil }
         let all = UnsafeRawBufferPointer(start: memory, count: size)
         let bytes = CacheBytes(UnsafeRawBufferPointer(rebasing: all[CacheDirectory.envelopeSize...])) { munmap(memory, size) }
@@ -50,20 +50,20 @@ extension CacheDirectory {
         private let directory: CacheDirectory
         private let name: String?
         /// Nil once it is in place.
-        private var aside: String?
+        private var aside: Place?
         private let file: OpenFile
         private var piece: [UInt8] = []
         private var written: UInt64 = 0
         private var checksum: UInt32 = 0
 
-        init(_ directory: CacheDirectory, _ name: String?, _ aside: String, _ file: OpenFile) {
+        init(_ directory: CacheDirectory, _ name: String?, _ aside: Place, _ file: OpenFile) {
             self.directory = directory
             self.name = name
             self.aside = aside
             self.file = file
             piece.reserveCapacity(FileCacheWriter.pieceSize)
         }
-        deinit { if let aside { try? System.unlink(aside) } }
+        deinit { if let aside { try? aside.unlink() } }
 
         func append(_ bytes: UnsafeRawBufferPointer) throws {
             if piece.count + bytes.count > FileCacheWriter.pieceSize { try flush() }
@@ -90,14 +90,15 @@ extension CacheDirectory {
             try posix("Writing a cache", directory.path) { () throws(Errno) in
                 try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
             }
-            let reopened = try posix("Reading a cache", directory.path) { () throws(Errno) in try OpenFile(aside ?? "", O_RDONLY) }
+            guard let aside else { throw StoreError(.internal, "A cache in \(directory.path) was finished before.", path: directory.path) }
+            let reopened = try posix("Reading a cache", directory.path) { () throws(Errno) in try OpenFile(aside, O_RDONLY) }
             guard let bytes = withExtendedLifetime(reopened, { directory.map(reopened.descriptor, name ?? "") }) else {
                 throw StoreError(.io, "A cache in \(directory.path) is not what was written to it. Check the disk.", path: directory.path)
             }
             try posix("Writing a cache", directory.path) { () throws(Errno) in
-                if let name { try System.rename(aside ?? "", directory.file(name)) } else { try System.unlink(aside ?? "") }
+                if let name { try aside.rename(to: directory.file(name)) } else { try aside.unlink() }
             }
-            aside = nil
+            self.aside = nil
             return bytes
         }
     }

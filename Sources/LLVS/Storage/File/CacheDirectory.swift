@@ -21,7 +21,10 @@ final class CacheDirectory: @unchecked Sendable {
     static let magic: UInt64 = 0x0A68_6363_5356_4C4C
     static let envelopeSize = 32
 
-    let path: String
+    /// In the store, or where the caller wants it.
+    let folder: Folder
+    var path: String { folder.path }
+    private let isInner: Bool
     private let writable: Bool
     private let store: StoreDirectory
     let system: FileSystem
@@ -30,14 +33,21 @@ final class CacheDirectory: @unchecked Sendable {
     private var memory: [String: [UInt8]?] = [:]
     private var tidied = false
 
-    init(path: String, writable: Bool, store: StoreDirectory, system: FileSystem) throws {
-        guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
+    /// - Parameter path: nil: in the store.
+    init(path: String?, writable: Bool, store: StoreDirectory, system: FileSystem) throws {
+        if let path {
+            guard !path.isEmpty, !path.utf8.contains(0) else {
+                throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
+            }
         }
-        self.path = System.absolute(path); self.writable = writable; self.store = store; self.system = system
+        isInner = path == nil
+        folder = path.map { Folder(System.absolute($0)) } ?? store.root.folder("cache")
+        self.writable = writable; self.store = store; self.system = system
     }
 
-    func file(_ name: String) -> String { path + "/" + name + ".cache" }
+    func file(_ name: String) -> Place { folder.place(name + ".cache") }
+    /// Makes the directory.
+    func makeFolder() throws { if isInner { try store.make(folder, system) } else { try store.makeDirectories(path, system) } }
 
     func get(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
@@ -48,6 +58,7 @@ final class CacheDirectory: @unchecked Sendable {
         var envelope = [UInt8](repeating: 0, count: CacheDirectory.envelopeSize)
         guard let got = try? envelope.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }), got == envelope.count,
               let expected = envelope.withUnsafeBytes({ CacheDirectory.dataChecksum(envelope: $0, name, size: count) }) else { return nil }
+        guard !CacheDirectory.isHollow(file.descriptor, status.size) else { return nil }
         let length = count - CacheDirectory.envelopeSize
         try Memory.expect(length, "Reading a cache")
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
@@ -57,6 +68,9 @@ final class CacheDirectory: @unchecked Sendable {
         guard data.count == length, data.withUnsafeBytes({ Bytes.crc32c($0) }) == expected else { return nil }
         return data
     }
+
+    /// Whether a large file claims more bytes than are there: memory and time are for what is. A cache is written without holes.
+    static func isHollow(_ fd: Int32, _ size: UInt64) -> Bool { size > 1 << 20 && System.hasHole(fd, before: size) }
 
     /// The checksum that the data of a file of `size` bytes must have; nil when the envelope is none of this cache.
     static func dataChecksum(envelope b: UnsafeRawBufferPointer, _ name: String, size: Int) -> UInt32? {
@@ -101,13 +115,13 @@ final class CacheDirectory: @unchecked Sendable {
         try CacheName.check(name)
         guard writable else { lock.withLock { memory[name] = .some(nil) }; return }
         do throws(Errno) {
-            try System.unlink(file(name))
+            try file(name).unlink()
             _ = lock.withLock { memory.removeValue(forKey: name) }
         } catch {
             switch error.code {
             case ENOENT, ENOTDIR: _ = lock.withLock { memory.removeValue(forKey: name) }
             case EROFS, EACCES, EPERM: lock.withLock { memory[name] = .some(nil) }
-            default: throw StoreError.posix(error, doing: "Deleting the cache", path: file(name))
+            default: throw StoreError.posix(error, doing: "Deleting the cache", path: file(name).path)
             }
         }
     }
@@ -119,27 +133,27 @@ final class CacheDirectory: @unchecked Sendable {
         do throws(Errno) {
             try envelope.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: 0) }
             try data.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
-            try System.rename(aside, file(name))
+            try aside.rename(to: file(name))
         } catch {
-            try? System.unlink(aside)
-            throw StoreError.posix(error, doing: "Writing the cache", path: file(name))
+            try? aside.unlink()
+            throw StoreError.posix(error, doing: "Writing the cache", path: file(name).path)
         }
     }
 
     /// A new file under a name that nobody asks for.
-    func makeAside() throws -> (path: String, file: OpenFile) {
+    func makeAside() throws -> (place: Place, file: OpenFile) {
         let suffix = try posix("Writing a cache", path) { () throws(Errno) in try RandomName.random().hex }
-        let aside = path + "/" + suffix + ".tmp"
+        let aside = folder.place(suffix + ".tmp")
         let flags = O_RDWR | O_CREAT | O_EXCL
         do throws(Errno) {
             let file = try OpenFile(aside, flags, mode: system.mode)
             tidyOnce()
             return (aside, file)
         } catch {
-            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the cache", path: aside) }
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the cache", path: aside.path) }
         }
-        try store.makeDirectories(path, system)
-        return (aside, try posix("Making the cache", aside) { () throws(Errno) in try OpenFile(aside, flags, mode: system.mode) })
+        try makeFolder()
+        return (aside, try posix("Making the cache", aside.path) { () throws(Errno) in try OpenFile(aside, flags, mode: system.mode) })
     }
 
     /// Removes what writers that were killed left behind.
@@ -151,9 +165,9 @@ final class CacheDirectory: @unchecked Sendable {
     /// Removes files that are more than a day old.
     func removeOld(where matches: (String) -> Bool) {
         let yesterday = System.now &- 86_400 * 1_000_000_000
-        for name in (try? System.names(in: path)) ?? [] where matches(name) {
-            let old = path + "/" + name
-            if let status = try? System.status(old), status.modified < yesterday { try? System.unlink(old) }
+        for name in (try? folder.names()) ?? [] where matches(name) {
+            let old = folder.place(name)
+            if let status = try? old.status(), status.modified < yesterday { try? old.unlink() }
         }
     }
 

@@ -17,7 +17,8 @@ final class FileBlobWriter: BlobWriter {
     private let name: RandomName
     private let isReplacing: Bool
     private let file: OpenFile
-    private let path: String
+    private let place: Place
+    private var path: String { place.path }
     private let size: Int?
     private let dataOffset: Int
     private var position = 0
@@ -31,16 +32,15 @@ final class FileBlobWriter: BlobWriter {
     ///   - finished: called with the bytes written, once the blob is there.
     init(_ directory: BlobDirectory, size: Int?, replacing replaced: BlobID? = nil, finished: @escaping (UInt64) -> Void = { _ in }) throws {
         self.directory = directory; self.size = size; self.finished = finished
-        let place = directory.path
-        let new = try posix("Naming a new blob in", place) { () throws(Errno) in try RandomName.random() }
+        let new = try posix("Naming a new blob in", directory.path) { () throws(Errno) in try RandomName.random() }
         name = replaced.map(RandomName.init) ?? new
         isReplacing = replaced != nil
-        path = place + "/" + new.hex + ".new"
+        place = directory.folder.place(new.hex + ".new")
         let blocks = size.map(FileBlobWriter.blocks) ?? 0
         dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
         checksums.reserveCapacity(blocks)
-        file = try directory.make(path, readable: size == nil)
-        if size == nil { try? System.unlink(path) }
+        file = try directory.make(place, readable: size == nil)
+        if size == nil { try? place.unlink() }
     }
     deinit { cancel() }
 
@@ -74,8 +74,8 @@ final class FileBlobWriter: BlobWriter {
             // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
             if directory.durability == .full || isReplacing { try directory.system.fdatasync(file.descriptor) }
         }
-        let final = directory.path + "/" + name.hex + ".blob"
-        try written { () throws(Errno) in try directory.system.rename(path, final) }
+        let final = directory.folder.place(name.hex + ".blob")
+        try written { () throws(Errno) in try directory.system.rename(place, final) }
         isDone = true
         directory.note(final)
         finished(UInt64(head.count) + UInt64(size))
@@ -86,7 +86,7 @@ final class FileBlobWriter: BlobWriter {
     func cancel() {
         guard !isDone else { return }
         isDone = true
-        if size != nil { try? System.unlink(path) }
+        if size != nil { try? place.unlink() }
     }
 
     private func written(_ body: () throws(Errno) -> Void) throws {

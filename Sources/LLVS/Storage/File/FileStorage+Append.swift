@@ -23,7 +23,7 @@ extension FileStorage {
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
                 // No frame in it was ever whole: on a full disk its bytes are better free.
-                try? System.unlink(writer.path)
+                try? writer.place.unlink()
             }
             throw error
         }
@@ -59,11 +59,11 @@ extension FileStorage {
     private func makeWriter() throws -> SegmentWriter {
         try checkPresence("Adding versions to")
         do {
-            return try SegmentWriter(directory: directory.segments, makesRoom: options.durability == .full, system: options.system)
+            return try SegmentWriter(directory.segmentsFolder, makesRoom: options.durability == .full, system: options.system)
         } catch let error as StoreError where error.code == .notFound {
             // Syncing programs and version control drop empty directories.
-            try directory.makeDirectories(directory.segments, options.system)
-            return try SegmentWriter(directory: directory.segments, makesRoom: options.durability == .full, system: options.system)
+            try directory.make(directory.segmentsFolder, options.system)
+            return try SegmentWriter(directory.segmentsFolder, makesRoom: options.durability == .full, system: options.system)
         }
     }
 

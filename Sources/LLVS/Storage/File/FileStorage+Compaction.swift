@@ -51,7 +51,7 @@ extension FileStorage {
         }
         // One process at a time, so that no two fold what overlaps. That would be right, but wasteful; so where there
         // are no locks we do without.
-        let turn = try posix("Opening", directory.segments) { () throws(Errno) in try OpenFile(directory.segments, O_RDONLY | O_DIRECTORY) }
+        let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
         defer { withExtendedLifetime(turn) {} }
         return try compactNow(trigger, control)
@@ -82,7 +82,7 @@ extension FileStorage {
     private func mayDelete() -> Bool {
         let (any, folded) = state.withLock { (!passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
         guard any else { return false }
-        let looks = folded.compactMap { name in try? System.status(directory.segments + "/" + name) }
+        let looks = folded.compactMap { name in try? directory.segment(name).status() }
         return !looks.isEmpty && looks.allSatisfy(isOldEnough)
     }
 
@@ -112,8 +112,8 @@ extension FileStorage {
         for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { folded.append((name, head)) } }
         for (name, head) in folded {
             let old = head.origins.filter { $0.id != head.id && here.contains($0.id) }
-            if !old.isEmpty, let status = try? System.status(directory.segments + "/" + name), isOldEnough(status) {
-                guard try fold.isWhole(directory.segments + "/" + name, head.id, size: status.size) else {
+            if !old.isEmpty, let status = try? directory.segment(name).status(), isOldEnough(status) {
+                guard try fold.isWhole(directory.segment(name), head.id, size: status.size) else {
                     // Bytes of it were changed. Made again from the same segments it is the same; else they are kept.
                     try remake(name, head, fold, &report)
                     covered.formUnion(head.origins.map(\.id))
@@ -127,13 +127,13 @@ extension FileStorage {
         var glances: [(name: String, glance: SegmentFold.Glance)] = []
         for name in names {
             guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
-            if let glance = SegmentFold.glance(directory.segments + "/" + name, name: name), glance.size < foldLimit { glances.append((name, glance)) }
+            if let glance = SegmentFold.glance(directory.segment(name)), glance.size < foldLimit { glances.append((name, glance)) }
         }
         for group in groups(glances, trigger) {
             var inputs: [FoldInput] = []
             for (name, glance) in group {
                 try fold.check()
-                if let input = try fold.examine(directory.segments + "/" + name, name: name, glance) { inputs.append(input) }
+                if let input = try fold.examine(directory.segment(name), glance) { inputs.append(input) }
             }
             guard inputs.count >= 2 else { continue }
             try write(inputs, fold, &report)
@@ -201,16 +201,16 @@ extension FileStorage {
     // MARK: What was folded
 
     private func delete(_ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<RandomName>, _ report: inout CompactionReport) throws {
-        let path = directory.segments + "/" + name
-        guard let folded = try? OpenFile(path, O_RDONLY) else { return }
+        let place = directory.segment(name), path = place.path
+        guard let folded = try? OpenFile(place, O_RDONLY) else { return }
         // It may have come from another machine, or from a backup.
         try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(folded.descriptor) }
-        try directory.syncDirectory(directory.segments, options.system)
+        try directory.syncDirectory(directory.segmentsFolder, options.system)
         syncGroup.counted()
         for origin in old {
             try fold.check()
-            let oldName = origin.id.hex + ".seg", oldPath = directory.segments + "/" + oldName
-            guard let file = try? OpenFile(oldPath, O_RDONLY), let status = try? System.status(file.descriptor), status.size == origin.length else { continue }
+            let oldName = origin.id.hex + ".seg", oldPlace = directory.segment(oldName), oldPath = oldPlace.path
+            guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor), status.size == origin.length else { continue }
             // The lock of one that was never sealed says whether its writer lives.
             if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
@@ -219,7 +219,7 @@ extension FileStorage {
                 continue
             }
             try posix("Removing the segment", oldPath) { () throws(Errno) in
-                do throws(Errno) { try options.system.unlink(oldPath) } catch { if error.code != ENOENT { throw error } }
+                do throws(Errno) { try options.system.unlink(oldPlace) } catch { if error.code != ENOENT { throw error } }
             }
             here.remove(origin.id)
             report.deleted += 1
@@ -237,8 +237,8 @@ extension FileStorage {
     private func remake(_ name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ report: inout CompactionReport) throws {
         var inputs: [FoldInput] = []
         for origin in head.direct {
-            let old = origin.id.hex + ".seg", path = directory.segments + "/" + old
-            guard let glance = SegmentFold.glance(path, name: old), let input = try fold.examine(path, name: old, glance) else { break }
+            let old = origin.id.hex + ".seg", place = directory.segment(old)
+            guard let glance = SegmentFold.glance(place), let input = try fold.examine(place, glance) else { break }
             inputs.append(input)
         }
         guard inputs.count == head.direct.count, SegmentFold.id(of: inputs) == head.id else {
@@ -251,11 +251,11 @@ extension FileStorage {
 
     /// What those left behind who were killed while they folded.
     private func removeLeftovers() {
-        for name in (try? System.names(in: directory.segments)) ?? [] where name.hasPrefix(SegmentFold.asidePrefix) && name.hasSuffix(".tmp") {
-            let path = directory.segments + "/" + name
-            guard let status = try? System.status(path), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(path, O_RDONLY),
+        for name in (try? directory.segmentsFolder.names()) ?? [] where name.hasPrefix(SegmentFold.asidePrefix) && name.hasSuffix(".tmp") {
+            let place = directory.segment(name)
+            guard let status = try? place.status(), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(place, O_RDONLY),
                   (try? System.lockExclusively(file.descriptor)) != nil else { continue }
-            try? options.system.unlink(path)
+            try? options.system.unlink(place)
         }
     }
 }

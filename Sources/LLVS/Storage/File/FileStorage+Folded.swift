@@ -24,12 +24,12 @@ extension FileStorage {
     /// Reads the new ones among the segments, before all others: those that they stand for need not be read then.
     /// One that is damaged, or not wholly here, stands for nothing.
     func scanFolded(_ names: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
-        var heads: [(segment: Segment, path: String, head: FoldedSegment)] = []
+        var heads: [(segment: Segment, head: FoldedSegment)] = []
         for name in names where name.hasPrefix(Origin.namePrefix) {
             try control.step(0)
             let segment = try state.withLock { try segmentLocked(named: name) }
             if state.withLock({ segment.complete || segment === durability.ownSegment }) { continue }
-            if let head = readHead(name) { heads.append((segment, directory.segments + "/" + name, head)) }
+            if let head = readHead(name) { heads.append((segment, head)) }
         }
         guard !heads.isEmpty else { return }
         let here = Set(names)
@@ -39,7 +39,7 @@ extension FileStorage {
             let (x, y) = (covered.contains(a.head.id), covered.contains(b.head.id))
             return x != y ? y : a.head.created != b.head.created ? a.head.created < b.head.created : a.head.id < b.head.id
         }
-        for (segment, path, head) in heads {
+        for (segment, head) in heads {
             if state.withLock({ segment.complete }) { continue }
             let known = try state.withLock { () throws -> [Range<UInt64>] in
                 try applyForwards(of: head, in: segment, here: here)
@@ -52,7 +52,7 @@ extension FileStorage {
                     segment.complete = true
                 }
             } else {
-                guard try scan(segment, path, buffer, skipping: known, control, found) == .complete else { continue }
+                guard try scan(segment, buffer, skipping: known, control, found) == .complete else { continue }
             }
             state.withLock { retire(head, by: segment) }
         }
@@ -61,7 +61,7 @@ extension FileStorage {
     /// What the segment of that name was folded from; nil when it was not, or cannot be read now.
     func readHead(_ name: String) -> FoldedSegment? {
         do throws(Errno) {
-            let file = try OpenFile(directory.segments + "/" + name, O_RDONLY)
+            let file = try OpenFile(directory.segment(name), O_RDONLY)
             state.withLock { filesOpened &+= 1 }
             let status = try System.status(file.descriptor)
             return status.isRegularFile ? try FoldedSegment.read(file, name: name, size: status.size) : nil

@@ -86,10 +86,10 @@ extension FileStorage {
         filesOpened &+= 1
         state.unlock()
 
-        let path = directory.segments + "/" + name
+        let place = directory.segment(name), path = place.path
         let file: OpenFile
         do throws(Errno) {
-            file = try OpenFile(path, O_RDONLY)
+            file = try OpenFile(place, O_RDONLY)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Opening the segment", path: path) }
             state.withLock { segment.gone = true }

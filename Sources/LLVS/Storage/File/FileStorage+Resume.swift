@@ -56,7 +56,7 @@ extension FileStorage {
         for (name, position, _) in known where position > 0 {
             // A name from a file: it must be one of those that the directory lists, and so is no path.
             guard here.contains(name) else { missing[name] = position; continue }
-            guard let status = try? System.status(directory.segments + "/" + name), status.isRegularFile, status.size >= position else { return nil }
+            guard let status = try? directory.segment(name).status(), status.isRegularFile, status.size >= position else { return nil }
         }
         var heads: [(name: String, head: FoldedSegment)] = []
         if !missing.isEmpty {

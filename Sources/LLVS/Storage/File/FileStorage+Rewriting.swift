@@ -41,7 +41,7 @@ extension FileStorage {
                     _ = try writer.copyFrame(from: own.file, sourceID: own.id, at: frame.lowerBound, scratch: scratch)
                 } catch {
                     abandon(writer, segment)
-                    if writer.end == 0 { try? System.unlink(writer.path) }
+                    if writer.end == 0 { try? writer.place.unlink() }
                     throw StoreError.posix(error, doing: "Writing versions anew to the segment", path: writer.path)
                 }
                 state.withLock {
@@ -71,8 +71,8 @@ extension FileStorage {
         if haveBlobs { blobs.isDoubtful = true }
         for index in indices {
             guard let name = state.withLock({ index < segments.count ? segments[index].name : nil }) else { continue }
-            let path = directory.segments + "/" + name
-            guard let file = try? OpenFile(path, O_RDONLY) else { continue }
+            let place = directory.segment(name), path = place.path
+            guard let file = try? OpenFile(place, O_RDONLY) else { continue }
             state.withLock {
                 let segment = segments[index]
                 guard let id = segment.id, segment.durable < segment.position, !durability.lost.contains(where: { $0.segment === segment }) else { return }
@@ -90,18 +90,18 @@ extension BlobDirectory {
     func rewriteDoubtful() throws {
         guard isDoubtful else { return }
         let since = System.now &- BlobDirectory.doubtfulAge
-        for name in (try? System.names(in: path)) ?? [] where name.hasSuffix(".blob") {
-            guard RandomName(hex: name.dropLast(5)) != nil, let status = try? System.status(path + "/" + name), status.modified >= since else { continue }
-            try rewrite(path + "/" + name, size: status.size)
+        for name in (try? folder.names()) ?? [] where name.hasSuffix(".blob") {
+            guard RandomName(hex: name.dropLast(5)) != nil, let status = try? folder.place(name).status(), status.isRegularFile, status.modified >= since else { continue }
+            try rewrite(folder.place(name), size: status.size)
         }
-        try store.syncDirectory(path, system)
+        try store.syncDirectory(folder, system)
         isDoubtful = false
     }
 
     /// The same bytes in a file of the same name.
-    private func rewrite(_ blob: String, size: UInt64) throws {
-        try posix("Writing anew", blob) { () throws(Errno) in
-            let aside = try path + "/.again-" + RandomName.random().hex + ".tmp"
+    private func rewrite(_ blob: Place, size: UInt64) throws {
+        try posix("Writing anew", blob.path) { () throws(Errno) in
+            let aside = try folder.place(".again-" + RandomName.random().hex + ".tmp")
             let source = try OpenFile(blob, O_RDONLY)
             let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)
             do throws(Errno) {
@@ -116,7 +116,7 @@ extension BlobDirectory {
                 try system.fdatasync(copy.descriptor)
                 try system.rename(aside, blob)
             } catch {
-                try? System.unlink(aside)
+                try? aside.unlink()
                 throw error
             }
         }

@@ -25,7 +25,7 @@ extension FileStorage {
     private func scan(
         _ all: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void
     ) throws -> Set<String> {
-        var changed: [(segment: Segment, path: String, modified: Int64)] = [], vanished: Set<String> = []
+        var changed: [(segment: Segment, modified: Int64)] = [], vanished: Set<String> = []
         let passedOver = state.withLock { self.passedOver }
         let names = passedOver.isEmpty ? all : all.filter { !passedOver.contains($0) }
         try scanFolded(names, buffer, control, found)
@@ -38,19 +38,19 @@ extension FileStorage {
                 return (segment, segment.complete || segment === durability.ownSegment, segment.look, isDue)
             }
             if skip { continue }
-            let path = directory.segments + "/" + name
+            let place = directory.segment(name)
             let status: System.Status
-            do throws(Errno) { status = try System.status(path) } catch {
+            do throws(Errno) { status = try place.status() } catch {
                 if error.code == ENOENT { vanished.insert(name); continue }
-                throw StoreError.posix(error, doing: "Looking at the segment", path: path)
+                throw StoreError.posix(error, doing: "Looking at the segment", path: place.path)
             }
-            if status != look || isDue, status.isRegularFile { changed.append((segment, path, status.modified)) }
+            if status != look || isDue, status.isRegularFile { changed.append((segment, status.modified)) }
         }
         // Those written earlier first: versions then mostly come after those that they build on.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
-        for (segment, path, _) in changed {
+        for (segment, _) in changed {
             try control.step(0)
-            if try scan(segment, path, buffer, skipping: [], control, found) == .gone { vanished.insert(segment.name) }
+            if try scan(segment, buffer, skipping: [], control, found) == .gone { vanished.insert(segment.name) }
         }
         return vanished
     }
@@ -59,7 +59,7 @@ extension FileStorage {
     /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
     func segmentNames() throws -> [String] {
         do throws(Errno) {
-            return try System.names(in: directory.segments).filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }
+            return try directory.segmentsFolder.names().filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }
         } catch {
             if error.code == ENOENT, state.withLock({ segments.isEmpty }) { return [] }
             throw StoreError.posix(error, doing: "Listing the segments in", path: directory.segments)
@@ -89,7 +89,7 @@ extension FileStorage {
 
     /// Reports what is new in a segment, but for records in the ranges `skipping` (in order).
     func scan(
-        _ segment: Segment, _ path: String, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ control: PacedControl,
+        _ segment: Segment, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ control: PacedControl,
         _ found: (ScannedRecord) throws -> Void
     ) throws -> ScanOutcome {
         // What the caller throws is no damage of the segment, whatever its code.
@@ -101,10 +101,10 @@ extension FileStorage {
             }
         }
         var skipped = 0
-        let began = System.now
+        let began = System.now, place = directory.segment(segment.name), path = place.path
         do {
-            // By path each time: a syncing program may have put another file in its place.
-            let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
+            // By its name each time: a syncing program may have put another file in its place.
+            let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
             state.withLock { filesOpened &+= 1 }
             let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
             guard let (id, start, problem) = try begin(segment, file, path, status.size) else {
@@ -115,6 +115,7 @@ extension FileStorage {
                 file: file, path: path, id: id, from: start, size: status.size, sealed: try isSealed(file, path, id, status.size),
                 thorough: false, inspector: options.inspector, buffer: buffer)
             scanner.progress = { _ in try asCaller(control.look) }
+            if problem != nil, !scanner.sealed { scanner.givesUpAt = start + UInt64(ScanBuffer.chunk) }
             var reported = false
             defer {
                 // What the medium did not give out is looked at again: it may recover.

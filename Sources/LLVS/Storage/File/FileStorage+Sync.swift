@@ -72,7 +72,7 @@ extension FileStorage {
             try syncWriter(appendingHeld: appendingHeld)
             if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
                 do {
-                    try directory.syncDirectory(directory.segments, options.system)
+                    try directory.syncDirectory(directory.segmentsFolder, options.system)
                     syncGroup.counted()
                 } catch {
                     state.withLock { durability.segmentsDirectory = true }
@@ -142,7 +142,7 @@ extension FileStorage {
     private func syncForeign(appendingHeld: Bool) throws {
         let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
         guard !pending.isEmpty else { return }
-        let haveBlobs = (try? System.status(directory.blobs)) != nil
+        let haveBlobs = (try? directory.blobsFolder.held()) != nil
         do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
             loseForeign(pending.map(\.index), haveBlobs: haveBlobs)
             loseOwn(appendingHeld: appendingHeld)
@@ -164,29 +164,29 @@ extension FileStorage {
         if haveBlobs || pending.count > 4 {
             wholesale = try posix("Syncing", directory.path) { () throws(Errno) in
                 // Nothing but this scope keeps the descriptor open.
-                let root = try OpenFile(directory.path, O_RDONLY | O_DIRECTORY)
+                let root = try directory.root.readable()
                 defer { withExtendedLifetime(root) {} }
                 return try System.syncfs(root.descriptor)
             }
             syncGroup.counted()
         }
         if !wholesale {
-            for segment in pending { try syncFile(directory.segments + "/" + segment.name) }
+            for segment in pending { try syncFile(directory.segment(segment.name)) }
             if haveBlobs {
-                for name in (try? System.names(in: directory.blobs)) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobs + "/" + name) }
-                try directory.syncDirectory(directory.blobs, options.system)
+                for name in (try? directory.blobsFolder.names()) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobsFolder.place(name)) }
+                try directory.syncDirectory(directory.blobsFolder, options.system)
             }
         }
     }
 
-    private func syncFile(_ path: String) throws {
+    private func syncFile(_ place: Place) throws {
         do throws(Errno) {
-            let file = try OpenFile(path, O_RDONLY)
+            let file = try OpenFile(place, O_RDONLY)
             try options.system.fdatasync(file.descriptor)
             syncGroup.counted()
         } catch {
             // Gone: moved elsewhere by whoever tidies up.
-            if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: path) }
+            if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: place.path) }
         }
     }
 }

@@ -16,8 +16,8 @@ extension FileStorage {
 
         let names = try segmentNames().sorted()
         var total = 0
-        for path in names.map({ directory.segments + "/" + $0 }) + ((try? System.names(in: directory.blobs)) ?? []).map({ directory.blobs + "/" + $0 }) {
-            total = total &+ Int(clamping: (try? System.status(path))?.size ?? 0)
+        for place in names.map(directory.segment) + ((try? directory.blobsFolder.names()) ?? []).map(directory.blobsFolder.place) {
+            total = total &+ Int(clamping: (try? place.status())?.size ?? 0)
         }
         var done = 0
         let what = "Verifying \(description)"
@@ -67,11 +67,11 @@ extension FileStorage {
     /// Returns the segment's size.
     private func verify(_ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
                         _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void) throws -> UInt64 {
-        let path = directory.segments + "/" + name
+        let place = directory.segment(name), path = place.path
         let file: OpenFile
         let status: System.Status
         do throws(Errno) {
-            file = try OpenFile(path, O_RDONLY)
+            file = try OpenFile(place, O_RDONLY)
             status = try System.status(file.descriptor)
         } catch {
             let problem = StorageDamage(file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message)
@@ -128,12 +128,12 @@ extension FileStorage {
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
         let names = try segmentNames().sorted(), buffer = ScanBuffer()
         var done = 0, total = 0
-        for name in names { total = total &+ Int(clamping: (try? System.status(directory.segments + "/" + name))?.size ?? 0) }
+        for name in names { total = total &+ Int(clamping: (try? directory.segment(name).status())?.size ?? 0) }
         for name in names {
             try control.check(.verifying, done, of: total, doing: "Salvaging \(description)")
-            let path = directory.segments + "/" + name
+            let place = directory.segment(name), path = place.path
             do {
-                let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(path, O_RDONLY) }
+                let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
                 let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
                 guard status.isRegularFile else { continue }
                 try salvage(name, file, path, status.size, buffer, found, damage) { at in

@@ -105,11 +105,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
         description = "the store at \(directory.path)"
         isReadOnly = options.readOnly
         let damages = try directory.open(create: options.create && !options.readOnly, durably: options.system)
-        blobs = BlobDirectory(path: directory.blobs, store: directory, durability: options.durability, system: options.system)
-        caches = try CacheDirectory(path: options.cacheDirectory ?? directory.path + "/cache", writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
+        blobs = BlobDirectory(directory.blobsFolder, store: directory, durability: options.durability, system: options.system)
+        caches = try CacheDirectory(path: options.cacheDirectory, writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
         damageList = damages
         damageSet = Set(damages)
-        if !isReadOnly, let root = try? OpenFile(directory.path, O_RDONLY | O_DIRECTORY), let status = try? System.status(root.descriptor) {
+        if !isReadOnly, let root = try? directory.root.held(), let status = try? System.status(root.descriptor) {
             held = (root, FileIdentity(status))
         }
     }
@@ -121,10 +121,10 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public var statistics: StorageStatistics {
         var all = state.withLock { counters }
         all.syncs = syncGroup.count
-        for (path, isSegments) in [(directory.segments, true), (directory.blobs, false), (caches.path, false)] {
-            guard let names = try? System.names(in: path) else { continue }
+        for (folder, isSegments) in [(directory.segmentsFolder, true), (directory.blobsFolder, false), (caches.folder, false)] {
+            guard let names = try? folder.names() else { continue }
             for name in names {
-                guard let status = try? System.status(path + "/" + name), status.isRegularFile else { continue }
+                guard let status = try? folder.place(name).status(), status.isRegularFile else { continue }
                 all.bytes &+= status.size
                 if isSegments, name.hasSuffix(".seg") { all.segments &+= 1 }
             }
@@ -177,6 +177,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
             held = nil
         }
         blobs.letGo()
+        caches.folder.letGo()
+        directory.letGo()
     }
 
     func checkOpen() throws { if closed { throw StorageRange.closed(description) } }
@@ -268,8 +270,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try CacheName.check(name)
         try state.withLock { try checkOpen() }
         try checkPresence("Opening a note in")
-        let file = try NoteFile(caches.path + "/" + name + ".note", options.system, isReadOnly: !caches.isWritable, makeDirectory: { [self] in
-            try directory.makeDirectories(caches.path, options.system)
+        let file = try NoteFile(caches.folder.place(name + ".note"), options.system, isReadOnly: !caches.isWritable, makeDirectory: { [self] in
+            try caches.makeFolder()
         }, earlier: { [caches] in try caches.get(name) })
         return file ?? CachedNote(self, name)
     }

@@ -4,13 +4,17 @@ final class OpenFile: Sendable {
     let descriptor: Int32
     /// - Parameter mode: the permissions of a file that is made, of which the process's mask takes some.
     init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) { descriptor = try System.open(path, flags, mode: mode) }
+    /// A link in its place is not followed: `ELOOP`.
+    init(_ place: Place, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
+        descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, flags, mode: mode) }
+    }
     deinit { System.close(descriptor) }
 }
 
 /// The system calls through which a file storage writes, and looks what is there first: tests put others here.
 struct FileSystem: Sendable {
-    /// The permissions of files that are made, of which the process's mask takes some.
-    var mode: UInt32 = 0o666
+    /// The permissions of files that are made, of which the process's mask takes some: of nobody else, if nothing else is asked for.
+    var mode: UInt32 = 0o600
     /// Those of directories: who may read or write the files may look for them.
     var directoryMode: UInt32 { mode | (mode & 0o444) >> 2 }
 
@@ -20,9 +24,9 @@ struct FileSystem: Sendable {
     var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
     var truncate: @Sendable (Int32, UInt64) throws(Errno) -> Void = { (fd, size) throws(Errno) in try System.truncate(fd, to: size) }
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
-    var rename: @Sendable (String, String) throws(Errno) -> Void = { (from, to) throws(Errno) in try System.rename(from, to) }
-    var unlink: @Sendable (String) throws(Errno) -> Void = { (path) throws(Errno) in try System.unlink(path) }
-    var names: @Sendable (String) throws(Errno) -> [String] = { (path) throws(Errno) in try System.names(in: path) }
+    var rename: @Sendable (Place, Place) throws(Errno) -> Void = { (from, to) throws(Errno) in try from.rename(to: to) }
+    var unlink: @Sendable (Place) throws(Errno) -> Void = { (place) throws(Errno) in try place.unlink() }
+    var names: @Sendable (Folder) throws(Errno) -> [String] = { (folder) throws(Errno) in try folder.names() }
 
     /// Writes all of the bytes.
     @inline(__always)

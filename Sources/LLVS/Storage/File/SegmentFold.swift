@@ -9,7 +9,8 @@ import Darwin
 /// A segment that may be folded: read to its end and found whole.
 struct FoldInput {
     let id: RandomName
-    let path: String
+    let place: Place
+    var path: String { place.path }
     let length: UInt64
     let sealed: Bool
     let created: Int64
@@ -32,8 +33,8 @@ struct SegmentFold {
     struct Glance { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
 
     /// Nil: not a segment that may be folded, or not now.
-    static func glance(_ path: String, name: String) -> Glance? {
-        guard let named = RandomName(hex: name.dropLast(4)), let file = try? OpenFile(path, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile else { return nil }
+    static func glance(_ place: Place) -> Glance? {
+        guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile else { return nil }
         var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
         let header = try? bytes.filled { (b) throws(Errno) in
             try System.pread(file.descriptor, b, at: 0) == b.count ? FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)) : nil
@@ -49,26 +50,26 @@ struct SegmentFold {
     }
 
     /// Reads all of the segment; nil when any of it is not whole, or it holds nothing. Damaged segments stay as they are.
-    func examine(_ path: String, name: String, _ glance: Glance) throws -> FoldInput? {
-        guard let file = try? OpenFile(path, O_RDONLY) else { return nil }
-        let folded = try? FoldedSegment.read(file, name: name, size: glance.size)
+    func examine(_ place: Place, _ glance: Glance) throws -> FoldInput? {
+        guard let file = try? OpenFile(place, O_RDONLY) else { return nil }
+        let folded = try? FoldedSegment.read(file, name: place.name, size: glance.size)
         let from = folded?.data ?? UInt64(FrameFormat.segmentHeaderSize)
         var isWhole = true
-        var scanner = SegmentScanner(file: file, path: path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true, inspector: nil, buffer: buffer)
+        var scanner = SegmentScanner(file: file, path: place.path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true, inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
         // Room behind a seal is what a power cut can leave: it was taken away just before.
         guard isWhole, !scanner.metUnknown, scanner.finished || !glance.sealed, end > from else { return nil }
         return FoldInput(
-            id: glance.id, path: path, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
+            id: glance.id, place: place, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
             from: from, size: end - from, records: scanner.records, origins: folded?.origins ?? [])
     }
 
     /// Whether all of the segment is whole.
-    func isWhole(_ path: String, _ id: RandomName, size: UInt64) throws -> Bool {
-        guard let file = try? OpenFile(path, O_RDONLY) else { return false }
+    func isWhole(_ place: Place, _ id: RandomName, size: UInt64) throws -> Bool {
+        guard let file = try? OpenFile(place, O_RDONLY) else { return false }
         var isWhole = true
-        var scanner = SegmentScanner(file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: true, thorough: true, inspector: nil, buffer: buffer)
+        var scanner = SegmentScanner(file: file, path: place.path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: true, thorough: true, inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         return isWhole && scanner.finished
     }
@@ -111,17 +112,17 @@ struct SegmentFold {
     /// nobody looks at it, and whenever this stops, whatever there was is there.
     func write(_ inputs: [FoldInput], in directory: StoreDirectory) throws -> UInt64 {
         let inputs = SegmentFold.inOrder(inputs), id = SegmentFold.id(of: inputs)
-        let path = directory.segments + "/" + id.hex + ".seg"
+        let place = directory.segment(id.hex + ".seg")
         let random = try posix("Folding segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
-        let aside = directory.segments + "/" + SegmentFold.asidePrefix + random.hex + ".tmp"
+        let aside = directory.segment(SegmentFold.asidePrefix + random.hex + ".tmp")
         do {
-            let file = try posix("Making the segment", aside) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
+            let file = try posix("Making the segment", aside.path) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
             // So that whoever tidies up sees that we are alive.
             try? System.lockExclusively(file.descriptor)
-            let size = try write(inputs, id, to: file, aside)
-            try posix("Syncing the segment", aside) { () throws(Errno) in try system.fdatasync(file.descriptor) }
-            try posix("Naming the segment", path) { () throws(Errno) in try system.rename(aside, path) }
-            try directory.syncDirectory(directory.segments, system)
+            let size = try write(inputs, id, to: file, aside.path)
+            try posix("Syncing the segment", aside.path) { () throws(Errno) in try system.fdatasync(file.descriptor) }
+            try posix("Naming the segment", place.path) { () throws(Errno) in try system.rename(aside, place) }
+            try directory.syncDirectory(directory.segmentsFolder, system)
             return size
         } catch {
             try? system.unlink(aside)
@@ -158,7 +159,7 @@ struct SegmentFold {
         var end = UInt64(head.count + list.count), frames: UInt64 = 1
         for input in inputs {
             let source = try posix("Opening the segment", input.path) { () throws(Errno) -> OpenFile? in
-                do throws(Errno) { return try OpenFile(input.path, O_RDONLY) } catch { if error.code == ENOENT { return nil }; throw error }
+                do throws(Errno) { return try OpenFile(input.place, O_RDONLY) } catch { if error.code == ENOENT { return nil }; throw error }
             }
             guard let source else { throw Vanished() }
             buffer.forget()

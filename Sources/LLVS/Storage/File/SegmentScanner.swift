@@ -35,6 +35,9 @@ struct SegmentScanner {
     /// Called with how far the scan has come, at least once per MiB read.
     var progress: (UInt64) throws -> Void = { _ in }
 
+    /// The header was no good: without a frame that begins before here the file is given up, whatever size it claims.
+    var givesUpAt: UInt64 = .max
+
     /// Where the next frame begins. Everything before was handed out or reported.
     private(set) var position: UInt64
     /// Whether the seal was reached.
@@ -65,9 +68,12 @@ struct SegmentScanner {
         var looked: UInt64?
         // Frames before this place were whole once.
         var whole: UInt64 = sealed ? .max : 0
+        /// Up to where the frames were walked over to tell that.
+        var walked: UInt64 = 0
         while position < size, !finished {
             switch try frame(at: position, wasWhole: position < whole, found, damage) {
             case .passed(let next):
+                givesUpAt = .max
                 passed?(position..<next)
                 position = next
             case .seal(let next):
@@ -76,14 +82,14 @@ struct SegmentScanner {
             case .bad(let reason, let from):
                 noteDoubt()
                 let next = try from.flatMap { try validFrame(from: $0) }
-                let moved = next == nil && suspect == nil ? try validFrame(from: position + 1, elsewhere: true) : nil
+                let moved = next == nil && suspect == nil && givesUpAt == .max ? try validFrame(from: position + 1, elsewhere: true) : nil
                 guard next != nil || moved != nil else { return try reportSuspects(at: position, upTo: nil) }
                 // Perhaps the frame was being written when we read it, and the one behind it since: look once more before
-                // calling it damaged.
-                if looked != position {
+                // calling it damaged. What lies before frames that were met then is not read a third time.
+                if looked != position, position >= walked {
                     looked = position
+                    if let next { whole = max(whole, try syncedEnd(from: next, &walked)) }
                     buffer.forget()
-                    if let next { whole = max(whole, try syncedEnd(from: next)) }
                     continue
                 }
                 guard let next else { return try endInTail(reason, movedTo: moved, damage) }
@@ -144,8 +150,9 @@ struct SegmentScanner {
     }
 
     /// Up to where all frames were synced, as the frames from a valid one on tell: 0 when none does.
-    private func syncedEnd(from start: UInt64) throws -> UInt64 {
-        var at = start, synced: UInt64 = 0
+    private func syncedEnd(from start: UInt64, _ at: inout UInt64) throws -> UInt64 {
+        var synced: UInt64 = 0
+        at = start
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
         while let head = try bytes(at: at, FrameFormat.frameHeaderSize), let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? at : nil) {
             if header.marks & FrameFormat.isBehindSynced != 0 || header.kind == FrameFormat.Kind.seal.rawValue { synced = at }
@@ -216,8 +223,17 @@ struct SegmentScanner {
         var crc: UInt32 = 0
         var done: UInt64 = 0
         while done < entry.length {
-            let count = Int(min(entry.length - done, UInt64(ScanBuffer.chunk)))
-            guard let piece = try bytes(at: entry.offset + done, count) else { return false }
+            let here = entry.offset + done, count = Int(min(entry.length - done, UInt64(ScanBuffer.chunk)))
+            if count == ScanBuffer.chunk {
+                // What a hole claims to be costs nothing.
+                let hole = min(System.nextData(file.descriptor, from: here) ?? .max, entry.offset + entry.length) - here
+                if hole > UInt64(count) {
+                    crc = Bytes.crc32c(zeros: hole, from: crc)
+                    done += hole
+                    continue
+                }
+            }
+            guard let piece = try bytes(at: here, count) else { return false }
             crc = Bytes.crc32c(piece, from: crc)
             done += UInt64(count)
         }
@@ -359,8 +375,14 @@ struct SegmentScanner {
     private func validFrame(from: UInt64, elsewhere: Bool = false) throws -> UInt64? {
         let anywhere = elsewhere || suspect != nil
         var at = from
-        while at < size, size - at >= UInt64(FrameFormat.frameHeaderSize) {
-            let count = Int(min(size - at, UInt64(ScanBuffer.chunk)))
+        while at < min(size, givesUpAt), size - at >= UInt64(FrameFormat.frameHeaderSize) {
+            // A header does not begin in a hole.
+            guard let data = System.nextData(file.descriptor, from: at) else { return nil }
+            at = data
+            guard at < min(size, givesUpAt), size - at >= UInt64(FrameFormat.frameHeaderSize) else { return nil }
+            // What is in the buffer first: between frames that are not whole there may be little.
+            let buffered = buffer.available(at)
+            let count = Int(min(size - at, UInt64(buffered >= FrameFormat.frameHeaderSize ? buffered : ScanBuffer.chunk)))
             guard let piece = try bytes(at: at, count), let base = piece.baseAddress else { return nil }
             var i = 0
             while i + FrameFormat.frameHeaderSize <= count {
@@ -403,6 +425,9 @@ final class ScanBuffer {
         let from = Int(offset - start)
         return UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[from..<from + wanted])
     }
+
+    /// How many bytes from `offset` on are in the buffer.
+    func available(_ offset: UInt64) -> Int { offset >= start && offset - start <= UInt64(count) ? count - Int(offset - start) : 0 }
 
     func fill(_ fd: Int32, _ offset: UInt64, _ wanted: Int, size: UInt64) throws(Errno) -> UnsafeRawBufferPointer? {
         guard offset <= size, UInt64(wanted) <= size - offset else { return nil }

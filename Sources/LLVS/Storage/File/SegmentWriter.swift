@@ -15,7 +15,8 @@ import Darwin
 /// as the bytes. So where every frame is synced the file ends in zeros, and most frames go into this room. Sealing takes it away.
 final class SegmentWriter {
     let id: RandomName
-    let path: String
+    let place: Place
+    var path: String { place.path }
     let file: OpenFile
     /// Where the next frame goes; everything before was written whole.
     private(set) var end: UInt64 = 0
@@ -29,10 +30,12 @@ final class SegmentWriter {
 
     /// Makes the segment's file and locks it; its header is written with the first frame.
     /// - Parameter makesRoom: each frame will be synced.
-    init(directory: String, makesRoom: Bool = false, system: FileSystem) throws {
-        let id = try posix("Naming a new segment in", directory) { () throws(Errno) in try RandomName.random() }
-        let path = directory + "/" + id.hex + ".seg"
-        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
+    init(_ directory: Folder, makesRoom: Bool = false, system: FileSystem) throws {
+        let id = try posix("Naming a new segment in", directory.path) { () throws(Errno) in try RandomName.random() }
+        let place = directory.place(id.hex + ".seg"), path = place.path
+        // Others may have put another directory there since.
+        directory.renew()
+        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(place, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
@@ -41,7 +44,7 @@ final class SegmentWriter {
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
         }
-        self.id = id; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
+        self.id = id; self.place = place; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
     /// Whether the file is not what its path names any more.

@@ -9,9 +9,17 @@ import Darwin
 /// The directory of a file store: makes it, or says what is there instead.
 struct StoreDirectory: Sendable {
     let path: String
-    var marker: String { path + "/llvs-store" }
-    var segments: String { path + "/segments" }
-    var blobs: String { path + "/blobs" }
+    /// The directory that the caller named, and those in it, which are held open.
+    let root: Folder, segmentsFolder: Folder, blobsFolder: Folder
+    /// For messages.
+    var marker: String { markerPlace.path }
+    var segments: String { segmentsFolder.path }
+    var blobs: String { blobsFolder.path }
+    private var markerPlace: Place { root.place("llvs-store") }
+    func segment(_ name: String) -> Place { segmentsFolder.place(name) }
+
+    /// After a fork, and at the end: no descriptor stays open.
+    func letGo() { for folder in [root, segmentsFolder, blobsFolder] { folder.letGo() } }
 
     static let format = 1
     static let markerText = "LLVS store\nformat 1\n"
@@ -21,6 +29,9 @@ struct StoreDirectory: Sendable {
             throw StoreError(.invalidArgument, "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
         }
         self.path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        root = Folder(self.path)
+        segmentsFolder = root.folder("segments")
+        blobsFolder = root.folder("blobs")
     }
 
     /// Looks at what is there, and makes a store of it where it is missing or empty and `create` allows.
@@ -28,7 +39,7 @@ struct StoreDirectory: Sendable {
     func open(create: Bool, durably system: FileSystem) throws -> [StorageDamage] {
         let names: [String]
         do {
-            names = try system.names(path)
+            names = try system.names(root)
         } catch {
             switch error.code {
             case ENOENT where create:
@@ -44,11 +55,11 @@ struct StoreDirectory: Sendable {
         }
         let hasSegments = names.contains("segments")
         // Others may have made the store since we looked.
-        let hasMarker = names.contains("llvs-store") || (!names.isEmpty && (try? System.status(marker)) != nil)
+        let hasMarker = names.contains("llvs-store") || (!names.isEmpty && (try? markerPlace.status()) != nil)
         if hasMarker { return try readMarker(complete: hasSegments || !create, system) }
         if hasSegments {
             // Either somebody is just making the store, or the marker was lost.
-            let segments = try posix("Opening the store at", self.segments) { () throws(Errno) in try System.names(in: self.segments) }
+            let segments = try posix("Opening the store at", self.segments) { () throws(Errno) in try segmentsFolder.names() }
             if !segments.contains(where: { $0.hasSuffix(".seg") }) {
                 if create { try make(system) }
                 return []
@@ -68,7 +79,7 @@ struct StoreDirectory: Sendable {
     private func readMarker(complete: Bool, _ system: FileSystem) throws -> [StorageDamage] {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = try posix("Reading", marker) { () throws(Errno) in
-            let file = try OpenFile(marker, O_RDONLY)
+            let file = try OpenFile(markerPlace, O_RDONLY)
             // What is no file has nothing in it.
             guard try System.status(file.descriptor).isRegularFile else { return 0 }
             return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
@@ -93,27 +104,33 @@ struct StoreDirectory: Sendable {
     /// Makes what is missing. Any number of processes may do so at once.
     private func make(_ system: FileSystem) throws {
         try makeDirectories(path, system)
-        try makeDirectories(segments, system)
-        if (try? System.status(marker)) == nil {
+        try make(segmentsFolder, system)
+        if (try? markerPlace.status()) == nil {
             // Who sees the marker takes all that leads to it for durable: also when somebody made it who was killed before
             // he could sync it.
             try syncDirectories(upFrom: path, system)
             let suffix = try posix("Making the store at", path) { () throws(Errno) in try RandomName.random().hex }
-            let aside = segments + "/.llvs-store." + suffix + ".tmp"
+            let aside = segment(".llvs-store." + suffix + ".tmp")
             try posix("Making the store at", path) { () throws(Errno) in
                 do throws(Errno) {
                     let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)
                     let text = Array(StoreDirectory.markerText.utf8)
                     try text.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
                     try system.fdatasync(file.descriptor)
-                    try System.rename(aside, marker)
+                    try aside.rename(to: markerPlace)
                 } catch {
-                    try? System.unlink(aside)
+                    try? aside.unlink()
                     throw error
                 }
             }
         }
-        try syncDirectory(path, system)
+        try syncDirectory(root, system)
+    }
+
+    /// Makes one of the store's own directories, durable in the store's, which is there.
+    func make(_ folder: Folder, _ system: FileSystem) throws {
+        try posix("Making the directory", folder.path) { () throws(Errno) in try folder.make(mode: system.directoryMode) }
+        try syncDirectory(root, system)
     }
 
     /// Makes a directory and those above it, each durable in the one above.
@@ -156,14 +173,15 @@ struct StoreDirectory: Sendable {
     }
 
     /// Makes the entries of a directory durable, where its file system can.
-    func syncDirectory(_ path: String, _ system: FileSystem) throws {
+    func syncDirectory(_ path: String, _ system: FileSystem) throws { try syncDirectory(Folder(path), system) }
+    func syncDirectory(_ folder: Folder, _ system: FileSystem) throws {
         do throws(Errno) {
-            let directory = try OpenFile(path, O_RDONLY | O_DIRECTORY)
+            let directory = try folder.readable()
             try system.fsync(directory.descriptor)
         } catch {
             // Some network and FUSE file systems cannot sync a directory; some directories may be entered but not read.
             if error.code == EINVAL || error.code == ENOTSUP || error.code == EACCES { return }
-            throw StoreError.posix(error, doing: "Syncing the directory", path: path)
+            throw StoreError.posix(error, doing: "Syncing the directory", path: folder.path)
         }
     }
 

@@ -10,11 +10,11 @@ import Darwin
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {
     let path: String
-    private let sqlite: SQLite
-    private var handle: OpaquePointer?
+    let sqlite: SQLite
+    private(set) var handle: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
 
-    enum Mode { case create, write, read, immutable }
+    enum Mode { case write, read, immutable }
 
     /// For how long others are waited for.
     struct Patience {
@@ -29,14 +29,15 @@ final class SQLiteConnection {
     private let patience: Patience
 
     /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
-    init(_ path: String, _ mode: Mode, _ patience: Patience = .standard) throws {
+    /// - Parameter followsLinks: false: a symbolic link anywhere in the path is refused, by an SQLite that can (3.31).
+    init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, followsLinks: Bool = true) throws {
         self.patience = patience
         self.path = path
         sqlite = try SQLiteLibrary.functions(for: path)
+        try SQLiteConnection.checkBeside(path)
         var name = path
-        var flags = SQLITE_OPEN_NOMUTEX
+        var flags = SQLITE_OPEN_NOMUTEX | (followsLinks ? 0 : SQLiteConnection.noFollow)
         switch mode {
-        case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         case .write: flags |= SQLITE_OPEN_READWRITE
         case .read: flags |= SQLITE_OPEN_READONLY
         case .immutable:
@@ -54,7 +55,13 @@ final class SQLiteConnection {
         }
         sqlite.pointee.extended_result_codes(handle, 1)
         sqlite.pointee.busy_timeout(handle, patience.milliseconds)
+        do { try makeSafe() } catch {
+            close()
+            throw error
+        }
     }
+    /// SQLITE_OPEN_NOFOLLOW, which older headers lack.
+    private static let noFollow: Int32 = 0x0100_0000
 
     deinit { close() }
 

@@ -22,7 +22,7 @@ struct SQLiteLog {
     /// Nil when there is no log, or an empty one.
     /// - Parameter pageSize: of the database, for a log whose header is damaged.
     init?(_ path: String, pageSize: Int?) {
-        guard let file = try? OpenFile(path, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.size > 0 else { return nil }
+        guard let file = try? OpenFile(Place(path), O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.size > 0 else { return nil }
         self.file = file
         size = status.size
         var head = [UInt8](repeating: 0, count: SQLiteLog.headerSize + SQLiteLog.frameHeaderSize)

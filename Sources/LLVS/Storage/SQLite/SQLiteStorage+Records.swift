@@ -223,7 +223,7 @@ extension SQLiteStorage {
         try checkOpen()
         let doing = "Verifying \(description)"
         try control.check(.verifying, 0, of: 0, doing: doing)
-        try readers.use { connection in
+        try readers.use { connection in try connection.watched(by: { try control.check(.verifying, 0, of: 0, doing: doing) }) {
             let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
             try walk(connection, after: 0, thorough: true, skipping: [], reached: { seq in
                 try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
@@ -238,7 +238,7 @@ extension SQLiteStorage {
             } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
             for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the versions are.")) }
             if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
-        }
+        } }
     }
 
     /// Where bytes begin in the log that SQLite passes over, when nobody is writing to it meanwhile.
@@ -402,7 +402,7 @@ extension SQLiteStorage {
     public func openNote(_ name: String) throws -> any StorageNote {
         try CacheName.check(name)
         try checkOpen()
-        let file = try NoteFile("\(path)-\(name).note", FileSystem(), isReadOnly: isReadOnly, makeDirectory: {}, earlier: { [self] in try cacheGet(name) })
+        let file = try NoteFile(Place("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly, makeDirectory: {}, earlier: { [self] in try cacheGet(name) })
         return file ?? CachedNote(self, name)
     }
 

@@ -23,8 +23,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         public var durability = Durability.full
         /// Seconds for which others that write are waited for.
         public var busyTimeout: Double = 10
-        /// The permissions of a database that is made, and thereby of its log, of which the process's mask takes some; nil: SQLite's own.
-        public var fileMode: UInt32?
+        /// The permissions of a database that is made, and thereby of its log, of which the process's mask takes some.
+        public var fileMode: UInt32 = 0o600
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
         public init() {}
@@ -90,7 +90,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
-        let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        var path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        // SQLite's other files are beside what a link leads to.
+        if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
         self.options = options
         description = "the store in the database \(path)"
@@ -101,18 +103,21 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             opened = SQLiteStorage.files(path)
             return
         }
-        if options.create, let mode = options.fileMode {
-            // SQLite gives its log the permissions of the database.
-            try posix("Making the database", path) { () throws(Errno) in
-                do throws(Errno) { _ = try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: mode) } catch { if error.code != EEXIST { throw error } }
-            }
-        }
-        let connection = try SQLiteConnection(path, options.create ? .create : .write, options.patience)
+        // SQLite gives its log the permissions of the database.
+        if options.create { try SQLiteNewDatabase.make(at: path, mode: options.fileMode, options.patience) }
+        let connection = try SQLiteConnection(path, .write, options.patience)
         try SQLiteStorage.prepare(connection, create: options.create)
         writer = connection
         readers = SQLiteReaders(path, .read, options.patience)
         try setSynced(options.durability == .full)
         opened = SQLiteStorage.files(path)
+    }
+
+    /// For what is made beside the database.
+    var fileSystem: FileSystem {
+        var system = FileSystem()
+        system.mode = options.fileMode
+        return system
     }
 
     private static func files(_ path: String) -> [(path: String, identity: FileIdentity)] {
@@ -266,26 +271,27 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard format >= 1 else {
             throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.", path: connection.path)
         }
-        try checkTables(connection)
+        try checkSchema(connection)
     }
 
-    /// Throws unless the tables have the columns that they were made with. SQLite goes by the text of their definitions: with one
-    /// changed letter in it a table can seem to be empty.
-    private static func checkTables(_ connection: SQLiteConnection) throws {
-        let expected = [
-            "records": "seq INTEGER 0 1,length INTEGER 1 0,checksum INTEGER 1 0,first INTEGER 0 0,data BLOB 0 0",
-            "chunks": "seq INTEGER 0 1,checksum INTEGER 1 0,data BLOB 1 0",
-        ]
-        for (table, columns) in expected {
-            var found: [String] = []
-            try connection.query("PRAGMA table_info(\(table))", doing: "Opening the database", row: { row in
-                let texts = [1, 2].map { String(decoding: row.bytes($0), as: UTF8.self) }
-                found.append("\(texts[0]) \(texts[1]) \(row.integer(3)) \(row.integer(5))")
+    /// Throws unless the tables and the index are exactly those that they were made as, and there is nothing else. SQLite goes by
+    /// the text of definitions: with one changed letter in it a table can seem to be empty, and a trigger, a view, a check or a
+    /// computed column runs what somebody else wrote.
+    private static func checkSchema(_ connection: SQLiteConnection) throws {
+        var expected: Set<[String]> = [["index", SQLiteNewDatabase.index, "caches", ""]]
+        for (name, sql) in SQLiteNewDatabase.tables { expected.insert(["table", name, name, sql]) }
+        var pages: Set<Int64> = [1], isOurs = true
+        do {
+            try connection.query("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master LIMIT 16", doing: "Opening the database", row: { row in
+                var texts = (0..<4).map { String(decoding: row.bytes($0), as: UTF8.self) }
+                // As the format page has them, on several lines.
+                texts[3] = texts[3].split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+                isOurs = expected.remove(texts) != nil && pages.insert(row.integer(4)).inserted && isOurs
                 return true
             })
-            guard found.joined(separator: ",") == columns else {
-                throw StoreError(.damaged, "Opening the database \(connection.path) failed: the definition of its table \(table) is damaged. Salvage the store into a new one.", path: connection.path)
-            }
+        } catch let error as StoreError where error.code == .tooLarge { isOurs = false }
+        guard isOurs, expected.isEmpty else {
+            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: its tables, or what else it defines, are not those of a store: another program changed the database, or its definitions are damaged. Salvage the store into a new one.", path: connection.path)
         }
     }
 
@@ -304,13 +310,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             try connection.transaction(doing: "Making the database") {
                 // Another process may have been faster.
                 guard try isEmpty(connection) else { return }
-                try connection.run("""
-                    PRAGMA application_id=\(applicationID);
-                    PRAGMA user_version=\(format);
-                    CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB);
-                    CREATE TABLE chunks(seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL);
-                    CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL);
-                    """, doing: "Making the database")
+                let numbers = "PRAGMA application_id=\(applicationID); PRAGMA user_version=\(format)"
+                try connection.run(([numbers] + SQLiteNewDatabase.tables.map(\.1)).joined(separator: ";"), doing: "Making the database")
             }
             try StoreDirectory(StoreDirectory.parent(of: connection.path)).syncDirectory(StoreDirectory.parent(of: connection.path), FileSystem())
         }

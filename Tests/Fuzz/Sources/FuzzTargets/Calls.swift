@@ -158,9 +158,9 @@ enum Calls {
         llvs_version_list_free(list)
     }
     private static let revert: Call = { arguments, store in
-        var list: UnsafeMutablePointer<llvs_version_list>?
-        _ = call { llvs_store_revert(store, arguments.bytes(), arguments.bytes(), arguments.mergeOptions(), &list, $0) }
-        llvs_version_list_free(list)
+        var result: UnsafeMutablePointer<llvs_revert_result>?
+        _ = call { llvs_store_revert(store, arguments.bytes(), arguments.bytes(), arguments.mergeOptions(), &result, $0) }
+        llvs_revert_result_free(result)
     }
 
     /// None, a built-in one, or one that adds changes of its own.
@@ -225,14 +225,16 @@ enum Calls {
     private static let coordinator: Call = { arguments, _ in
         var coordinator: OpaquePointer?
         guard call({ llvs_coordinator_open(arguments.bytes(), arguments.coordinatorOptions(), &coordinator, $0) }) else { return }
+        var move = llvs_move()
+        move.struct_size = UInt32(MemoryLayout<llvs_move>.size)
         for _ in 0..<2 {
             let changes = arguments.array(of: llvs_change.self) { arguments.change() }
-            _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, $0) }
+            _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, &move, $0) }
         }
-        var data = llvs_buffer(), changed: llvs_bool = 0
+        var data = llvs_buffer()
         _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), &data, nil, $0) }
         llvs_buffer_dispose(&data)
-        _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &changed, $0) }
+        _ = call { llvs_coordinator_merge(coordinator, arguments.mergeOptions(), &move, $0) }
         _ = call { llvs_coordinator_sync(coordinator, arguments.mergeOptions(), nil, $0) }
         _ = call { llvs_coordinator_set_current_version(coordinator, arguments.bytes(), $0) }
         _ = call { llvs_coordinator_attach(coordinator, nonFile(arguments), nil, $0) }

@@ -20,6 +20,7 @@ Names for types, to annotate functions of one's own with:
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
     Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
@@ -33,6 +34,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
     from .coordinator import Coordinator as Coordinator, default_path as default_path, make_branch_name as make_branch_name
+    from .documents import (
+        Conflict as Conflict,
+        ConflictKind as ConflictKind,
+        MergedValue as MergedValue,
+        MergeRules as MergeRules,
+        check_schema as check_schema,
+        merge_values as merge_values,
+    )
     from .errors import (
         BusyError as BusyError,
         CallbackError as CallbackError,
@@ -66,7 +75,15 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         VersionMismatchError as VersionMismatchError,
     )
-    from .exchange import Exchange as Exchange, ExchangeResult as ExchangeResult, Problem as Problem, SyncResult as SyncResult
+    from .exchange import (
+        BootstrapResult as BootstrapResult,
+        Exchange as Exchange,
+        Exchanged as Exchanged,
+        ExchangeResult as ExchangeResult,
+        MergeResult as MergeResult,
+        Problem as Problem,
+        SyncResult as SyncResult,
+    )
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
     from .merge import (
         AnyArbiter as AnyArbiter,
@@ -81,6 +98,7 @@ if TYPE_CHECKING:
         PASS as PASS,
         Pass as Pass,
         Resolution as Resolution,
+        Reverted as Reverted,
         Theirs as Theirs,
     )
     from .model import (
@@ -90,6 +108,7 @@ if TYPE_CHECKING:
         Fork as Fork,
         ForkKind as ForkKind,
         Reference as Reference,
+        SavedVersion as SavedVersion,
         Side as Side,
         Value as Value,
         Version as Version,
@@ -122,6 +141,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
+    "documents": "Conflict ConflictKind MergedValue MergeRules check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
@@ -129,10 +149,10 @@ _MODULES = {
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
     """,
-    "exchange": "Exchange ExchangeResult Problem SyncResult",
+    "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Theirs",
-    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference Side Value Version",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Theirs",
+    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",

@@ -181,10 +181,20 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_store*"), BYTES, borrowed("llvs_arbiter*"), borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR],
     ),
+    "llvs_revert_result_free": (None, [owned("llvs_revert_result*")]),
     "llvs_store_revert": (
         STATUS,
-        [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_version_list**"), ERROR],
+        [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR],
     ),
+    "llvs_merge_values": (
+        STATUS,
+        [
+            BYTES, borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_bytes*"),
+            borrowed("llvs_merge_values_options*"), owned("llvs_merged_value**"), ERROR,
+        ],
+    ),
+    "llvs_merged_value_free": (None, [owned("llvs_merged_value*")]),
+    "llvs_schema_check": (STATUS, [BYTES, ERROR]),
     "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),
     "llvs_exchange_url": (BYTES, [borrowed("llvs_exchange*")]),
     "llvs_exchange_close": (STATUS, [borrowed("llvs_exchange*"), ERROR]),
@@ -215,7 +225,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [
             borrowed("llvs_coordinator*"), borrowed("llvs_change*"), SIZE, SIZE,
-            borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"), ERROR,
+            borrowed("llvs_version_options*"), borrowed("llvs_version_id*"), owned("llvs_version_list**"),
+            borrowed("llvs_move*"), ERROR,
         ],
     ),
     "llvs_coordinator_value": (STATUS, [borrowed("llvs_coordinator*"), BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
@@ -224,7 +235,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR],
     ),
-    "llvs_coordinator_merge": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), borrowed("llvs_bool*"), ERROR]),
+    "llvs_coordinator_merge": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), borrowed("llvs_move*"), ERROR]),
     "llvs_sync_result_free": (None, [owned("llvs_sync_result*")]),
     "llvs_coordinator_sync": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_merge_options*"), owned("llvs_sync_result**"), ERROR]),
     "llvs_coordinator_observe": (
@@ -235,7 +246,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         STATUS,
         [borrowed("llvs_coordinator*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR],
     ),
-    "llvs_coordinator_bootstrap": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), ERROR]),
+    "llvs_coordinator_bootstrap": (
+        STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), borrowed("llvs_move*"), ERROR]
+    ),
     "llvs_reply_add": (STATUS, [borrowed("llvs_reply*"), BYTES, ERROR]),
     "llvs_reply_set": (STATUS, [borrowed("llvs_reply*"), SIZE, BYTES, ERROR]),
     "llvs_reply_set_source": (STATUS, [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR]),

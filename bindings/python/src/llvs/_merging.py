@@ -7,12 +7,12 @@ from typing import Any, Iterator, Optional, Union, cast
 
 import llvs
 
-from . import _abi, _metadata, _pages
+from . import _abi, _metadata, _pages, _structs
 from ._handle import Handle
 from ._history import Cursor, take_version, the
-from ._memory import encode, version_bytes
+from ._memory import decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted
 from .model import AnyVersion, Change, Version
 from .state import Range
 
@@ -148,16 +148,26 @@ class Merging(Handle):
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> Optional[Version]:
+    ) -> Reverted:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        What was changed again since stays as it is. Returns None, and stores nothing, when nothing is left to undo.
+        What was changed again since stays as it is. The result tells what was undone and what was not; its `version` is None, and nothing is
+        stored, when nothing is left to undo.
         Raises UnknownVersionError, CancelledError, StorageError; nothing is stored then.
         """
         control = Control(progress, cancel)
         options = MergeOptions(metadata, control=control)
         with self._call as pointer, control:
-            return take_version(lib.llvs_store_revert, pointer, version_bytes(version), version_bytes(at), options.reference)
+            found = ctypes.c_void_p()
+            lib.llvs_store_revert(pointer, version_bytes(version), version_bytes(at), options.reference, byref(found))
+            try:
+                made = _structs.llvs_revert_result.from_address(found.value or 0)
+                undone, superseded = (
+                    tuple(map(decode, _pages.bytes_array(getattr(made, name), getattr(made, f"{name}_count")))) for name in ("undone", "superseded")
+                )
+                return Reverted(_pages.version_at(made.version) if made.version else None, undone, superseded)
+            finally:
+                lib.llvs_revert_result_free(found.value)
 
 
 class _NoCall:

@@ -11,13 +11,12 @@ from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
-from ._history import take_version
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_number
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, SyncResult, exchange_options, take_result, take_sync_result
+from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
-from .model import AnyVersion, Change, Value, Version
+from .model import AnyVersion, Change, SavedVersion, Value
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
@@ -29,6 +28,7 @@ lib = _abi.lib
 byref = ctypes.byref
 
 _Default = TypeVar("_Default")
+_MOVE_SIZE = ctypes.sizeof(_structs.llvs_move)
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
 
@@ -213,10 +213,10 @@ class Coordinator(Handle):
         branch: Optional[str] = None,
         expected: Optional[AnyVersion] = None,
         timestamp: Optional[float] = None,
-    ) -> Optional[Version]:
+    ) -> Optional[SavedVersion]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
-        None when nothing was stored (no changes and no metadata). Concurrent saves each go on the one before.
+        None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves each go on the one before.
         With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
         since 1970, instead of the clock's; it is later than its predecessor's in any case.
         Parameters and errors as for `Store.make_version`.
@@ -225,15 +225,10 @@ class Coordinator(Handle):
         is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
         with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
-            return take_version(
-                lib.llvs_coordinator_save,
-                pointer,
-                packed.address,
-                packed.count,
-                CHANGE_SIZE,
-                options,
-                None,
-            )
+            versions, move = ctypes.c_void_p(), _structs.llvs_move(struct_size=_MOVE_SIZE)
+            lib.llvs_coordinator_save(pointer, packed.address, packed.count, CHANGE_SIZE, options, None, byref(versions), byref(move))
+            found = _pages.versions(versions.value)
+            return SavedVersion(found[0], move) if found else None
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
@@ -334,7 +329,9 @@ class Coordinator(Handle):
     def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
         """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
 
-        (Except before the first save: a retrieve then moves it to the most recent head without a branch.) Errors as for `Exchange.retrieve`.
+        (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of several
+        exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done, and
+        by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_coordinator_exchange, pointer, control)
@@ -346,14 +343,17 @@ class Coordinator(Handle):
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> bool:
-        """Merges heads into the current version, which moves to the result; returns whether it moved. Errors as for `Store.merge_heads`."""
+    ) -> MergeResult:
+        """Merges heads into the current version, which moves to the result; returns where it moved, true when it did.
+
+        Errors as for `Store.merge_heads`.
+        """
         control = Control(progress, cancel)
         options = MergeOptions(metadata, selection=selection, control=control)
-        changed = ctypes.c_uint32()
+        move = _structs.llvs_move(struct_size=_MOVE_SIZE)
         with self._call as pointer, control:
-            lib.llvs_coordinator_merge(pointer, options.reference, byref(changed))
-        return changed.value != 0
+            lib.llvs_coordinator_merge(pointer, options.reference, byref(move))
+        return MergeResult(*moves(move))
 
     def sync(
         self,
@@ -365,7 +365,8 @@ class Coordinator(Handle):
     ) -> SyncResult:
         """A whole round: exchanges, merges what came, and exchanges again when that changed something.
 
-        Without a connection, what is here already is merged all the same; the first failure of a part is raised then.
+        Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result` tells
+        what was done.
         Errors as for `exchange` and `merge`.
         """
         control = Control(progress, cancel)
@@ -383,15 +384,18 @@ class Coordinator(Handle):
         with self._call as pointer:
             return observe(lib.llvs_coordinator_observe_exchanges, (pointer,), notify_thunk, callback, self._observers)
 
-    def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> bool:
-        """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version; False when there is none.
+    def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> BootstrapResult:
+        """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
+
+        The result is true when there was one, and tells where the current version went: to the most recent head without a branch when nothing
+        had been saved yet.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """
-        restored = ctypes.c_uint32()
+        restored, move = ctypes.c_uint32(), _structs.llvs_move(struct_size=_MOVE_SIZE)
         with self._call as pointer, Control(progress, cancel) as control:
-            lib.llvs_coordinator_bootstrap(pointer, control, byref(restored))
-        return restored.value != 0
+            lib.llvs_coordinator_bootstrap(pointer, control, byref(restored), byref(move))
+        return BootstrapResult(restored.value != 0, *moves(move))
 
 
 def make_branch_name(base: str) -> str:

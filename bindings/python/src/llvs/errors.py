@@ -93,6 +93,10 @@ class Error(Exception):
     #: The system's own number (`errno`) for why a call of it failed, where one did; else 0. An `OSError` has it as its `errno`, too.
     system_code: int
 
+    #: Of `Coordinator.exchange` and `Coordinator.sync`: what was done all the same (an `ExchangeResult`, a `SyncResult`), with the result and
+    #: the error of each exchange. None for other calls.
+    result: Any = None
+
     #: The code of an error that Python code makes without naming one.
     default_code: int = c.ERROR_USER
 
@@ -299,23 +303,31 @@ def take(status: int, slot: Any) -> BaseException:
 
     That is the very exception of a callback, when one made the call fail.
     """
-    from . import _abi, _callbacks, _memory  # they need this module first
+    from . import _abi  # it needs this module first
 
     lib = _abi.lib
     pointer, slot.value = slot.value, None
     if not pointer:
         return make(status, f"the library answered with status {status}, and could not say more")
     try:
-        kept = _callbacks.take_exception(lib.llvs_error_user_code(pointer))
-        if kept is not None:
-            return kept
-        return make(
-            status,
-            lib.llvs_error_message(pointer).decode("utf-8", "replace"),
-            value_id=_memory.text_or_none(lib.llvs_error_value_id(pointer)),
-            version_id=_memory.text_or_none(lib.llvs_error_version_id(pointer)),
-            path=_memory.text_or_none(lib.llvs_error_path(pointer)),
-            system_code=lib.llvs_error_system_code(pointer),
-        )
+        return read(pointer)
     finally:
         lib.llvs_error_free(pointer)
+
+
+def read(pointer: int) -> BaseException:
+    """The exception for an `llvs_error` that stays whose it is; as `take`."""
+    from . import _abi, _callbacks, _memory
+
+    lib = _abi.lib
+    kept = _callbacks.take_exception(lib.llvs_error_user_code(pointer))
+    if kept is not None:
+        return kept
+    return make(
+        lib.llvs_error_code(pointer),
+        lib.llvs_error_message(pointer).decode("utf-8", "replace"),
+        value_id=_memory.text_or_none(lib.llvs_error_value_id(pointer)),
+        version_id=_memory.text_or_none(lib.llvs_error_version_id(pointer)),
+        path=_memory.text_or_none(lib.llvs_error_path(pointer)),
+        system_code=lib.llvs_error_system_code(pointer),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, NamedTuple, Optional
 
-from . import _abi, _pages, _structs
+from . import _abi, _pages, _structs, errors
 from ._decoding import Decoder, put_decoder
 from ._handle import Handle
 from ._options import durability_number
@@ -30,8 +30,19 @@ class Problem(NamedTuple):
     code: int
 
 
+class Exchanged(NamedTuple):
+    """What became of one of the exchanges of a coordinator."""
+
+    #: As it was attached: its URL or name.
+    place: str
+    #: What it did, also when it failed in the end.
+    result: ExchangeResult
+    #: What ended it; None when nothing did.
+    error: Optional[BaseException]
+
+
 class ExchangeResult(NamedTuple):
-    """What an exchange did."""
+    """What an exchange did; what all exchanges of a coordinator did."""
 
     #: The ids of the versions that were added here.
     retrieved: tuple[str, ...]
@@ -41,11 +52,47 @@ class ExchangeResult(NamedTuple):
     problems: tuple[Problem, ...]
     #: The ids of the versions that were here and damaged, and are whole again.
     repaired: tuple[str, ...] = ()
+    #: Of a coordinator: whether it moved the current version; the current version before, and now.
+    moved: bool = False
+    from_version: str = ""
+    to_version: str = ""
+    #: Of a coordinator: the same for each exchange that had its turn.
+    exchanges: tuple[Exchanged, ...] = ()
 
     @property
     def versions(self) -> tuple[str, ...]:
         """The ids of the versions that were moved."""
         return self.retrieved + self.sent
+
+
+class MergeResult(NamedTuple):
+    """Where a merge moved the current version. True when it did."""
+
+    #: Whether it moved it.
+    moved: bool
+    #: The current version before.
+    from_version: str
+    #: The current version now.
+    to_version: str
+
+    def __bool__(self) -> bool:
+        return self.moved
+
+
+class BootstrapResult(NamedTuple):
+    """Whether there was a snapshot to start from, and where that moved the current version. True when there was one."""
+
+    #: Whether a snapshot was restored.
+    restored: bool
+    #: Whether that moved the current version.
+    moved: bool
+    #: The current version before.
+    from_version: str
+    #: The current version now.
+    to_version: str
+
+    def __bool__(self) -> bool:
+        return self.restored
 
 
 class SyncResult(NamedTuple):
@@ -66,14 +113,26 @@ class SyncResult(NamedTuple):
 
 
 def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult:
-    """The result that a function put into its last parameter before the error."""
+    """The result that a function put into its last parameter before the error. What it raises has the result of what was done."""
     pointer = ctypes.c_void_p()
     try:
         function(*arguments, ctypes.byref(pointer))
         return _result(pointer.value or 0)
-    finally:
+    except BaseException as raised:
         # Also given with an error.
+        if pointer.value:
+            _tell(raised, _result(pointer.value, [raised]))
+        raise
+    finally:
         lib.llvs_exchange_result_free(pointer.value)
+
+
+def _tell(raised: BaseException, result: Any) -> None:
+    """What was done all the same; an exception of the program's own may have no room for it."""
+    try:
+        setattr(raised, "result", result)
+    except (AttributeError, TypeError):
+        pass
 
 
 def take_sync_result(function: Callable[..., Any], *arguments: Any) -> SyncResult:
@@ -81,18 +140,33 @@ def take_sync_result(function: Callable[..., Any], *arguments: Any) -> SyncResul
     pointer = ctypes.c_void_p()
     try:
         function(*arguments, ctypes.byref(pointer))
-        found = _structs.llvs_sync_result.from_address(pointer.value or 0)
-        after = None if found.after is None else _result(found.after)
-        return SyncResult(found.moved != 0, _text(getattr(found, "from")), _text(found.to), _result(found.before), after, found.merged != 0)
+        return _sync_result(pointer.value or 0, [])
+    except BaseException as raised:
+        if pointer.value:
+            _tell(raised, _sync_result(pointer.value, [raised]))
+        raise
     finally:
         lib.llvs_sync_result_free(pointer.value)
 
 
+def _sync_result(address: int, raised: list[BaseException]) -> SyncResult:
+    found = _structs.llvs_sync_result.from_address(address)
+    before = _result(found.before, raised)
+    after = None if found.after is None else _result(found.after, raised)
+    return SyncResult(found.moved != 0, _text(getattr(found, "from")), _text(found.to), before, after, found.merged != 0)
+
+
+def moves(move: Any) -> tuple[bool, str, str]:
+    """What an `llvs_move` says."""
+    return move.moved != 0, getattr(move, "from").text.decode(), move.to.text.decode()
+
+
 def _text(bytes: Any) -> str:
-    return decode(copy(bytes.data, bytes.size))
+    return decode(copy(bytes.data, bytes.size)) if bytes.size else ""
 
 
-def _result(address: int) -> ExchangeResult:
+def _result(address: int, raised: Optional[list[BaseException]] = None) -> ExchangeResult:
+    """What a result says. `raised`: what the call raised, the first failure of all; it is taken for the first error that is met."""
     result = _structs.llvs_exchange_result.from_address(address)
     moved = [
         tuple(decode(id) for id in _pages.bytes_array(getattr(result, name), getattr(result, f"{name}_count")))
@@ -102,7 +176,18 @@ def _result(address: int) -> ExchangeResult:
         Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
         for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, result.problems, result.problem_count)
     )
-    return ExchangeResult(moved[0], moved[1], problems, moved[2])
+    exchanges = tuple(_exchanged(one, [] if raised is None else raised) for one in _pages.addresses(result.exchanges, result.exchange_count))
+    from_version, to_version = _text(getattr(result, "from")), _text(result.to)
+    return ExchangeResult(moved[0], moved[1], problems, moved[2], result.moved != 0, from_version, to_version, exchanges)
+
+
+def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:
+    one = _structs.llvs_exchanged.from_address(address)
+    error = None
+    if one.error:
+        # Where it is the first, it is what the call raised: the same object.
+        error = raised.pop(0) if raised else errors.read(one.error)
+    return Exchanged(_text(one.place), _result(one.result), error)
 
 
 def _error_code(number: int) -> int:

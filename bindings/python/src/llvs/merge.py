@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Protocol, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence, Union
 
 import llvs
 
@@ -250,6 +250,18 @@ class MergeOptions:
             control=control.address if control is not None else None,
         )
         self.reference = ctypes.byref(self._struct)
+
+
+class Reverted(NamedTuple):
+    """What undoing a version came to."""
+
+    #: The version that undoes it; None when there was nothing left to undo, and nothing was stored.
+    version: Optional[Version]
+    #: The ids of the values that are again as they were before the version.
+    undone: tuple[str, ...]
+    #: The ids of the values that the version changed and that were changed again since, to something else than they were before it: they
+    #: keep what they are.
+    superseded: tuple[str, ...]
 
 
 class _Resolving:

@@ -168,6 +168,31 @@ class Version:
         return f"Version({self.id!r}, predecessors={self.predecessors!r}{branch})"
 
 
+class SavedVersion(Version):
+    """A version that `Coordinator.save` made, with where that moved the current version."""
+
+    __slots__ = ("_move",)
+
+    def __init__(self, version: Version, move: Any) -> None:
+        super().__init__(version.id, version.predecessors, version.timestamp, version.value_data_size, version._raw_metadata, version.branch)
+        self._move = move
+
+    @property
+    def moved(self) -> bool:
+        """Whether the save moved the current version; one on a branch moves it only when it was the head of that."""
+        return bool(self._move.moved)
+
+    @property
+    def from_version(self) -> str:
+        """The current version before the save."""
+        return str(getattr(self._move, "from").text.decode())
+
+    @property
+    def to_version(self) -> str:
+        """The current version behind the save."""
+        return str(self._move.to.text.decode())
+
+
 #: What a version argument may be.
 AnyVersion = Union[Version, str]
 

@@ -77,7 +77,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder), "always".
         compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
         busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
-        file_mode: permissions of files that are made, 0o600 for their owner alone, less what the umask takes; None: 0o666, 0o644 with "sqlite".
+        file_mode: permissions of files that are made, less what the umask takes; None: 0o600, for their owner alone.
 
         progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
 

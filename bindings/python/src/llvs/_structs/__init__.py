@@ -8,6 +8,7 @@ from .common import *
 from .values import *
 from .stores import *
 from .merging import *
+from .documents import *
 from .exchanges import *
 from .host import *
 from .testing import *

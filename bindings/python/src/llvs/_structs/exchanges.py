@@ -3,7 +3,7 @@
 import ctypes
 from ctypes import c_double, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
-from .common import llvs_bytes
+from .common import llvs_bytes, llvs_version_id
 
 
 class llvs_exchange_options(ctypes.Structure):
@@ -31,7 +31,7 @@ class llvs_problem(ctypes.Structure):
 class llvs_exchange_result(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("moved", c_uint32),
         ("retrieved", c_void_p),
         ("retrieved_count", c_size_t),
         ("sent", c_void_p),
@@ -40,6 +40,29 @@ class llvs_exchange_result(ctypes.Structure):
         ("repaired_count", c_size_t),
         ("problems", c_void_p),
         ("problem_count", c_size_t),
+        ("from", llvs_bytes),
+        ("to", llvs_bytes),
+        ("exchanges", c_void_p),
+        ("exchange_count", c_size_t),
+    ]
+
+
+class llvs_exchanged(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("place", llvs_bytes),
+        ("result", c_void_p),
+        ("error", c_void_p),
+    ]
+
+
+class llvs_move(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("moved", c_uint32),
+        ("from", llvs_version_id),
+        ("to", llvs_version_id),
     ]
 
 

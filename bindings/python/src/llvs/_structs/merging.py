@@ -36,6 +36,18 @@ class llvs_merge(ctypes.Structure):
     ]
 
 
+class llvs_revert_result(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("version", c_void_p),
+        ("undone", c_void_p),
+        ("undone_count", c_size_t),
+        ("superseded", c_void_p),
+        ("superseded_count", c_size_t),
+    ]
+
+
 class llvs_merge_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

@@ -1,0 +1,110 @@
+/// Writes values: no white space, members in the order of their names, numbers as they were spelled or normalised.
+struct CanonicalWriter {
+    private let values: DocumentValues
+    private let normalises: Bool
+    private(set) var bytes: [UInt8] = []
+
+    /// - Parameter normalises: numbers are written in their shortest form, so that equal values are written alike.
+    init(_ values: DocumentValues, normalises: Bool = false) {
+        self.values = values
+        self.normalises = normalises
+    }
+
+    private struct Open {
+        var ref: ValueRef
+        /// Values of members in order, or elements; of a container of a tree.
+        var children: [UInt32] = []
+        var next = 0
+        var isObject: Bool
+        var count: Int
+    }
+
+    mutating func clear() { bytes.removeAll(keepingCapacity: true) }
+    mutating func append(_ more: [UInt8]) { bytes += more }
+
+    static func bytes(of ref: ValueRef, in values: DocumentValues, normalises: Bool = false) throws -> [UInt8] {
+        var writer = CanonicalWriter(values, normalises: normalises)
+        try writer.write(ref)
+        return writer.bytes
+    }
+
+    mutating func write(_ ref: ValueRef) throws {
+        var open: [Open] = []
+        try begin(ref, &open)
+        while let top = open.last {
+            let i = open.count - 1
+            guard top.next < top.count else {
+                bytes.append(top.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
+                open.removeLast()
+                continue
+            }
+            if top.next > 0 { bytes.append(UInt8(ascii: ",")) }
+            open[i].next += 1
+            var child: ValueRef
+            if top.ref.isComputed {
+                switch values.computed[Int(top.ref.node)] {
+                case .array(let elements): child = elements[top.next]
+                case .object(let members):
+                    CanonicalText.append(values.text(members[top.next].name), to: &bytes)
+                    bytes.append(UInt8(ascii: ":"))
+                    child = members[top.next].value
+                default: child = .absent
+                }
+            } else {
+                child = ValueRef(tree: top.ref.tree, node: top.children[top.next])
+                if top.isObject {
+                    CanonicalText.append(values.tree(top.ref).text(child.node - 1), to: &bytes)
+                    bytes.append(UInt8(ascii: ":"))
+                }
+            }
+            try begin(child, &open)
+        }
+    }
+
+    private mutating func begin(_ ref: ValueRef, _ open: inout [Open]) throws {
+        guard !ref.isAbsent else { return }
+        try values.work.done(4)
+        if ref.isComputed {
+            switch values.computed[Int(ref.node)] {
+            case .number(let spelling): bytes += spelling
+            case .text(let text): try appendText(text.count) { out in text.withUnsafeBytes { CanonicalText.append($0, to: &out) } }
+            case .array(let elements):
+                bytes.append(UInt8(ascii: "["))
+                open.append(Open(ref: ref, isObject: false, count: elements.count))
+            case .object(let members):
+                bytes.append(UInt8(ascii: "{"))
+                open.append(Open(ref: ref, isObject: true, count: members.count))
+            }
+            return
+        }
+        let tree = values.tree(ref), text = tree.text(ref.node), kind = tree.kind(ref.node)
+        switch kind {
+        case .null, .bool: bytes.append(contentsOf: text)
+        case .number:
+            if normalises { bytes += (JSONDecimal(text) ?? .zero).spelling } else { bytes.append(contentsOf: text) }
+        case .string: try appendText(text.count) { CanonicalText.append(text, to: &$0) }
+        case .array, .object:
+            if !normalises, tree.isCanonical(ref.node) {
+                try appendText(text.count) { $0.append(contentsOf: text) }
+                return
+            }
+            let isObject = kind == .object
+            bytes.append(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
+            let children = isObject ? try values.sortedMembers(of: ref) : tree.children(of: ref.node)
+            open.append(Open(ref: ref, children: children, isObject: isObject, count: children.count))
+        case .raw:
+            let digest = SHA256.digest(text).flatMap { [Self.digit($0 >> 4), Self.digit($0 & 15)] }
+            bytes += Array("{\"sha256\":\"".utf8) + digest + Array("\",\"size\":\(text.count)}".utf8)
+        }
+    }
+
+    private mutating func appendText(_ size: Int, _ append: (inout [UInt8]) -> Void) throws {
+        if size >= 4_096 {
+            try values.work.done(size >> 3)
+            try Memory.grow(&bytes, by: size + size / 8, "Writing a merged value")
+        }
+        append(&bytes)
+    }
+
+    private static func digit(_ nibble: UInt8) -> UInt8 { nibble < 10 ? nibble + 0x30 : nibble + 0x57 }
+}

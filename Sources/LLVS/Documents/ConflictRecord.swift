@@ -1,0 +1,155 @@
+/// What a merge decided where both sides had changed the same, told so that a person can look at it: never a failure.
+public struct ConflictRecord: Sendable, Equatable {
+    /// What it was about. The raw values are those of `llvs_conflict_kind`.
+    public enum Kind: UInt32, Sendable, CaseIterable {
+        /// Both sides changed a value that is not merged inside: one stands.
+        case pick = 1
+        /// One side removed what the other changed.
+        case deleteEdit
+        /// The sides are of different types, or of one that the rule is not for.
+        case type
+        /// A side is no JSON that can be merged.
+        case notJSON
+        /// Both sides replaced the same words of a text.
+        case overlap
+        /// Both sides moved an element, to different places.
+        case moveMove
+        /// The sides hold two values that an earlier merge had to choose between.
+        case contested
+        /// A counter is outside of its bounds.
+        case bound
+        /// A cap was reached: a text was compared less finely, or a counter has too many digits.
+        case limit
+        /// Both sides changed what the rules leave to an arbiter of the host.
+        case arbiter
+
+        /// As it is written in records.
+        public var name: String {
+            switch self {
+            case .pick: "pick"
+            case .deleteEdit: "delete-edit"
+            case .type: "type"
+            case .notJSON: "not-json"
+            case .overlap: "overlap"
+            case .moveMove: "move-move"
+            case .contested: "contested"
+            case .bound: "bound"
+            case .limit: "limit"
+            case .arbiter: "arbiter"
+            }
+        }
+    }
+
+    /// What it was about.
+    public let kind: Kind
+    /// Where: a JSON array of names, `{"key":…}` and `{"index":n}`.
+    public let path: [UInt8]
+    /// The base's value as JSON, nil where it has none.
+    public let base: [UInt8]?
+    /// The newer side's.
+    public let newer: [UInt8]?
+    /// The older side's.
+    public let older: [UInt8]?
+    /// What stands.
+    public let result: [UInt8]?
+    /// The prefix and the pattern of the rule that holds there; nil for the default.
+    public let rule: (prefix: [UInt8], pattern: [UInt8])?
+
+    public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
+
+    /// The record as canonical JSON.
+    public func json(id: [UInt8]) -> [UInt8] {
+        var out: [UInt8] = Array("{\"id\":".utf8)
+        func member(_ name: StaticString, _ value: [UInt8]?) {
+            guard let value else { return }
+            out += [UInt8(ascii: ","), UInt8(ascii: "\"")]
+            name.withUTF8Buffer { out += $0 }
+            out += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+            out += value
+        }
+        out += Self.string(id)
+        member("kind", Self.string(Array(kind.name.utf8)))
+        member("o", base)
+        member("path", path)
+        member("result", result)
+        if let rule { member("rule", [UInt8(ascii: "[")] + Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern) + [UInt8(ascii: "]")]) }
+        member("x", newer)
+        member("y", older)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    /// Records of several values as one JSON array, as their digest is made from.
+    public static func json(_ records: [(id: [UInt8], record: ConflictRecord)]) -> [UInt8] {
+        var out: [UInt8] = [UInt8(ascii: "[")]
+        for (i, entry) in records.enumerated() {
+            if i > 0 { out.append(UInt8(ascii: ",")) }
+            out += entry.record.json(id: entry.id)
+        }
+        return out + [UInt8(ascii: "]")]
+    }
+
+    private static func string(_ text: [UInt8]) -> [UInt8] {
+        var out: [UInt8] = []
+        text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+        return out
+    }
+}
+
+/// A record while the merge goes on.
+struct RecordDraft {
+    struct Inputs {
+        var o: ValueRef
+        var x: ValueRef
+        var y: ValueRef
+        var state: Int
+    }
+
+    var kind: ConflictRecord.Kind
+    var inputs: Inputs
+    var result: ValueRef
+    var place: ValueMerge.Place
+}
+
+/// Where in a value something is.
+enum RecordPath {
+    enum Step {
+        case name(ValueRef)
+        case index(Int)
+        /// What the element is known by: one value, or several; and how many elements of that key are before it.
+        case key([ValueRef], occurrence: Int)
+    }
+
+    /// The steps from the whole value down to the place.
+    static func steps(_ place: ValueMerge.Place) -> [Step] {
+        var steps: [Step] = [], place = place
+        while let frame = place.frame {
+            switch frame.shape {
+            case .object: steps.append(.name(frame.name(place.child)))
+            case .tuple: steps.append(.index(place.child))
+            case .list(let plan): steps.append(plan.step(place.child))
+            case .set(let plan): steps.append(plan.step(place.child))
+            }
+            place = frame.place
+        }
+        return steps.reversed()
+    }
+
+    static func json(_ place: ValueMerge.Place, _ values: DocumentValues) throws -> [UInt8] {
+        var out: [UInt8] = [UInt8(ascii: "[")]
+        for (i, step) in steps(place).enumerated() {
+            if i > 0 { out.append(UInt8(ascii: ",")) }
+            switch step {
+            case .name(let name): out += try CanonicalWriter.bytes(of: name, in: values)
+            case .index(let index): out += Array("{\"index\":\(index)}".utf8)
+            case .key(let parts, let occurrence):
+                let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
+                let joined = Array(written.joined(separator: [UInt8(ascii: ",")]))
+                out += Array("{\"key\":".utf8) + (parts.count == 1 ? joined : [UInt8(ascii: "[")] + joined + [UInt8(ascii: "]")])
+                if occurrence > 0 { out += Array(",\"occurrence\":\(occurrence)".utf8) }
+                out.append(UInt8(ascii: "}"))
+            }
+        }
+        return out + [UInt8(ascii: "]")]
+    }
+}

@@ -1,0 +1,283 @@
+/// A value in one of the trees of a merge, or one that the merge computed, or none.
+struct ValueRef: Equatable {
+    var tree: UInt32
+    var node: UInt32
+
+    static let absent = ValueRef(tree: .max, node: 0)
+    static let computedTree = UInt32.max - 1
+
+    var isAbsent: Bool { tree == .max }
+    var isComputed: Bool { tree == Self.computedTree }
+}
+
+/// A value that is in no input.
+enum ComputedValue {
+    case number([UInt8])
+    case text([UInt8])
+    case array([ValueRef])
+    /// In the order of their names, which are strings of some tree.
+    case object([(name: ValueRef, value: ValueRef)])
+}
+
+/// The values that a merge works with: the trees of its inputs and of its rules, and what it computed.
+final class DocumentValues {
+    private(set) var trees: [JSONTree]
+    private(set) var computed: [ComputedValue] = []
+    let work: DocumentWork
+    /// Digests of large containers, made when they are first compared with others that are written otherwise.
+    private var digests: [UInt64: UInt64] = [:]
+
+    init(_ trees: [JSONTree], work: DocumentWork) {
+        self.trees = trees
+        self.work = work
+    }
+
+    func add(_ tree: JSONTree) -> ValueRef {
+        trees.append(tree)
+        return ValueRef(tree: UInt32(truncatingIfNeeded: trees.count - 1), node: 0)
+    }
+
+    func add(_ value: ComputedValue) -> ValueRef {
+        computed.append(value)
+        return ValueRef(tree: ValueRef.computedTree, node: UInt32(truncatingIfNeeded: computed.count - 1))
+    }
+
+    @inline(__always)
+    func tree(_ ref: ValueRef) -> JSONTree { trees[Int(ref.tree)] }
+
+    func kind(_ ref: ValueRef) -> JSONKind {
+        guard ref.isComputed else { return tree(ref).kind(ref.node) }
+        switch computed[Int(ref.node)] {
+        case .number: return .number
+        case .text: return .string
+        case .array: return .array
+        case .object: return .object
+        }
+    }
+
+    func isKind(_ ref: ValueRef, _ kind: JSONKind) -> Bool { !ref.isAbsent && self.kind(ref) == kind }
+
+    /// What a string stands for, or how a number is spelled; of values in a tree.
+    @inline(__always)
+    func text(_ ref: ValueRef) -> UnsafeRawBufferPointer { tree(ref).text(ref.node) }
+
+    func find(_ pointer: [[UInt8]], from ref: ValueRef) -> ValueRef? {
+        guard !ref.isAbsent, !ref.isComputed else { return nil }
+        return tree(ref).find(pointer, from: ref.node).map { ValueRef(tree: ref.tree, node: $0) }
+    }
+
+    /// Names and values of an object's members, in the order of the names.
+    func sortedMembers(of ref: ValueRef) throws -> [UInt32] {
+        let tree = tree(ref)
+        var values = tree.children(of: ref.node)
+        if !tree.isSorted(ref.node) { try MemberOrder.sort(&values, in: tree, work) }
+        return values
+    }
+
+    // MARK: Equality
+
+    /// Whether both are the same value, or both are absent. Not for computed ones.
+    func same(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
+        if a == b { return true }
+        if a.isAbsent || b.isAbsent { return false }
+        let kind = tree(a).kind(a.node)
+        guard kind == tree(b).kind(b.node) else { return false }
+        switch kind {
+        case .null: return true
+        case .bool: return tree(a).bool(a.node) == tree(b).bool(b.node)
+        case .number: return sameNumber(text(a), text(b))
+        case .string, .raw:
+            try work.done(1 + min(text(a).count, text(b).count) >> 4)
+            return Bytes.equal(text(a), text(b))
+        case .array, .object: return try sameContainer(a, b)
+        }
+    }
+
+    private func sameNumber(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        if Bytes.equal(a, b) { return true }
+        guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
+        return a == b
+    }
+
+    private func sameContainer(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
+        // Walks both as long as that takes few steps; whoever is asked about on every level would else be walked on every level.
+        var budget = 1 << 14
+        if let same = try walk(a, b, &budget) { return same }
+        guard try digest(a) == digest(b) else { return false }
+        budget = .max
+        return try walk(a, b, &budget) ?? false
+    }
+
+    /// Nil when the budget does not suffice.
+    private func walk(_ a: ValueRef, _ b: ValueRef, _ budget: inout Int) throws -> Bool? {
+        let p = tree(a), q = tree(b)
+        var pairs = [(a.node, b.node)]
+        while let (i, j) = pairs.popLast() {
+            let s = p.text(i), t = q.text(j)
+            if s.count == t.count {
+                try work.done(1 + s.count >> 5)
+                if Bytes.equal(s, t) { continue }
+            }
+            let isObject = p.kind(i) == .object
+            var left = p.children(of: i), right = q.children(of: j)
+            guard left.count == right.count else { return false }
+            try work.done(left.count)
+            budget -= left.count
+            if budget < 0 { return nil }
+            if isObject, !MemberOrder.agrees(left, p, right, q) {
+                if !p.isSorted(i) { try MemberOrder.sort(&left, in: p, work) }
+                if !q.isSorted(j) { try MemberOrder.sort(&right, in: q, work) }
+                if !MemberOrder.agrees(left, p, right, q) { return false }
+            }
+            for k in 0..<left.count {
+                let kind = p.kind(left[k])
+                guard kind == q.kind(right[k]) else { return false }
+                if kind == .array || kind == .object {
+                    pairs.append((left[k], right[k]))
+                } else if try !same(ValueRef(tree: a.tree, node: left[k]), ValueRef(tree: b.tree, node: right[k])) {
+                    return false
+                }
+            }
+        }
+        return true
+    }
+
+    // MARK: Digests
+
+    /// The same for values that are the same. Not for computed ones.
+    func digest(_ ref: ValueRef) throws -> UInt64 {
+        let tree = tree(ref)
+        struct Open {
+            var node: UInt32
+            var isObject: Bool
+            var sum: UInt64
+            var name: UInt64 = 0
+        }
+        var open: [Open] = []
+        var i = ref.node
+        let end = tree.next(ref.node)
+        while true {
+            var hash: UInt64
+            let kind = i < end && !(open.last.map { i >= tree.next($0.node) } ?? false) ? tree.kind(i) : nil
+            if let kind {
+                if let top = open.last, top.isObject, i == top.node + 1 || top.name == 0 {
+                    open[open.count - 1].name = ValueDigest.of(tree.text(i)) | 1
+                    i += 1
+                    continue
+                }
+                if kind == .array || kind == .object {
+                    if let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
+                        hash = known
+                        i = tree.next(i)
+                    } else {
+                        open.append(Open(node: i, isObject: kind == .object, sum: UInt64(kind.rawValue)))
+                        i += 1
+                        continue
+                    }
+                } else {
+                    hash = scalarDigest(tree, i, kind)
+                    try work.done(1)
+                    i += 1
+                }
+            } else {
+                guard let top = open.popLast() else { return 0 }
+                hash = ValueDigest.mix(top.sum, top.isObject ? 7 : 11)
+                if i - top.node >= 64 { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
+            }
+            guard !open.isEmpty else { return hash }
+            let last = open.count - 1
+            if open[last].isObject {
+                // The order of members is not to matter.
+                open[last].sum = open[last].sum &+ ValueDigest.mix(open[last].name, hash)
+                open[last].name = 0
+            } else {
+                open[last].sum = ValueDigest.mix(open[last].sum, hash) &+ 1
+            }
+        }
+    }
+
+    private func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
+        switch kind {
+        case .null: ValueDigest.mix(1, 13)
+        case .bool: ValueDigest.mix(tree.bool(node) ? 2 : 3, 17)
+        case .number: ValueDigest.of(number: tree.text(node))
+        default: ValueDigest.mix(ValueDigest.of(tree.text(node)), 19)
+        }
+    }
+
+    // MARK: Order
+
+    /// Less than 0, 0, or more than 0: by type, and within a type as documents are compared; arrays by their elements and objects by their
+    /// members in the order of the names, shorter first where one begins as the other. Not for computed ones.
+    func compare(_ a: ValueRef, _ b: ValueRef) throws -> Int {
+        var open: [(left: [UInt32], right: [UInt32], next: Int, isObject: Bool)] = []
+        let p = tree(a), q = tree(b)
+        var i = a.node, j = b.node
+        while true {
+            try work.done(1)
+            let kind = p.kind(i), other = q.kind(j)
+            guard kind == other else { return kind < other ? -1 : 1 }
+            if kind == .array || kind == .object {
+                let isObject = kind == .object
+                let left = isObject ? try sortedMembers(of: ValueRef(tree: a.tree, node: i)) : p.children(of: i)
+                let right = isObject ? try sortedMembers(of: ValueRef(tree: b.tree, node: j)) : q.children(of: j)
+                open.append((left, right, 0, isObject))
+            } else {
+                let order = compareScalars(p, i, q, j, kind)
+                if order != 0 { return order }
+            }
+            while let top = open.last, top.next == min(top.left.count, top.right.count) {
+                if top.left.count != top.right.count { return top.left.count - top.right.count }
+                open.removeLast()
+            }
+            guard let top = open.last else { return 0 }
+            (i, j) = (top.left[top.next], top.right[top.next])
+            open[open.count - 1].next += 1
+            if top.isObject {
+                let order = Bytes.compare(p.text(i - 1), q.text(j - 1))
+                if order != 0 { return order }
+            }
+        }
+    }
+
+    private func compareScalars(_ p: JSONTree, _ i: UInt32, _ q: JSONTree, _ j: UInt32, _ kind: JSONKind) -> Int {
+        switch kind {
+        case .bool: (p.bool(i) ? 1 : 0) - (q.bool(j) ? 1 : 0)
+        case .number: JSONDecimal.compare(p.decimal(i), q.decimal(j))
+        case .string: Bytes.compare(p.text(i), q.text(j))
+        default: 0
+        }
+    }
+}
+
+/// The members of objects by their names.
+enum MemberOrder {
+    /// Whether both have the same names in the same order.
+    static func agrees(_ left: [UInt32], _ p: JSONTree, _ right: [UInt32], _ q: JSONTree) -> Bool {
+        guard left.count == right.count else { return false }
+        for k in 0..<left.count where !Bytes.equal(p.text(left[k] - 1), q.text(right[k] - 1)) { return false }
+        return true
+    }
+
+    /// Sorts the values of members by their names.
+    static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentWork) throws {
+        guard values.count > 1 else { return }
+        try work.done(values.count)
+        // Names often begin alike: eight bytes behind that decide most comparisons.
+        let first = tree.text(values[0] - 1)
+        var shared = first.count
+        for value in values {
+            let name = tree.text(value - 1)
+            var n = min(shared, name.count), i = 0
+            while i < n, name[i] == first[i] { i += 1 }
+            n = i
+            shared = n
+        }
+        var keyed: [(word: UInt64, value: UInt32)] = []
+        keyed.reserveCapacity(values.count)
+        for value in values { keyed.append((Bytes.word(tree.text(value - 1), at: shared), value)) }
+        keyed.sort { a, b in a.word != b.word ? a.word < b.word : Bytes.compare(tree.text(a.value - 1), tree.text(b.value - 1)) < 0 }
+        for i in 0..<values.count { values[i] = keyed[i].value }
+        try work.done(values.count)
+    }
+}

@@ -1,0 +1,103 @@
+/// Tells the elements of lists and sets apart: numbers for what is the same element on several sides.
+struct ElementKeys {
+    /// What an element is known by; keys of different sources are never the same.
+    enum Source: UInt8 { case declared, id, value }
+
+    private let values: DocumentValues
+    private let declared: [[[UInt8]]]?
+    private let usesID: Bool
+
+    private struct Known {
+        var digest: UInt64
+        var element: ValueRef
+        var source: Source
+    }
+    private var known: [Known] = []
+    private var slots: [UInt32] = []
+
+    /// - Parameter usesID: without a declared key, objects are known by their member `id`.
+    init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int) {
+        self.values = values
+        self.declared = declared
+        self.usesID = usesID
+        var size = 16
+        while size < count + count / 2 { size *= 2 }
+        slots = [UInt32](repeating: .max, count: size)
+    }
+
+    var count: Int { known.count }
+    func element(_ number: Int) -> ValueRef { known[number].element }
+    func source(_ number: Int) -> Source { known[number].source }
+
+    /// The number of the element's key: the same for the same key, from 0 on.
+    mutating func number(of element: ValueRef) throws -> UInt32 {
+        let (source, part) = identify(element)
+        var digest = try part.map { try values.digest($0) } ?? 0
+        if source == .declared {
+            for part in parts(of: element, source) { digest = ValueDigest.mix(digest, try values.digest(part)) }
+        }
+        try values.work.done(4)
+        let mask = slots.count - 1
+        var i = Int(truncatingIfNeeded: digest) & mask
+        while slots[i] != .max {
+            let other = known[Int(slots[i])]
+            if other.digest == digest, other.source == source, try areSame(element, other.element, source) { return slots[i] }
+            i = (i + 1) & mask
+        }
+        let number = UInt32(truncatingIfNeeded: known.count)
+        known.append(Known(digest: digest, element: element, source: source))
+        slots[i] = number
+        if 4 * known.count > 3 * slots.count { grow() }
+        return number
+    }
+
+    private mutating func grow() {
+        slots = [UInt32](repeating: .max, count: 2 * slots.count)
+        let mask = slots.count - 1
+        for (number, entry) in known.enumerated() {
+            var i = Int(truncatingIfNeeded: entry.digest) & mask
+            while slots[i] != .max { i = (i + 1) & mask }
+            slots[i] = UInt32(truncatingIfNeeded: number)
+        }
+    }
+
+    /// What the element is known by; the part of it, unless that is declared.
+    private func identify(_ element: ValueRef) -> (Source, ValueRef?) {
+        if let declared {
+            for pointer in declared {
+                guard let part = values.find(pointer, from: element), values.kind(part) < .array else { return (.value, element) }
+            }
+            return (.declared, nil)
+        }
+        if usesID, let id = Self.id(of: element, in: values) { return (.id, id) }
+        return (.value, element)
+    }
+
+    private static func id(of element: ValueRef, in values: DocumentValues) -> ValueRef? {
+        let name: StaticString = "id", tree = values.tree(element)
+        guard let node = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 2), of: element.node) else { return nil }
+        let kind = tree.kind(node)
+        return kind == .string || kind == .number ? ValueRef(tree: element.tree, node: node) : nil
+    }
+
+    /// What makes the key of an element: the values at the declared pointers, its `id`, or itself.
+    func parts(of element: ValueRef, _ source: Source) -> [ValueRef] {
+        switch source {
+        case .declared: (declared ?? []).compactMap { values.find($0, from: element) }
+        case .id: Self.id(of: element, in: values).map { [$0] } ?? []
+        case .value: [element]
+        }
+    }
+
+    private func areSame(_ a: ValueRef, _ b: ValueRef, _ source: Source) throws -> Bool {
+        switch source {
+        case .value: return try values.same(a, b)
+        case .id: return try values.same(Self.id(of: a, in: values) ?? .absent, Self.id(of: b, in: values) ?? .absent)
+        case .declared:
+            for pointer in declared ?? [] {
+                guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else { return false }
+            }
+            return true
+        }
+    }
+}

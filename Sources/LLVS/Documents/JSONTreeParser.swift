@@ -1,0 +1,310 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Makes the tree of a text that can be merged: RFC 8259 in UTF-8, no name twice in one object, within the limits.
+struct JSONTreeParser {
+    static let depthLimit = 128
+    static let sizeLimit = 64 << 20
+
+    /// Nil when the text cannot be merged inside.
+    /// - Parameter copying: the tree keeps bytes of its own.
+    /// - Throws: what `work` throws, and `.outOfMemory`.
+    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONTree? {
+        guard bytes.count > 0, bytes.count <= sizeLimit, Bytes.isValidUTF8(bytes) else { return nil }
+        guard copying else {
+            var parser = JSONTreeParser(bytes, work)
+            return try parser.run(owned: nil)
+        }
+        let memory = try Memory.allocate(bytes.count, "Reading JSON")
+        memory.copyMemory(from: bytes)
+        var parser = JSONTreeParser(UnsafeRawBufferPointer(memory), work)
+        return try parser.run(owned: memory.baseAddress)
+    }
+
+    private struct Open {
+        var node: UInt32
+        var isObject: Bool
+        var canonical = true
+        var sorted = true
+        var members = 0
+        /// The name before, while the members are in order.
+        var name: UInt32 = 0
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private let work: DocumentWork
+    private var nodes: UnsafeMutablePointer<JSONTree.Node>?
+    private var count = 0
+    private var capacity = 0
+    private var decoded: UnsafeMutableRawPointer?
+    private var decodedCount = 0
+    private var position = 0
+    private var open: [Open] = []
+    private var names = DistinctNames()
+
+    private init(_ bytes: UnsafeRawBufferPointer, _ work: DocumentWork) {
+        self.bytes = bytes
+        self.work = work
+        open.reserveCapacity(16)
+    }
+
+    private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONTree? {
+        do {
+            if try parse(), let nodes {
+                return JSONTree(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
+            }
+        } catch {
+            free(nodes)
+            free(decoded)
+            free(owned)
+            throw error
+        }
+        free(nodes)
+        free(decoded)
+        free(owned)
+        return nil
+    }
+
+    // MARK: The text
+
+    private mutating func parse() throws -> Bool {
+        skipSpace()
+        guard try value() else { return false }
+        var checked = position
+        while let top = open.last {
+            if position - checked >= 1 << 18 {
+                try work.done(position - checked)
+                checked = position
+            }
+            skipSpace()
+            guard position < bytes.count else { return false }
+            let byte = bytes[position], isFirst = top.members == 0
+            if byte == (top.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                position += 1
+                guard try close() else { return false }
+                continue
+            }
+            if !isFirst {
+                guard byte == UInt8(ascii: ",") else { return false }
+                position += 1
+                skipSpace()
+            }
+            open[open.count - 1].members += 1
+            if top.isObject {
+                let name = UInt32(truncatingIfNeeded: count)
+                guard position < bytes.count, bytes[position] == UInt8(ascii: "\""), try string() else { return false }
+                follow(name, first: isFirst)
+                skipSpace()
+                guard position < bytes.count, bytes[position] == UInt8(ascii: ":") else { return false }
+                position += 1
+                skipSpace()
+            }
+            guard try value() else { return false }
+        }
+        try work.done(position - checked)
+        skipSpace()
+        return position == bytes.count
+    }
+
+    /// Whether the name stands behind the one before it in order.
+    private mutating func follow(_ name: UInt32, first: Bool) {
+        let i = open.count - 1
+        if open[i].sorted {
+            if !first, Bytes.compare(text(open[i].name), text(name)) >= 0 { open[i].sorted = false }
+            open[i].name = name
+        }
+    }
+
+    @inline(__always)
+    private mutating func skipSpace() {
+        guard position < bytes.count, bytes[position] <= 0x20 else { return }
+        let start = position
+        while position < bytes.count, JSONString.isSpace(bytes[position]) { position += 1 }
+        if position > start, !open.isEmpty { open[open.count - 1].canonical = false }
+    }
+
+    private mutating func value() throws -> Bool {
+        guard position < bytes.count else { return false }
+        switch bytes[position] {
+        case UInt8(ascii: "\""): return try string()
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            guard open.count < Self.depthLimit else { return false }
+            let isObject = bytes[position] == UInt8(ascii: "{")
+            open.append(Open(node: UInt32(truncatingIfNeeded: count), isObject: isObject))
+            try add(isObject ? .object : .array, from: position, length: 0)
+            position += 1
+            return true
+        case UInt8(ascii: "t"): return try word("true", .bool)
+        case UInt8(ascii: "f"): return try word("false", .bool)
+        case UInt8(ascii: "n"): return try word("null", .null)
+        default:
+            guard let number = JSONNumberSpelling(bytes, at: position), number.significant <= JSONDecimal.digitLimit,
+                  abs(number.exponent) <= JSONDecimal.exponentLimit else { return false }
+            try add(.number, from: position, length: number.end - position, JSONTree.canonicalBit)
+            position = number.end
+            return true
+        }
+    }
+
+    private mutating func word(_ word: StaticString, _ kind: JSONKind) throws -> Bool {
+        let size = word.utf8CodeUnitCount
+        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else { return false }
+        try add(kind, from: position, length: size, JSONTree.canonicalBit)
+        position += size
+        return true
+    }
+
+    private mutating func close() throws -> Bool {
+        guard let top = open.popLast(), let nodes else { return false }
+        let i = Int(top.node), start = nodes[i].head & JSONTree.startMask
+        nodes[i].length = UInt32(truncatingIfNeeded: position) - start
+        nodes[i].next = UInt32(truncatingIfNeeded: count)
+        if top.isObject {
+            if top.sorted { nodes[i].head |= JSONTree.sortedBit } else {
+                guard try areDistinct(top) else { return false }
+            }
+        }
+        if top.canonical, !top.isObject || top.sorted { nodes[i].head |= JSONTree.canonicalBit } else if !open.isEmpty { open[open.count - 1].canonical = false }
+        return true
+    }
+
+    // MARK: Nodes
+
+    @inline(__always)
+    private mutating func add(_ kind: JSONKind, from start: Int, length: Int, _ flags: UInt32 = 0) throws {
+        if count == capacity { try grow() }
+        nodes?[count] = JSONTree.Node(
+            head: UInt32(truncatingIfNeeded: start) | UInt32(kind.rawValue) << 26 | flags, length: UInt32(truncatingIfNeeded: length),
+            next: UInt32(truncatingIfNeeded: count + 1))
+        count += 1
+    }
+
+    private mutating func grow() throws {
+        let wanted = max(16, capacity + capacity / 2, bytes.count / 32), stride = MemoryLayout<JSONTree.Node>.stride
+        guard let more = realloc(nodes, wanted * stride) else {
+            throw StoreError(.outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not.")
+        }
+        nodes = more.bindMemory(to: JSONTree.Node.self, capacity: wanted)
+        capacity = wanted
+    }
+
+    private func text(_ node: UInt32) -> UnsafeRawBufferPointer {
+        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
+    }
+
+    /// Whether no name is there twice; for objects whose names are not in order.
+    private mutating func areDistinct(_ object: Open) throws -> Bool {
+        guard let nodes else { return false }
+        names.begin(object.members)
+        var i = object.node + 1
+        let end = nodes[Int(object.node)].next
+        while i < end {
+            if !names.insert(i, text) { return false }
+            i = nodes[Int(i) + 1].next
+        }
+        return true
+    }
+
+    // MARK: Strings
+
+    private mutating func string() throws -> Bool {
+        let start = position + 1
+        let n = bytes.count
+        guard let base = bytes.baseAddress else { return false }
+        var i = start
+        // Eight bytes at a time, up to one that is a quote, a backslash or a control.
+        while i + 8 <= n {
+            let word = base.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+            let found = Self.special(UInt64(littleEndian: word))
+            if found != 0 { i += found.trailingZeroBitCount >> 3; break }
+            i += 8
+        }
+        while i < n, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+        guard i < n, bytes[i] >= 0x20 else { return false }
+        if bytes[i] == UInt8(ascii: "\"") {
+            try add(.string, from: start, length: i - start, JSONTree.canonicalBit)
+            position = i + 1
+            return true
+        }
+        return try escapedString(start)
+    }
+
+    /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.
+    @inline(__always)
+    private static func special(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101, highs: UInt64 = 0x8080_8080_8080_8080
+        let quote = word ^ (ones &* 0x22), backslash = word ^ (ones &* 0x5C)
+        let hits = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)
+        return hits & highs
+    }
+
+    private mutating func escapedString(_ start: Int) throws -> Bool {
+        if decoded == nil {
+            // What strings stand for is never longer than they are; memory that is not written to costs nothing.
+            decoded = try Memory.allocate(bytes.count, "Reading JSON").baseAddress
+        }
+        guard let decoded, let base = bytes.baseAddress else { return false }
+        let first = decodedCount
+        var i = start, canonical = true
+        while i < bytes.count {
+            let run = i
+            while i < bytes.count, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+            if i > run {
+                memcpy(decoded + decodedCount, base + run, i - run)
+                decodedCount += i - run
+            }
+            guard i < bytes.count else { return false }
+            if bytes[i] == UInt8(ascii: "\"") {
+                try add(.string, from: first, length: decodedCount - first, JSONTree.escapedBit | (canonical ? JSONTree.canonicalBit : 0))
+                if !canonical, !open.isEmpty { open[open.count - 1].canonical = false }
+                position = i + 1
+                return true
+            }
+            guard bytes[i] == UInt8(ascii: "\\") else { return false }
+            i += 1
+            let escape = i
+            guard let scalar = JSONString.escape(bytes, at: &i) else { return false }
+            if canonical { canonical = CanonicalText.isMandatory(scalar, bytes[escape..<i]) }
+            for unit in UTF8.encode(scalar).map({ Array($0) }) ?? [] {
+                decoded.storeBytes(of: unit, toByteOffset: decodedCount, as: UInt8.self)
+                decodedCount += 1
+            }
+        }
+        return false
+    }
+}
+
+/// Finds out whether names are distinct.
+private struct DistinctNames {
+    private var slots: [(hash: UInt64, name: UInt32)] = []
+    private var mask = 0
+
+    mutating func begin(_ count: Int) {
+        var size = 16
+        while size < 2 * count { size *= 2 }
+        if slots.count < size { slots = [(UInt64, UInt32)](repeating: (0, 0), count: size) } else {
+            for i in 0..<size { slots[i] = (0, 0) }
+        }
+        mask = size - 1
+    }
+
+    /// False when it is there already. A name is never node 0.
+    mutating func insert(_ name: UInt32, _ text: (UInt32) -> UnsafeRawBufferPointer) -> Bool {
+        let bytes = text(name), hash = ValueDigest.of(bytes)
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while slots[i].name != 0 {
+            if slots[i].hash == hash, Bytes.equal(text(slots[i].name), bytes) { return false }
+            i = (i + 1) & mask
+        }
+        slots[i] = (hash, name)
+        return true
+    }
+}

@@ -1,0 +1,194 @@
+/// What one rule says about the values that it is for.
+struct MergeRule {
+    enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
+    enum Unit: String, CaseIterable { case word, line, char }
+    enum Pick {
+        case newer, older, arbiter
+        case extreme(greatest: Bool, pointer: [[UInt8]])
+
+        var isOlder: Bool { if case .older = self { true } else { false } }
+    }
+
+    var kind = Kind.auto
+    /// Pointers to what tells an element from others.
+    var key: [[[UInt8]]]?
+    var pick = Pick.newer
+    var deletes = false
+    /// What a missing member stands for: a node of the rules' tree.
+    var absent: UInt32?
+    var from = JSONDecimal.zero
+    var min: JSONDecimal?
+    var max: JSONDecimal?
+    var identity: [[[UInt8]]]?
+    var unit = Unit.word
+    var keepsBoth = false
+
+    /// Where it stands in the rules: the prefix of ids, and the pattern.
+    var prefix: [UInt8] = []
+    var pattern: [UInt8] = []
+}
+
+/// What is wrong with rules, and where.
+public struct InvalidRules: Error, Sendable, Equatable {
+    /// An RFC 6901 pointer into the rules.
+    public let pointer: String
+    /// A sentence without its full stop.
+    public let reason: String
+    /// They are rules of a number that this library does not know: made for a newer one, probably.
+    public let isUnknownMerge: Bool
+
+    init(_ pointer: [UInt8], _ reason: String, isUnknownMerge: Bool = false) {
+        self.pointer = String(decoding: pointer, as: UTF8.self)
+        self.reason = reason
+        self.isUnknownMerge = isUnknownMerge
+    }
+
+    /// As an error of the store: the pointer is its path.
+    public var storeError: StoreError {
+        StoreError(
+            isUnknownMerge ? .unsupported : .invalidArgument,
+            "The rules for merging cannot be used: at \"\(pointer)\", \(reason)."
+                + (isUnknownMerge ? " A newer version of the library may know them." : " Mend the rules there."), path: pointer)
+    }
+}
+
+/// A segment of a pattern: a member's name, or any.
+enum PatternSegment: Hashable {
+    case name([UInt8])
+    case any
+}
+
+/// The rules for one value id, as a tree by the segments of their patterns. Does not change: any threads may use it at once.
+final class ValueRules: @unchecked Sendable {
+    fileprivate struct Node {
+        var rule: Int?
+        var names: [[UInt8]: Int] = [:]
+        var any: Int?
+        /// Whether a counter is here or below.
+        var counts = false
+    }
+
+    /// The tree of the rules; what rules say is absent stands there.
+    let tree: JSONTree?
+    private(set) var rules: [MergeRule] = []
+    fileprivate private(set) var nodes = [Node()]
+
+    /// Rules for everything: `auto`.
+    convenience init() { self.init(tree: nil, []) }
+
+    init(tree: JSONTree?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
+        self.tree = tree
+        for (pattern, rule) in rules { add(pattern, rule) }
+    }
+
+    /// Whether equal sides may make another value: the rules hold a counter.
+    var hasCounter: Bool { nodes[0].counts }
+
+    private func add(_ pattern: [PatternSegment], _ rule: MergeRule) {
+        var at = 0
+        if rule.kind == .counter { nodes[0].counts = true }
+        for segment in pattern {
+            let next: Int
+            switch segment {
+            case .name(let name):
+                if let known = nodes[at].names[name] { next = known } else {
+                    next = nodes.count
+                    nodes[at].names[name] = next
+                    nodes.append(Node())
+                }
+            case .any:
+                if let known = nodes[at].any { next = known } else {
+                    next = nodes.count
+                    nodes[at].any = next
+                    nodes.append(Node())
+                }
+            }
+            at = next
+            if rule.kind == .counter { nodes[at].counts = true }
+        }
+        nodes[at].rule = rules.count
+        rules.append(rule)
+    }
+}
+
+/// Finds the rule that holds for a path by going down: a *state* is all places in the tree of rules that the path so far may mean,
+/// the most specific first. For one merge.
+final class RuleStates {
+    static let start = 0
+    /// The state where no pattern reaches.
+    static let none = -1
+
+    private struct State {
+        var places: [Int]
+        var rule: Int?
+        var counts: Bool
+        /// Names that patterns here go on with, and the state there once somebody went.
+        var names: [[UInt8]: Int?]
+        var any: Int?
+    }
+
+    let rules: ValueRules
+    private var states: [State] = []
+    private var known: [[Int]: Int] = [:]
+
+    init(_ rules: ValueRules) {
+        self.rules = rules
+        _ = state(of: [0])
+    }
+
+    private func state(of places: [Int]) -> Int {
+        if let state = known[places] { return state }
+        var names: [[UInt8]: Int?] = [:]
+        for place in places { for name in rules.nodes[place].names.keys { names[name] = .some(nil) } }
+        states.append(State(
+            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first, counts: places.contains { rules.nodes[$0].counts },
+            names: names, any: nil))
+        known[places] = states.count - 1
+        return states.count - 1
+    }
+
+    private func next(_ state: Int, _ name: [UInt8]?) -> Int {
+        var places: [Int] = []
+        for place in states[state].places {
+            if let name, let next = rules.nodes[place].names[name] { places.append(next) }
+            if let next = rules.nodes[place].any { places.append(next) }
+        }
+        return places.isEmpty ? Self.none : self.state(of: places)
+    }
+
+    /// The state of a member.
+    func step(_ state: Int, _ name: UnsafeRawBufferPointer) -> Int {
+        guard state != Self.none else { return state }
+        if !states[state].names.isEmpty {
+            let key = Array(name)
+            if let found = states[state].names[key] {
+                if let found { return found }
+                let next = next(state, key)
+                states[state].names[key] = .some(next)
+                return next
+            }
+        }
+        return stepToElement(state)
+    }
+
+    /// The state of a slot of a tuple.
+    func step(_ state: Int, slot: Int) -> Int {
+        guard state != Self.none else { return state }
+        return Array(String(slot).utf8).withUnsafeBytes { step(state, $0) }
+    }
+
+    /// The state of an element of a list or a set.
+    func stepToElement(_ state: Int) -> Int {
+        guard state != Self.none else { return state }
+        if let any = states[state].any { return any }
+        let next = next(state, nil)
+        states[state].any = next
+        return next
+    }
+
+    /// The rule that holds there, nil for `auto`.
+    func rule(_ state: Int) -> Int? { state == Self.none ? nil : states[state].rule }
+
+    /// Whether a counter may be there or below.
+    func counts(_ state: Int) -> Bool { state != Self.none && states[state].counts }
+}

@@ -1,0 +1,225 @@
+/// The rules for merging, as they stand in the value `__llvs_schema`, checked.
+public final class MergeSchema {
+    /// The id of the value that holds the rules of a store.
+    public static let valueID = "__llvs_schema"
+    /// The rules that this library knows.
+    static let number = "1"
+
+    private let prefixes: [(prefix: [UInt8], rules: ValueRules)]
+    private let none: ValueRules
+
+    /// - Parameter partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
+    /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
+    public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
+        guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {
+            throw InvalidRules([], "JSON is expected: UTF-8, no name twice in one object, at most 64 MiB and 128 levels")
+        }
+        let reader = MergeSchemaReader(tree)
+        if partly, reader.isPart {
+            prefixes = [([], try reader.readPart())]
+            none = ValueRules()
+            return
+        }
+        // The longest prefix wins: looked for first.
+        prefixes = try reader.read().sorted { $0.prefix.count > $1.prefix.count }
+        none = ValueRules()
+    }
+
+    /// The rules for a value of that id; nil when there are none, and it is to be merged as a whole.
+    func rules(for id: UnsafeRawBufferPointer) -> ValueRules? {
+        prefixes.first { entry in entry.prefix.withUnsafeBytes { id.starts(with: $0) } }?.rules
+    }
+
+    /// Whether a value of that id is to be merged although both sides hold the same bytes.
+    public func hasCounter(for id: UnsafeRawBufferPointer) -> Bool { rules(for: id)?.hasCounter ?? false }
+    /// Whether there are rules for values of that id.
+    public func covers(_ id: UnsafeRawBufferPointer) -> Bool { rules(for: id) != nil }
+}
+
+/// Reads rules, and says of the first thing that is wrong what and where it is.
+private struct MergeSchemaReader {
+    private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit", "overlap"]
+    private let tree: JSONTree
+
+    init(_ tree: JSONTree) { self.tree = tree }
+
+    /// Whether it is what stands under one prefix: everything but an object with the number of the rules.
+    var isPart: Bool { tree.kind(0) != .object || member("merge", of: 0) == nil }
+
+    func readPart() throws -> ValueRules { ValueRules(tree: tree, try rules(0, [], [])) }
+
+    func read() throws -> [(prefix: [UInt8], rules: ValueRules)] {
+        guard tree.kind(0) == .object else { throw InvalidRules([], "an object is expected") }
+        guard let merge = member("merge", of: 0) else { throw InvalidRules([], "\"merge\" is missing: the number of the rules, 1") }
+        guard tree.kind(merge) == .number else { throw InvalidRules(Array("/merge".utf8), "a number is expected: 1") }
+        guard JSONDecimal.compare(tree.decimal(merge), Self.one) == 0 else {
+            throw InvalidRules(Array("/merge".utf8), "rules of number \(string(merge)) are not known here", isUnknownMerge: true)
+        }
+        guard let ids = member("ids", of: 0) else { return [] }
+        guard tree.kind(ids) == .object else { throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules") }
+        return try tree.children(of: ids).map { value in
+            let prefix = Array(tree.text(value - 1))
+            return (prefix, ValueRules(tree: tree, try rules(value, prefix, below(Array("/ids".utf8), value))))
+        }
+    }
+
+    private static let one = Array("1".utf8).withUnsafeBytes { JSONDecimal($0) } ?? .zero
+
+    private func rules(_ node: UInt32, _ prefix: [UInt8], _ pointer: [UInt8]) throws -> [(pattern: [PatternSegment], rule: MergeRule)] {
+        guard SchemaShape.isPatterns(node, in: tree) else {
+            return [([], try rule(node, prefix, [], pointer, atTop: true))]
+        }
+        var patterns: Set<[PatternSegment]> = []
+        return try tree.children(of: node).map { value in
+            let pattern = Array(tree.text(value - 1)), at = below(pointer, value), segments = try segments(pattern, at)
+            guard patterns.insert(segments).inserted else { throw InvalidRules(at, "another pattern means the same") }
+            return (segments, try rule(value, prefix, pattern, at, atTop: pattern.isEmpty))
+        }
+    }
+
+    private func rule(_ node: UInt32, _ prefix: [UInt8], _ pattern: [UInt8], _ pointer: [UInt8], atTop: Bool) throws -> MergeRule {
+        var rule = MergeRule()
+        rule.prefix = prefix
+        rule.pattern = pattern
+        switch tree.kind(node) {
+        case .string: rule.kind = try choice(node, pointer)
+        case .object:
+            if let kind = member("as", of: node) { rule.kind = try choice(kind, pointer + Array("/as".utf8)) }
+            try checkPlace(rule, pointer, atTop)
+            for value in tree.children(of: node) { try read(value, into: &rule, below(pointer, value)) }
+        default: throw InvalidRules(pointer, "a rule is expected: the name of a kind, or an object")
+        }
+        try checkPlace(rule, pointer, atTop)
+        if let min = rule.min, let max = rule.max, JSONDecimal.compare(min, max) > 0 {
+            throw InvalidRules(pointer + Array("/min".utf8), "\"min\" is more than \"max\"")
+        }
+        return rule
+    }
+
+    private func checkPlace(_ rule: MergeRule, _ pointer: [UInt8], _ atTop: Bool) throws {
+        guard rule.kind != .bytes || atTop else { throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"") }
+    }
+
+    private func read(_ value: UInt32, into rule: inout MergeRule, _ pointer: [UInt8]) throws {
+        let name = string(value - 1)
+        func only(_ kinds: [MergeRule.Kind]) throws {
+            guard kinds.contains(rule.kind) else {
+                throw InvalidRules(pointer, "\"\(name)\" is for rules of the kind \(kinds.map(\.rawValue).joined(separator: " or "))")
+            }
+        }
+        switch name {
+        case "as": break
+        case "key":
+            try only([.list, .set])
+            rule.key = try pointers(value, pointer)
+        case "pick": rule.pick = try pick(value, pointer)
+        case "delete": rule.deletes = try oneOf(value, ["edit", "delete"], pointer) == "delete"
+        case "absent": rule.absent = value
+        case "from":
+            try only([.counter])
+            rule.from = try decimal(value, pointer)
+        case "min":
+            try only([.counter])
+            rule.min = try decimal(value, pointer)
+        case "max":
+            try only([.counter])
+            rule.max = try decimal(value, pointer)
+        case "identity": rule.identity = try pointers(value, pointer)
+        case "unit":
+            try only([.text])
+            rule.unit = MergeRule.Unit(rawValue: try oneOf(value, MergeRule.Unit.allCases.map(\.rawValue), pointer)) ?? .word
+        case "overlap":
+            try only([.text])
+            rule.keepsBoth = try oneOf(value, ["pick", "both"], pointer) == "both"
+        default:
+            throw InvalidRules(pointer, "a rule has no member of that name, but \(Self.members.map { "\"\($0)\"" }.joined(separator: ", "))")
+        }
+    }
+
+    // MARK: Parts
+
+    private func choice(_ node: UInt32, _ pointer: [UInt8]) throws -> MergeRule.Kind {
+        MergeRule.Kind(rawValue: try oneOf(node, MergeRule.Kind.allCases.map(\.rawValue), pointer)) ?? .auto
+    }
+
+    private func oneOf(_ node: UInt32, _ names: [String], _ pointer: [UInt8]) throws -> String {
+        let given = tree.kind(node) == .string ? string(node) : ""
+        guard names.contains(given) else {
+            throw InvalidRules(pointer, "one of \(names.map { "\"\($0)\"" }.joined(separator: ", ")) is expected")
+        }
+        return given
+    }
+
+    private func decimal(_ node: UInt32, _ pointer: [UInt8]) throws -> JSONDecimal {
+        guard tree.kind(node) == .number else { throw InvalidRules(pointer, "a number is expected") }
+        return tree.decimal(node)
+    }
+
+    private func pick(_ node: UInt32, _ pointer: [UInt8]) throws -> MergeRule.Pick {
+        if tree.kind(node) == .object {
+            let values = tree.children(of: node)
+            guard values.count == 1, let value = values.first, ["max", "min"].contains(string(value - 1)) else {
+                throw InvalidRules(pointer, "an object with \"max\" or \"min\" alone is expected, which is a pointer")
+            }
+            return .extreme(greatest: string(value - 1) == "max", pointer: try self.pointer(value, below(pointer, value)))
+        }
+        switch try oneOf(node, ["newer", "older", "max", "min", "arbiter"], pointer) {
+        case "older": return .older
+        case "max": return .extreme(greatest: true, pointer: [])
+        case "min": return .extreme(greatest: false, pointer: [])
+        case "arbiter": return .arbiter
+        default: return .newer
+        }
+    }
+
+    private func pointers(_ node: UInt32, _ pointer: [UInt8]) throws -> [[[UInt8]]] {
+        guard tree.kind(node) == .array, tree.next(node) > node + 1 else { throw InvalidRules(pointer, "a list of one or more pointers is expected") }
+        return try tree.children(of: node).enumerated().map { try self.pointer($1, pointer + Array("/\($0)".utf8)) }
+    }
+
+    private func pointer(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {
+        guard tree.kind(node) == .string else { throw InvalidRules(pointer, "a pointer is expected: \"\", or segments that begin with \"/\"") }
+        return try segments(Array(tree.text(node)), pointer, stars: false).map {
+            if case .name(let name) = $0 { return name }
+            return []
+        }
+    }
+
+    /// The segments of a pointer, or of a pattern, in which `*` is any and `~2` a star.
+    private func segments(_ text: [UInt8], _ pointer: [UInt8], stars: Bool = true) throws -> [PatternSegment] {
+        guard !text.isEmpty else { return [] }
+        guard text[0] == UInt8(ascii: "/") else { throw InvalidRules(pointer, "a pointer begins with \"/\"") }
+        return try text[1...].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { part in
+            if stars, part.elementsEqual([UInt8(ascii: "*")]) { return .any }
+            var name: [UInt8] = []
+            var i = part.startIndex
+            while i < part.endIndex {
+                guard part[i] == UInt8(ascii: "~") else { name.append(part[i]); i += 1; continue }
+                switch i + 1 < part.endIndex ? part[i + 1] : 0 {
+                case 0x30: name.append(UInt8(ascii: "~"))
+                case 0x31: name.append(UInt8(ascii: "/"))
+                case 0x32 where stars: name.append(UInt8(ascii: "*"))
+                default: throw InvalidRules(pointer, "\"~\" is written ~0, \"/\" ~1\(stars ? ", \"*\" ~2" : "")")
+                }
+                i += 2
+            }
+            return .name(name)
+        }
+    }
+
+    private func member(_ name: StaticString, of node: UInt32) -> UInt32? {
+        tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
+    }
+
+    private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] { pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1)) }
+    private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
+}
+
+/// Tells rules from maps of patterns.
+enum SchemaShape {
+    /// Whether an object's members are all patterns: "" or beginning with "/".
+    static func isPatterns(_ node: UInt32, in tree: JSONTree) -> Bool {
+        guard tree.kind(node) == .object else { return false }
+        return tree.children(of: node).allSatisfy { tree.text($0 - 1).first ?? UInt8(ascii: "/") == UInt8(ascii: "/") }
+    }
+}

@@ -1,0 +1,47 @@
+/// Numbers for values, the same for equal ones, by which they are found; never part of a result, and different in every process.
+enum ValueDigest {
+    private static let seed = UInt64.random(in: 1...UInt64.max)
+
+    @inline(__always)
+    static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 {
+        let product = (a ^ 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: b ^ seed)
+        return product.high ^ product.low
+    }
+
+    @inline(__always)
+    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = seed ^ UInt64(truncatingIfNeeded: bytes.count)
+        guard let base = bytes.baseAddress else { return mix(hash, seed) }
+        var i = 0
+        while i + 8 <= bytes.count {
+            hash = mix(hash, base.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+            i += 8
+        }
+        var last: UInt64 = 0
+        while i < bytes.count { last = last << 8 | UInt64(bytes[i]); i += 1 }
+        return mix(mix(hash, last), seed)
+    }
+
+    static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
+        // Whole numbers of few digits, as most are; the rest by their digits.
+        if lexeme.count <= 18, let value = whole(lexeme) {
+            var digits = value.magnitude, exponent: UInt64 = 0
+            while digits != 0, digits % 10 == 0 { digits /= 10; exponent += 1 }
+            return mix(mix(digits, exponent), value.negative && digits != 0 ? 3 : 5)
+        }
+        let decimal = JSONDecimal(lexeme) ?? .zero
+        let sign: UInt64 = decimal.negative ? 3 : 5, exponent = UInt64(bitPattern: Int64(decimal.exponent))
+        if decimal.digits.count <= 18 {
+            return mix(mix(decimal.digits.reduce(0) { 10 * $0 + UInt64($1) }, exponent), sign)
+        }
+        return mix(mix(decimal.digits.withUnsafeBytes { of($0) }, exponent), sign)
+    }
+
+    private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (magnitude: UInt64, negative: Bool)? {
+        var value: UInt64 = 0
+        for (i, byte) in lexeme.enumerated() {
+            if byte >= 0x30, byte <= 0x39 { value = 10 * value + UInt64(byte - 0x30) } else if i > 0 || byte != UInt8(ascii: "-") { return nil }
+        }
+        return (value, lexeme.first == UInt8(ascii: "-"))
+    }
+}

@@ -1,0 +1,236 @@
+/// One merge inside a value: goes down where both sides changed something, on a stack of its own.
+final class ValueMerge {
+    let values: DocumentValues
+    let rules: RuleStates
+    /// The newer side is an application that saves: what it removed is gone, and what it decided stands.
+    let saves: Bool
+    private let rulesTree: UInt32
+    private var frames: [MergeFrame] = []
+    private(set) var records: [RecordDraft] = []
+    /// Steps that comparing the texts of the value may still take.
+    private var textSteps = TextAlignment.stepLimit
+
+    private static let auto = MergeRule()
+
+    init(_ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool) {
+        self.values = values
+        self.rules = rules
+        self.rulesTree = rulesTree
+        self.saves = saves
+    }
+
+    /// A place in what is merged: a child of a frame, or the whole.
+    struct Place {
+        var frame: MergeFrame?
+        var child = 0
+    }
+
+    func run(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef) throws -> ValueRef {
+        var result = try begin(o, x, y, RuleStates.start, Place())
+        while let frame = frames.last {
+            if let result { frame.deliver(result) }
+            result = nil
+            while frame.next < frame.count {
+                let i = frame.next
+                guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), Place(frame: frame, child: i)) else { break }
+                frame.deliver(done)
+            }
+            if frame === frames.last {
+                frames.removeLast()
+                let merged = try finish(frame)
+                result = try frame.stand.map { try missing(merged, $0) } ?? merged
+            }
+        }
+        return result ?? .absent
+    }
+
+    private func state(_ frame: MergeFrame, _ i: Int) -> Int {
+        guard frame.state != RuleStates.none else { return RuleStates.none }
+        switch frame.shape {
+        case .object: return rules.step(frame.state, values.text(frame.name(i)))
+        case .tuple: return rules.step(frame.state, slot: i)
+        case .list, .set: return rules.stepToElement(frame.state)
+        }
+    }
+
+    private func rule(_ state: Int) -> MergeRule {
+        guard let index = rules.rule(state) else { return Self.auto }
+        return rules.rules.rules[index]
+    }
+
+    // MARK: The core
+
+    /// The result, or nil when a frame was opened for it.
+    private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        // What a missing value stands for is there before anything is compared.
+        let isMissing = newer.isAbsent && older.isAbsent
+        let rule = rule(state)
+        guard !isMissing || rule.absent != nil else { return .absent }
+        try values.work.done(1)
+        var o = base, x = newer, y = older
+        if let stand = rule.absent.map({ ValueRef(tree: rulesTree, node: $0) }) {
+            if o.isAbsent { o = stand }
+            if x.isAbsent { x = stand }
+            if y.isAbsent { y = stand }
+            if isMissing {
+                guard let result = try lines(o, x, y, state, rule, place) else {
+                    frames.last?.stand = stand
+                    return nil
+                }
+                return try missing(result, stand)
+            }
+        }
+        return try lines(o, x, y, state, rule, place)
+    }
+
+    /// The lines of the core, in their order.
+    private func lines(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+        if try values.same(x, o) { return y }
+        if try values.same(y, o) { return x }
+        if !rules.counts(state), try values.same(x, y) { return x }
+        let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
+        if x.isAbsent || y.isAbsent { return removed(inputs, rule, place) }
+        if rule.kind == .counter { return try counter(inputs, rule, place) }
+        let p = values.kind(x), q = values.kind(y)
+        if let identity = rule.identity, o.isAbsent, p == .object, q == .object, try !agree(x, y, identity) {
+            return try pick(inputs, rule, place)
+        }
+        switch (rule.kind, p, q) {
+        case (.auto, .object, .object): return try open(.object, inputs, place)
+        case (.register, .object, .object) where saves: return try open(.object, inputs, place)
+        case (.auto, .array, .array), (.list, .array, .array):
+            return try open(.list(try ListPlan(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
+        case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key)), inputs, place)
+        case (.tuple, .array, .array) where isTuple(inputs): return try open(.tuple, inputs, place)
+        case (.text, .string, .string): return try text(inputs, rule, place)
+        default: return try pick(inputs, rule, place)
+        }
+    }
+
+    /// What neither side has stays missing when it comes to what the rule says that it stands for.
+    private func missing(_ result: ValueRef, _ stand: ValueRef) throws -> ValueRef {
+        if result == stand || result.isAbsent { return .absent }
+        let same = try CanonicalWriter.bytes(of: result, in: values, normalises: true) == CanonicalWriter.bytes(of: stand, in: values, normalises: true)
+        return same ? .absent : result
+    }
+
+    /// One side removed what the other changed.
+    private func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) -> ValueRef {
+        let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
+        record(.deleteEdit, inputs, result, place)
+        return result
+    }
+
+    /// Whether both have the same at all the pointers.
+    private func agree(_ x: ValueRef, _ y: ValueRef, _ pointers: [[[UInt8]]]) throws -> Bool {
+        for pointer in pointers {
+            guard try values.same(values.find(pointer, from: x) ?? .absent, values.find(pointer, from: y) ?? .absent) else { return false }
+        }
+        return true
+    }
+
+    private func isTuple(_ inputs: RecordDraft.Inputs) -> Bool {
+        func length(_ ref: ValueRef) -> Int { values.tree(ref).children(of: ref.node).count }
+        let count = length(inputs.x)
+        return length(inputs.y) == count && (!values.isKind(inputs.o, .array) || length(inputs.o) == count)
+    }
+
+    // MARK: Picks
+
+    func pick(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place, as given: ConflictRecord.Kind? = nil) throws -> ValueRef {
+        let (x, y) = (inputs.x, inputs.y)
+        let p = values.kind(x), q = values.kind(y)
+        var kind = given ?? (p == q ? .pick : .type)
+        if given == nil, p == .raw || q == .raw { kind = rule.kind == .bytes ? .pick : .notJSON }
+        var newer = true
+        switch rule.pick {
+        case _ where saves: break
+        case .newer: break
+        case .older: newer = false
+        case .arbiter: kind = .arbiter
+        case .extreme(let greatest, let pointer):
+            guard p != .raw, q != .raw else { break }
+            switch (values.find(pointer, from: x), values.find(pointer, from: y)) {
+            case (let a?, let b?):
+                let order = try values.compare(a, b)
+                newer = greatest ? order >= 0 : order <= 0
+            case (nil, .some): newer = false
+            default: break
+            }
+        }
+        let result = newer ? x : y
+        record(kind, inputs, result, place)
+        return result
+    }
+
+    func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) {
+        records.append(RecordDraft(kind: kind, inputs: inputs, result: result, place: place))
+    }
+
+    // MARK: Counters and texts
+
+    private func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+        let (o, x, y) = (inputs.o, inputs.x, inputs.y)
+        guard values.isKind(x, .number), values.isKind(y, .number), o.isAbsent || values.isKind(o, .number) else {
+            return try pick(inputs, rule, place, as: .type)
+        }
+        let base = o.isAbsent ? rule.from : values.tree(o).decimal(o.node)
+        guard let sum = JSONDecimal.sum(values.tree(x).decimal(x.node), values.tree(y).decimal(y.node), base.negated) else {
+            return try pick(inputs, rule, place, as: .limit)
+        }
+        let result = values.add(.number(sum.spelling))
+        if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
+            record(.bound, inputs, result, place)
+        }
+        return result
+    }
+
+    private func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+        let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
+        let merged = try TextMerge.merge(
+            base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
+            newerWins: saves || !rule.pick.isOlder, steps: &textSteps, work: values.work)
+        let result = values.add(.text(merged.text))
+        for overlap in merged.overlaps {
+            let part = RecordDraft.Inputs(
+                o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)), state: inputs.state)
+            record(.overlap, part, values.add(.text(overlap.result)), place)
+        }
+        if merged.isLimited { record(.limit, inputs, result, place) }
+        return result
+    }
+
+    // MARK: Containers
+
+    private func open(_ shape: MergeFrame.Shape, _ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
+        let frame = MergeFrame(shape, inputs, place)
+        switch shape {
+        case .object: try frame.openMembers(values)
+        case .tuple: frame.openSlots(values)
+        case .list(let plan): plan.children(of: frame)
+        case .set(let plan): plan.children(of: frame)
+        }
+        frames.append(frame)
+        return nil
+    }
+
+    private func finish(_ frame: MergeFrame) throws -> ValueRef {
+        try values.work.done(frame.count)
+        switch frame.shape {
+        case .object:
+            var members: [(name: ValueRef, value: ValueRef)] = []
+            members.reserveCapacity(frame.count)
+            for i in 0..<frame.count where !frame.results[i].isAbsent { members.append((frame.name(i), frame.results[i])) }
+            return values.add(.object(members))
+        case .tuple: return values.add(.array(frame.results))
+        case .list(let plan):
+            let (elements, moved) = try plan.emit(frame.results)
+            for key in moved {
+                let inputs = RecordDraft.Inputs(o: frame.o(key), x: frame.x(key), y: frame.y(key), state: frame.state)
+                record(.moveMove, inputs, frame.results[key], Place(frame: frame, child: key))
+            }
+            return values.add(.array(elements))
+        case .set(let plan): return values.add(.array(try plan.emit(frame.results, values)))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import CSQLite
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What keeps a database that somebody else made, and files that somebody put beside it, from doing more than holding bytes.
+extension SQLiteConnection {
+    /// Options of `sqlite3_db_config`, by their numbers: the headers of an older SQLite lack some. Which of them the library
+    /// knows is for the library to say; those that it does not are of no use to it.
+    private static let switches: [(option: Int32, isOn: Int32)] = [
+        (1010, 1),  // DEFENSIVE: no SQL damages the file, writes to its schema or turns its log off
+        (1017, 0),  // TRUSTED_SCHEMA: nothing that the schema names is called
+        (1003, 0), (1015, 0),  // ENABLE_TRIGGER, ENABLE_VIEW
+        (1005, 0),  // ENABLE_LOAD_EXTENSION
+        (1011, 0),  // WRITABLE_SCHEMA
+        (1013, 0), (1014, 0),  // DQS_DML, DQS_DDL: what is in double quotes is a name
+    ]
+    /// Of `sqlite3_limit`: far more than the statements of the library need.
+    private static let limits: [(Int32, Int32)] = [
+        (SQLITE_LIMIT_SQL_LENGTH, 10_000), (SQLITE_LIMIT_COLUMN, 100), (SQLITE_LIMIT_EXPR_DEPTH, 20), (SQLITE_LIMIT_COMPOUND_SELECT, 4),
+        (SQLITE_LIMIT_VDBE_OP, 25_000), (SQLITE_LIMIT_FUNCTION_ARG, 8), (SQLITE_LIMIT_ATTACHED, 0), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
+        (SQLITE_LIMIT_VARIABLE_NUMBER, 16), (SQLITE_LIMIT_TRIGGER_DEPTH, 1), (SQLITE_LIMIT_WORKER_THREADS, 0),
+    ]
+
+    /// Before anything of the database is read.
+    func makeSafe() throws {
+        for (option, isOn) in SQLiteConnection.switches { _ = llvs_sqlite_configure(sqlite, handle, option, isOn) }
+        for (kind, most) in SQLiteConnection.limits { _ = sqlite.pointee.limit(handle, kind, most) }
+        // A mapped file that somebody cuts short ends the process.
+        try run("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON", doing: "Opening")
+    }
+
+    /// Throws when files lie beside the database that SQLite would take for its own, and are not.
+    ///
+    /// A rollback journal can name a file, which SQLite deletes. The shared memory is mapped: whoever may write to it ends the process by cutting it short.
+    static func checkBeside(_ path: String) throws {
+        let database = Place(path)
+        func beside(_ suffix: String) -> Place { database.folder.place(database.name + suffix) }
+        let journal = beside("-journal")
+        if (try? journal.status()) != nil {
+            throw StoreError(.notAStore, "Opening the database \(path) failed: \(journal) lies beside it, by which SQLite would undo writes, and delete a file that it names. A store in SQLite has none. If another program is writing to the database, let it end; else move that file away, and salvage the store into a new one where the database is damaged then.", path: journal.path)
+        }
+        let owner = try? database.status()
+        for file in ["-wal", "-shm"].map(beside) {
+            guard let status = try? file.status() else { continue }
+            guard status.isRegularFile else {
+                throw StoreError(.notAStore, "Opening the database \(path) failed: \(file), which should be a file of SQLite, is \(status.isLink ? "a symbolic link, which is not followed" : "no file"). Move it away.", path: file.path)
+            }
+            guard let owner else { continue }
+            let othersMay = status.permissions & 0o022 & ~owner.permissions != 0
+            let isOurs = [UInt32(geteuid()), 0, owner.owner].contains(status.owner) || owner.permissions & 0o022 != 0
+            guard isOurs, !othersMay else {
+                throw StoreError(.permission, "Opening the database \(path) failed: \(file) may be written by others than those who may write the database. They could end this process. Close all programs that use the database; then remove that file where it is -shm, and where it is -wal take it from who owns it (chown, chmod).", path: file.path)
+            }
+        }
+    }
+
+    /// Runs `body`; meanwhile `check` is called every few thousand steps of SQLite, and what it throws ends the statement.
+    /// - Parameter check: must not use this connection.
+    func watched<R>(by check: () throws -> Void, _ body: () throws -> R) throws -> R {
+        try withoutActuallyEscaping(check) { check in
+            let watch = Watch(check)
+            sqlite.pointee.progress_handler(handle, 4_000, { watch in watch.map { Unmanaged<Watch>.fromOpaque($0).takeUnretainedValue().look() } ?? 0 }, Unmanaged.passUnretained(watch).toOpaque())
+            defer {
+                sqlite.pointee.progress_handler(handle, 0, nil, nil)
+                watch.check = {}
+            }
+            do { return try withExtendedLifetime(watch, body) } catch { throw watch.failure ?? error }
+        }
+    }
+
+    private final class Watch {
+        var check: () throws -> Void
+        var failure: (any Error)?
+        init(_ check: @escaping () throws -> Void) { self.check = check }
+        /// Not 0: stop.
+        func look() -> Int32 {
+            if failure != nil { return 1 }
+            do { try check(); return 0 } catch { failure = error; return 1 }
+        }
+    }
+}

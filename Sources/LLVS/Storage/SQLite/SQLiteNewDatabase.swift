@@ -1,0 +1,126 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A database without records, as bytes (https://www.sqlite.org/fileformat2.html), and how it comes into the place of its name.
+///
+/// SQLite itself would make one by way of a rollback journal, and who is killed meanwhile would leave that there, where a store
+/// never has one (`SQLiteConnection.checkBeside`). These pages are written aside, synced and renamed instead: the file is empty or whole.
+enum SQLiteNewDatabase {
+    /// What makes each table, in the words that SQLite keeps. The rest of the schema is the index of the key that is a text.
+    static let tables = [
+        ("records", "CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB)"),
+        ("chunks", "CREATE TABLE chunks(seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL)"),
+        ("caches", "CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL)"),
+    ]
+    static let index = "sqlite_autoindex_caches_1"
+    private static let pageSize = 4096
+
+    /// Five pages: the schema, the three tables and the index, all of them but the first without rows.
+    static var bytes: [UInt8] {
+        var rows: [[UInt8]] = []
+        for (i, table) in tables.enumerated() { rows.append(row("table", table.0, table.0, UInt8(i + 2), table.1)) }
+        rows.append(row("index", index, "caches", UInt8(tables.count + 2), nil))
+        var file = [UInt8](repeating: 0, count: pageSize * (rows.count + 1))
+        func put(_ bytes: some Sequence<UInt8>, at offset: Int) { for (i, byte) in bytes.enumerated() { file[offset + i] = byte } }
+        func put(_ number: Int, _ size: Int, at offset: Int) { for i in 0..<size { file[offset + i] = UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - i))) } }
+        put("SQLite format 3\0".utf8, at: 0)
+        put(pageSize, 2, at: 16)
+        put([2, 2, 0, 64, 32, 32], at: 18)  // written and read by way of a log
+        put(1, 4, at: 24)  // changes
+        put(rows.count + 1, 4, at: 28)  // pages
+        put(1, 4, at: 40)  // changes of the schema
+        put(4, 4, at: 44)  // format of the schema
+        put(1, 4, at: 56)  // UTF-8
+        put(Int(SQLiteStorage.format), 4, at: 60)
+        put(Int(SQLiteStorage.applicationID), 4, at: 68)
+        put(1, 4, at: 92)
+        put(3_020_000, 4, at: 96)
+        var end = pageSize
+        put([0x0D], at: 100)
+        put(rows.count, 2, at: 103)
+        for (i, row) in rows.enumerated() {
+            let cell = varint(row.count) + [UInt8(i + 1)] + row
+            end -= cell.count
+            put(cell, at: end)
+            put(end, 2, at: 108 + 2 * i)
+        }
+        put(end, 2, at: 105)
+        for page in 1...rows.count {
+            put([page == rows.count ? 0x0A : 0x0D], at: page * pageSize)
+            put(pageSize, 2, at: page * pageSize + 5)
+        }
+        return file
+    }
+
+    /// A row of the schema.
+    private static func row(_ type: String, _ name: String, _ table: String, _ page: UInt8, _ sql: String?) -> [UInt8] {
+        let texts = [type, name, table]
+        var types = texts.flatMap { varint(13 + 2 * $0.utf8.count) }
+        types += [1]
+        types += sql.map { varint(13 + 2 * $0.utf8.count) } ?? [0]
+        return [UInt8(types.count + 1)] + types + texts.flatMap { Array($0.utf8) } + [page] + Array((sql ?? "").utf8)
+    }
+    /// Of less than 16,384.
+    private static func varint(_ number: Int) -> [UInt8] { number < 128 ? [UInt8(number)] : [UInt8(number >> 7 & 127) | 128, UInt8(number & 127)] }
+
+    /// Makes the database at `path` where there is nothing, or an empty file. Any number of processes may do so at once.
+    /// - Parameter mode: the permissions of one that is made, of which the process's mask takes some.
+    static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience) throws {
+        let place = Place(path)
+        var waited: Int32 = 0, pause: Int32 = 1
+        while true {
+            let file: OpenFile, status: System.Status
+            do throws(Errno) {
+                file = try OpenFile(place, O_RDWR | O_CREAT, mode: mode)
+                status = try System.status(file.descriptor)
+            } catch {
+                // What can be read, and not be written, is for SQLite to open.
+                if (try? place.status())?.isRegularFile == true { return }
+                throw StoreError.posix(error, doing: "Making the database", path: path)
+            }
+            guard status.isRegularFile, status.size == 0 else { return }
+            do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
+                // Where there are no locks SQLite does not work for several either.
+                if error.code == EWOULDBLOCK || error.code == EAGAIN {
+                    guard waited < patience.milliseconds else {
+                        throw StoreError(.busy, "Making the database \(path) failed: another process has been making it for longer than the busy time-out of \(patience.description). Try again, or allow more.", path: path, systemCode: error.code)
+                    }
+                    usleep(UInt32(pause) * 1_000)
+                    waited &+= pause
+                    pause = min(pause * 2, 50)
+                    continue
+                }
+            }
+            // Whoever had the lock before may have put a whole one in its place.
+            guard let now = try? place.status(), FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
+            try posix("Making the database", path) { () throws(Errno) in try write(in: place, permissions: now.permissions) }
+            withExtendedLifetime(file) {}
+            return
+        }
+    }
+
+    private static func write(in place: Place, permissions: UInt32) throws(Errno) {
+        let aside = try place.folder.place("\(place.name)-\(RandomName.random().hex).new")
+        do throws(Errno) {
+            let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            try System.setPermissions(file.descriptor, permissions)
+            try bytes.borrowed { (b) throws(Errno) in try FileSystem().write(file.descriptor, b, at: 0) }
+            try System.fdatasync(file.descriptor)
+            try aside.rename(to: place)
+        } catch {
+            try? aside.unlink()
+            throw error
+        }
+        do throws(Errno) {
+            let directory = try place.folder.readable()
+            try System.fsync(directory.descriptor)
+        } catch {
+            if ![EINVAL, ENOTSUP, EACCES].contains(error.code) { throw error }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A directory that is held open, and through which all that is in it is reached: a link that somebody puts in its place, or
+/// above it, leads nothing that follows elsewhere.
+///
+/// The one that the caller named may be a link itself; one within it may not. It is opened when it is first used. Safe from
+/// all threads.
+final class Folder: Sendable {
+    /// For messages, and to find again what was removed and made anew.
+    let path: String
+    /// The name within the one above; nil for the one that the caller named.
+    private let inner: (above: Folder, name: String)?
+    private let opened = Guarded<Opened?>(nil)
+    private struct Opened { let file: OpenFile; let identity: FileIdentity }
+
+    /// One that the caller named.
+    init(_ path: String) { self.path = path; inner = nil }
+    private init(_ name: String, in above: Folder) { path = above.path + "/" + name; inner = (above, name) }
+
+    /// One within this one.
+    func folder(_ name: String) -> Folder { Folder(name, in: self) }
+    /// A file or folder within this one.
+    func place(_ name: String) -> Place { Place(folder: self, name: name) }
+
+    /// The open directory: good for what is in it, and not to be read or synced itself.
+    /// - Throws: `ELOOP` where a link is in its place, `ENOTDIR` where anything else is.
+    func held() throws(Errno) -> OpenFile {
+        if let opened = opened.withLock({ $0 }) { return opened.file }
+        let file: OpenFile
+        if let inner { file = try OpenFile(inner.above.place(inner.name), System.heldDirectory) } else { file = try OpenFile(path, System.heldDirectory) }
+        let identity = FileIdentity(try System.status(file.descriptor))
+        return opened.withLock { known in
+            // Another thread may have been faster; both are the same directory, or one was replaced just now.
+            if let known { return known.file }
+            known = Opened(file: file, identity: identity)
+            return file
+        }
+    }
+
+    /// The directory once more, to be read or synced.
+    func readable() throws(Errno) -> OpenFile { try OpenFile(place("."), O_RDONLY | O_DIRECTORY) }
+
+    /// Lets go of the directory when its name, or one above it, leads to another by now, or to none: the next use opens that
+    /// one. Whether it did.
+    @discardableResult
+    func renew() -> Bool {
+        let above = inner?.above.renew() ?? false
+        guard let known = opened.withLock({ $0 }) else { return above }
+        let found: FileIdentity?
+        do throws(Errno) {
+            if let inner { found = FileIdentity(try inner.above.place(inner.name).status()) } else { found = FileIdentity(try System.status(path)) }
+        } catch {
+            // A look that fails otherwise tells nothing.
+            guard [ENOENT, ENOTDIR, ELOOP].contains(error.code) else { return above }
+            found = nil
+        }
+        if found == known.identity { return above }
+        letGo()
+        return true
+    }
+
+    func letGo() { opened.withLock { $0 = nil } }
+
+    /// Makes it where it is not there, within one that is.
+    /// - Throws: `ELOOP` where a link is in its place, `ENOTDIR` where anything else is.
+    func make(mode: UInt32) throws(Errno) {
+        guard let inner else { return }
+        renew()
+        do throws(Errno) { try inner.above.place(inner.name).mkdir(mode: mode) } catch { if error.code != EEXIST { throw error } }
+        _ = try held()
+    }
+
+    /// To read its names; for `closedir`.
+    func stream() throws(Errno) -> DirectoryStream { try System.stream(place(".").found { (at) throws(Errno) in try System.open(".", in: at, O_RDONLY | O_DIRECTORY) }) }
+
+    /// The names in it, without "." and "..", in no order.
+    func names() throws(Errno) -> [String] {
+        renew()
+        return try System.names(stream())
+    }
+}
+
+/// A file or folder, by its name in a directory that is held open. Symbolic links are not followed.
+struct Place: Sendable, Hashable, CustomStringConvertible {
+    let folder: Folder
+    let name: String
+    var path: String { folder.path + "/" + name }
+    var description: String { path }
+
+    init(folder: Folder, name: String) { self.folder = folder; self.name = name }
+    /// In a directory that the caller named.
+    init(_ path: String) {
+        let bytes = Array(StoreDirectory.withoutTrailingSlashes(path).utf8)
+        let name = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes[($0 + 1)...] } ?? bytes[...]
+        folder = Folder(StoreDirectory.parent(of: path))
+        self.name = name.isEmpty ? "." : String(decoding: name, as: UTF8.self)
+    }
+
+    static func == (a: Place, b: Place) -> Bool { a.folder === b.folder && a.name == b.name }
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(folder))
+        hasher.combine(name)
+    }
+
+    /// Runs a call with the directory's descriptor; once more when there is nothing because the directory was removed and made again.
+    @inline(__always)
+    func found<R>(_ body: (Int32) throws(Errno) -> R) throws(Errno) -> R {
+        do throws(Errno) { return try once(body) } catch {
+            guard error.code == ENOENT, folder.renew() else { throw error }
+            return try once(body)
+        }
+    }
+    @inline(__always)
+    private func once<R>(_ body: (Int32) throws(Errno) -> R) throws(Errno) -> R {
+        let held = try folder.held()
+        defer { withExtendedLifetime(held) {} }
+        return try body(held.descriptor)
+    }
+
+    func status() throws(Errno) -> System.Status { try found { (at) throws(Errno) in try System.status(name, in: at) } }
+    func mkdir(mode: UInt32 = 0o777) throws(Errno) { try found { (at) throws(Errno) in try System.mkdir(name, in: at, mode: mode) } }
+    func unlink() throws(Errno) { try found { (at) throws(Errno) in try System.unlink(name, in: at) } }
+    func rmdir() throws(Errno) { try found { (at) throws(Errno) in try System.rmdir(name, in: at) } }
+    /// Replaces what has the other name.
+    func rename(to other: Place) throws(Errno) {
+        try found { (from) throws(Errno) in try other.once { (to) throws(Errno) in try System.rename(name, in: from, other.name, in: to) } }
+    }
+}

@@ -1,0 +1,68 @@
+import CLLVS
+import LLVS
+
+// MARK: Merging inside values
+
+final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Sendable {
+    init(_ merged: MergedValue, id: [UInt8]) throws {
+        let arena = Arena()
+        func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
+        let conflicts = try Items(merged.records, in: arena) { record, _ in
+            llvs_conflict(
+                struct_size: UInt32(sizeOf: llvs_conflict.self), kind: record.kind.rawValue, path: try bytes(record.path),
+                base: try bytes(record.base), newer: try bytes(record.newer), older: try bytes(record.older), result: try bytes(record.result),
+                rule_prefix: try bytes(record.rule?.prefix), rule_pattern: try bytes(record.rule?.pattern))
+        }
+        try super.init(arena, llvs_merged_value(
+            struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: try bytes(merged.bytes),
+            conflicts: conflicts.start, conflict_count: conflicts.count,
+            digest: try bytes(merged.records.isEmpty ? nil : Array(merged.digest(id: id).utf8))))
+    }
+}
+
+/// Rules, or the error that tells where they are wrong.
+private func schema(_ rules: llvs_bytes, partly: Bool) throws -> MergeSchema {
+    do {
+        return try MergeSchema(rawBytes(rules, "rules"), partly: partly)
+    } catch let error as InvalidRules {
+        throw error.storeError
+    }
+}
+
+/// Calls with the bytes of a value that may be absent.
+private func optionalBytes(_ bytes: UnsafePointer<llvs_bytes>?, _ name: StaticString) throws -> UnsafeRawBufferPointer? {
+    try bytes.map { try rawBytes($0.pointee, name) }
+}
+
+@_cdecl("llvs_merge_values") @implementation
+public func llvs_merge_values(
+    _ rules: llvs_bytes, _ base: UnsafePointer<llvs_bytes>!, _ newer: UnsafePointer<llvs_bytes>!, _ older: UnsafePointer<llvs_bytes>!,
+    _ options: UnsafePointer<llvs_merge_values_options>!, _ merged: StructOut<llvs_merged_value>!, _ error: ErrorOut!
+) -> llvs_status {
+    merged?.pointee = nil
+    return entry(error) {
+        let out = try required(merged, "merged")
+        let options = try optionalStruct(options, "llvs_merge_values_options")
+        let id = try array(options?.id ?? noBytes, "llvs_merge_values_options.id", limit: Limits.valueIDSize)
+        guard String(validating: id, as: UTF8.self) != nil else {
+            throw StoreError(.invalidUTF8, "The argument \"llvs_merge_values_options.id\" is not valid UTF-8. Give it in that encoding.")
+        }
+        let saving = try flag(options?.saving ?? 0, "llvs_merge_values_options.saving")
+        let control = try LLVSABI.control(options?.control)
+        let schema = rules.size == 0 ? nil : try schema(rules, partly: true)
+        let inputs = (try optionalBytes(base, "base"), try optionalBytes(newer, "newer"), try optionalBytes(older, "older"))
+        let total = [inputs.0, inputs.1, inputs.2].reduce(0) { $0 + ($1?.count ?? 0) }
+        let merge = DocumentMerge(schema: schema, id: id) { try control.check(.reading, 0, of: total, doing: "Merging a value") }
+        try control.check(.reading, 0, of: total, doing: "Merging a value")
+        let result = try (saving ? merge.saving : merge).merge(base: inputs.0, newer: inputs.1, older: inputs.2)
+        out.pointee = try MergedValueHandle(result, id: id).handedOut
+    }
+}
+
+@_cdecl("llvs_merged_value_free") @implementation
+public func llvs_merged_value_free(_ merged: UnsafeMutablePointer<llvs_merged_value>!) { MergedValueHandle.free(merged) }
+
+@_cdecl("llvs_schema_check") @implementation
+public func llvs_schema_check(_ rules: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { _ = try schema(rules, partly: false) }
+}

@@ -1,0 +1,139 @@
+/* Merging inside values. */
+#include "support.h"
+
+static llvs_merged_value *merged(const char *rules, const char *base, const char *newer, const char *older) {
+    const llvs_bytes o = llvs_str(base), x = llvs_str(newer), y = llvs_str(older);
+    llvs_merged_value *result;
+    OK(llvs_merge_values(llvs_str(rules), base ? &o : NULL, newer ? &x : NULL, older ? &y : NULL, NULL, &result, &error));
+    assert_int_equal(result->struct_size, sizeof *result);
+    assert_null(result->conflicts[result->conflict_count]);
+    return result;
+}
+
+static int is(llvs_bytes bytes, const char *text) {
+    return text ? bytes.data && bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0 && bytes.data[bytes.size] == 0 : !bytes.data;
+}
+
+static void each_row(const char *rules, const char *base, const char *newer, const char *older, const char *expected, llvs_merged_source source) {
+    llvs_merged_value *result = merged(rules, base, newer, older);
+    assert_true(is(result->data, expected));
+    assert_int_equal(result->source, source);
+    assert_int_equal(result->conflict_count, 0);
+    assert_int_equal(result->digest.size, 0);
+    llvs_merged_value_free(result);
+}
+
+static void both_sides_edits_are_kept(void **state) {
+    (void)state;
+    each_row(NULL, "{\"a\":1}", "{\"a\":2}", "{\"a\":1,\"b\":1}", "{\"a\":2,\"b\":1}", LLVS_MERGED_COMPUTED);
+    each_row("\"auto\"", "{\"a\":1}", "{ \"a\" : 2 }", "{\"a\":1}", "{ \"a\" : 2 }", LLVS_MERGED_NEWER);
+    each_row("\"auto\"", "{\"a\":1}", "{\"a\":1}", NULL, NULL, LLVS_MERGED_ABSENT);
+    each_row("\"auto\"", NULL, NULL, "[1]", "[1]", LLVS_MERGED_OLDER);
+    each_row("{\"/n\":\"counter\"}", "{\"n\":1}", "{\"n\":2}", "{\"n\":3}", "{\"n\":4}", LLVS_MERGED_COMPUTED);
+    each_row("{\"merge\":1,\"ids\":{\"\":\"text\"}}", "The cat sat.", "The cat sat down.", "A cat sat.", "A cat sat down.", LLVS_MERGED_COMPUTED);
+    each_row("\"text\"", "", "a", "", "a", LLVS_MERGED_NEWER);
+}
+
+static void conflicts_are_told(void **state) {
+    llvs_merged_value *result = merged("{\"/t\":{\"pick\":\"older\"}}", NULL, "{\"t\":\"A\"}", "{\"t\":\"B\",\"u\":1}");
+    const llvs_conflict *conflict;
+    (void)state;
+    assert_true(is(result->data, "{\"t\":\"B\",\"u\":1}"));
+    assert_int_equal(result->source, LLVS_MERGED_OLDER);
+    assert_int_equal(result->conflict_count, 1);
+    conflict = result->conflicts[0];
+    assert_int_equal(conflict->struct_size, sizeof *conflict);
+    assert_int_equal(conflict->kind, LLVS_CONFLICT_PICK);
+    assert_true(is(conflict->path, "[\"t\"]"));
+    assert_true(is(conflict->base, NULL));
+    assert_true(is(conflict->newer, "\"A\""));
+    assert_true(is(conflict->older, "\"B\""));
+    assert_true(is(conflict->result, "\"B\""));
+    assert_true(is(conflict->rule_prefix, ""));
+    assert_true(is(conflict->rule_pattern, "/t"));
+    assert_int_equal(result->digest.size, 64);
+    llvs_merged_value_free(result);
+    llvs_merged_value_free(NULL);
+}
+
+static void the_id_chooses_the_rules(void **state) {
+    const llvs_bytes o = llvs_str("{\"n\":0}"), x = llvs_str("{\"n\":1}");
+    const llvs_bytes rules = llvs_str("{\"merge\":1,\"ids\":{\"a/\":{\"/n\":\"counter\"},\"a/b/\":\"auto\"}}");
+    llvs_merge_values_options options = LLVS_MERGE_VALUES_OPTIONS_INIT;
+    llvs_merged_value *result;
+    (void)state;
+    options.id = llvs_str("a/1");
+    OK(llvs_merge_values(rules, &o, &x, &x, &options, &result, &error));
+    assert_true(is(result->data, "{\"n\":2}"));
+    llvs_merged_value_free(result);
+    options.id = llvs_str("a/b/1");
+    OK(llvs_merge_values(rules, &o, &x, &x, &options, &result, &error));
+    assert_true(is(result->data, "{\"n\":1}"));
+    llvs_merged_value_free(result);
+}
+
+static void saving_keeps_what_the_application_does_not_know_of(void **state) {
+    const llvs_bytes decoded = llvs_str("{\"a\":1,\"b\":1}"), saved = llvs_str("{\"a\":2}"), was = llvs_str("{\"a\":1,\"b\":1,\"new\":{\"x\":1}}");
+    llvs_merge_values_options options = LLVS_MERGE_VALUES_OPTIONS_INIT;
+    llvs_merged_value *result;
+    (void)state;
+    options.saving = 1;
+    OK(llvs_merge_values(llvs_str("\"register\""), &decoded, &saved, &was, &options, &result, &error));
+    assert_true(is(result->data, "{\"a\":2,\"new\":{\"x\":1}}"));
+    llvs_merged_value_free(result);
+}
+
+/* The call that was made for `error` failed so, at this place of the rules. */
+static void refused_at(llvs_status expected, const char *place, llvs_status status, llvs_error *error) {
+    assert_int_equal(status, expected);
+    assert_int_equal(llvs_error_code(error), expected);
+    assert_true(is(llvs_error_path(error), place));
+    llvs_error_free(error);
+}
+
+static void rules_that_are_wrong_are_refused_with_their_place(void **state) {
+    const llvs_bytes value = llvs_str("{}");
+    llvs_merged_value *result;
+    llvs_status status;
+    llvs_error *error;
+    (void)state;
+    status = llvs_schema_check(llvs_str("{\"merge\":1,\"ids\":{\"p\":{\"/a/b\":{\"as\":\"list\",\"kex\":[]}}}}"), &error);
+    refused_at(LLVS_ERROR_INVALID_ARGUMENT, "/ids/p/~1a~1b/kex", status, error);
+    status = llvs_schema_check(llvs_str("{\"merge\":2}"), &error);
+    refused_at(LLVS_ERROR_UNSUPPORTED, "/merge", status, error);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_schema_check(LLVS_NONE, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_schema_check(llvs_str("\"auto\""), &error));
+    OK(llvs_schema_check(llvs_str("{\"merge\":1,\"ids\":{\"p\":\"auto\"},\"models\":7}"), &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_merge_values(llvs_str("\"best\""), &value, &value, &value, NULL, &result, &error));
+    assert_null(result);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_merge_values(LLVS_NONE, &value, &value, &value, NULL, NULL, &error));
+}
+
+static void a_merge_can_be_cancelled(void **state) {
+    const llvs_bytes o = llvs_str("[1]"), x = llvs_str("[2]"), y = llvs_str("[3]");
+    llvs_merge_values_options options = LLVS_MERGE_VALUES_OPTIONS_INIT;
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_cancel_token *token;
+    llvs_merged_value *result;
+    (void)state;
+    OK(llvs_cancel_token_create(&token, &error));
+    control.token = token;
+    options.control = &control;
+    OK(llvs_merge_values(LLVS_NONE, &o, &x, &y, &options, &result, &error));
+    llvs_merged_value_free(result);
+    llvs_cancel_token_cancel(token);
+    FAILS(LLVS_ERROR_CANCELLED, llvs_merge_values(LLVS_NONE, &o, &x, &y, &options, &result, &error));
+    llvs_cancel_token_free(token);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_sides_edits_are_kept),
+        cmocka_unit_test(conflicts_are_told),
+        cmocka_unit_test(the_id_chooses_the_rules),
+        cmocka_unit_test(saving_keeps_what_the_application_does_not_know_of),
+        cmocka_unit_test(rules_that_are_wrong_are_refused_with_their_place),
+        cmocka_unit_test(a_merge_can_be_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

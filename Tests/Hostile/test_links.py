@@ -1,0 +1,247 @@
+"""Symbolic links, pipes and devices in the place of what an exchange, a store or an import has of its own: nothing that is
+behind them is read, written or removed, and nothing waits for them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import llvs
+import pytest
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All there is in a folder, with its contents."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def exchange_of(folder: Path, **values: bytes) -> str:
+    """An exchange folder that holds one version with these values; its id."""
+    with llvs.Store(storage="memory") as store:
+        version = store.make_version(None, insert=values)
+        with llvs.Exchange(store, folder) as exchange:
+            exchange.send()
+        return version.id
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """Another exchange, which the one that is attacked has nothing to do with."""
+    folder = tmp_path / "private"
+    exchange_of(folder, secret=b"nobody else's")
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        exchange.retrieve()
+        exchange.put_snapshot()
+    return folder
+
+
+# ---- The exchange folder ----
+
+
+@pytest.mark.parametrize("linked", [["versions"], ["changes"], ["versions", "changes"], ["tmp"]])
+def test_linked_sub_folders_are_neither_read_nor_written(tmp_path: Path, private: Path, linked: list[str]) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    for name in linked:
+        (shared / name).symlink_to(private / name)
+    before = files(private)
+    with llvs.Store(storage="memory") as store:
+        own = store.make_version(None, insert={"own": b"1"})
+        with llvs.Exchange(store, shared) as exchange:
+            for call in (exchange.send, exchange.retrieve, exchange.verify, exchange.put_snapshot):
+                try:
+                    call()
+                except llvs.NotDirectoryError:
+                    pass
+        assert [version.id for version in store.history()] == [own.id]
+    assert files(private) == before
+    # What a peer has of it now: nothing of the other exchange.
+    assert not any(b"nobody" in data or b"secret" in data for path, data in files(shared).items() if not (shared / path.split("/")[0]).is_symlink())
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "here").symlink_to(tmp_path / "real")
+    version = exchange_of(tmp_path / "here", a=b"1")
+    assert (tmp_path / "real" / "versions" / version).is_file()
+
+
+@pytest.mark.parametrize("linked", ["snapshots", "snapshots/llvs-v1"])
+def test_linked_snapshots_are_not_restored(tmp_path: Path, private: Path, linked: str) -> None:
+    shared = tmp_path / "shared"
+    (shared / linked).parent.mkdir(parents=True)
+    (shared / linked).symlink_to(private / linked)
+    with llvs.Store(storage="memory") as store:
+        with pytest.raises(llvs.Error, match="symbolic link"):
+            store.restore_snapshot(shared)
+        assert len(list(store.history())) == 0
+
+
+def test_a_race_for_a_sub_folder_leads_nowhere(tmp_path: Path) -> None:
+    """A peer swaps `changes` for a link and back as fast as it can, while versions are sent whose names it knows."""
+    shared, outside, aside = tmp_path / "shared", tmp_path / "outside", tmp_path / "aside"
+    exchange_of(shared, a=b"1")
+    outside.mkdir()
+    ids = [f"V{i}" for i in range(150)]
+    for id in ids:
+        (outside / id).write_bytes(b"precious")
+    before, stop = files(outside), threading.Event()
+
+    def swap() -> None:
+        link, changes = tmp_path / "link", shared / "changes"
+        while not stop.is_set():
+            link.symlink_to(outside)
+            os.rename(changes, aside)
+            try:
+                os.rename(link, changes)
+            except OSError:
+                # The replica was faster in making the folder anew.
+                link.unlink()
+                shutil.rmtree(aside)
+                continue
+            changes.unlink()
+            try:
+                os.rename(aside, changes)
+            except OSError:
+                shutil.rmtree(aside)
+
+    attacker = threading.Thread(target=swap)
+    attacker.start()
+    try:
+        with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared, durability="normal") as exchange:
+            head: Any = None
+            for id in ids:
+                head = store.make_version(head, id=id, insert={id: b"x"})
+                try:
+                    exchange.send()
+                except llvs.Error:
+                    pass
+    finally:
+        stop.set()
+        attacker.join()
+    assert files(outside) == before
+
+
+# ---- A store ----
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A store that the one that is attacked has nothing to do with."""
+    path = tmp_path / "other"
+    with llvs.Store(path) as store:
+        store.make_version(None, insert={"secret": b"nobody else's", "large": b"s" * (2 << 20)})
+    return path
+
+
+@pytest.mark.parametrize("linked", ["segments", "blobs", "cache"])
+def test_linked_folders_of_a_store_lead_nowhere(tmp_path: Path, other: Path, linked: str) -> None:
+    path = tmp_path / "store"
+    with llvs.Store(path):
+        pass
+    for file in (path / linked).iterdir() if (path / linked).is_dir() else []:
+        file.unlink()
+    if (path / linked).is_dir():
+        (path / linked).rmdir()
+    (path / linked).symlink_to(other / linked)
+    before = files(other)
+    try:
+        with llvs.Store(path) as store:
+            assert len(list(store.history())) == 0
+            head = store.make_version(None, insert={f"k{i}": b"v" for i in range(5_000)})
+            store.make_version(head, insert={"large": b"l" * (2 << 20)})
+    except llvs.Error as error:
+        assert linked != "cache" and "symbolic link" in str(error)
+    assert files(other) == before
+
+
+def test_linked_files_of_a_store_are_not_read(tmp_path: Path, other: Path) -> None:
+    path = tmp_path / "store"
+    with llvs.Store(path):
+        pass
+    for folder in ("segments", "blobs"):
+        (path / folder).mkdir(exist_ok=True)
+        for file in (other / folder).iterdir():
+            (path / folder / file.name).symlink_to(file)
+    before = files(other)
+    with llvs.Store(path) as store:
+        assert len(list(store.history())) == 0
+        store.make_version(None, insert={"own": b"1"})
+        store.verify()
+        store.compact()
+    assert files(other) == before
+
+
+def test_a_link_in_the_place_of_a_value_is_damage_that_an_exchange_repairs(tmp_path: Path) -> None:
+    data, shared = os.urandom(2 << 20), tmp_path / "shared"
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, shared) as exchange:
+        version = store.make_version(None, insert={"large": data})
+        exchange.send()
+    blob = next((tmp_path / "store" / "blobs").glob("*.blob"))
+    (tmp_path / "precious").write_bytes(blob.read_bytes())
+    blob.unlink()
+    blob.symlink_to(tmp_path / "precious")
+    before = (tmp_path / "precious").read_bytes()
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, shared) as exchange:
+        with pytest.raises(llvs.Error):
+            store.at(version)["large"]
+        exchange.retrieve()
+        assert store.at(version)["large"] == data
+    assert (tmp_path / "precious").read_bytes() == before
+
+
+# ---- What blocks who opens it ----
+
+
+def in_time(body: Callable[[], None], limit: float = 60) -> None:
+    """Runs it on a thread, and fails when it hangs."""
+    thread = threading.Thread(target=body, daemon=True)
+    thread.start()
+    thread.join(limit)
+    assert not thread.is_alive(), "it waits for somebody to open the other end"
+
+
+def pipes(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+
+
+def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
+    shared, path = tmp_path / "shared", tmp_path / "store"
+    with llvs.Store(path) as store:
+        store.make_version(None, insert={f"k{i}": b"v" for i in range(5_000)})
+    pipes(
+        *(shared / name for name in ("versions/A", "changes/A", "tmp/A", "snapshots/manifest.json", "snapshots/llvs-v1/manifest.json")),
+        *(path / name for name in ("llvs-store", "segments/" + "0" * 32 + ".seg", "segments/" + "1" * 32 + ".seg", "blobs/" + "0" * 32 + ".blob")),
+        *(path / "cache" / file.name for file in list((path / "cache").iterdir()) + [Path("coordinator-x.note")]),
+    )
+
+    def use() -> None:
+        with llvs.Store(path) as store, llvs.Exchange(store, shared) as exchange:
+            for call in (exchange.retrieve, exchange.send, exchange.verify, exchange.put_snapshot, store.verify, store.compact):
+                try:
+                    call()
+                except llvs.Error:
+                    pass
+
+    in_time(use)
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_pipes_beside_a_database_hold_nobody_up(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "store.db"
+    with llvs.Store(path, storage="sqlite") as store:
+        store.make_version(None, insert={"a": b"1"})
+    pipes(Path(f"{path}{suffix}"))
+
+    def use() -> None:
+        for options in ({}, {"read_only": True}):
+            with pytest.raises(llvs.Error):
+                llvs.Store(path, storage="sqlite", **options)
+
+    in_time(use)

@@ -1,0 +1,193 @@
+"""Databases, and files beside them, that somebody made to have SQLite do more than hold bytes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from pathlib import Path
+
+import llvs
+import pytest
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "store.db"
+    with llvs.Store(path, storage="sqlite") as store:
+        store.make_version(None, insert={"a": b"1", "large": b"l" * 200_000})
+    return path
+
+
+def opens(path: Path, storage: str = "sqlite") -> None:
+    for options in ({}, {"create": False}, {"read_only": True}):
+        with llvs.Store(path, storage=storage, **options) as store:
+            assert store.at(store.heads[0])["a"] == b"1"
+
+
+def refuses(path: Path, message: str, code: llvs.ErrorCode = llvs.ErrorCode.NOT_A_STORE) -> None:
+    for options in ({}, {"create": False}, {"read_only": True}):
+        with pytest.raises(llvs.Error, match=message) as caught:
+            llvs.Store(path, storage="sqlite", **options).close()
+        assert caught.value.code == code
+
+
+# ---- A hot journal ----
+
+
+def hot_journal(database: Path, victim: Path) -> bytes:
+    """A rollback journal that asks SQLite to delete `victim` once it has undone what the journal tells (nothing)."""
+    name = os.fsencode(victim)
+    pages = database.stat().st_size // 4096
+    header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 0x1234, pages, 512, 4096)
+    master = struct.pack(">I", 0x40000000 // 4096 + 1) + name + struct.pack(">II", len(name), sum(name)) + bytes.fromhex("d9d505f920a163d7")
+    return header.ljust(512, b"\0") + master
+
+
+def test_a_journal_deletes_nothing(tmp_path: Path, database: Path) -> None:
+    victim, journal = tmp_path / "precious", Path(f"{database}-journal")
+    victim.write_bytes(b"irreplaceable")
+    journal.write_bytes(hot_journal(database, victim))
+    refuses(database, "store.db-journal lies beside it.*move that file away")
+    # A salvage reads the pages, and does without SQLite.
+    llvs.Store.salvage(database, tmp_path / "salvaged", storage="sqlite")
+    opens(tmp_path / "salvaged", "file")
+    assert victim.read_bytes() == b"irreplaceable" and journal.exists()
+    journal.unlink()
+    opens(database)
+
+
+def test_a_journal_that_comes_later_deletes_nothing(tmp_path: Path, database: Path) -> None:
+    """Connections are opened while a store is in use."""
+    victim, journal = tmp_path / "precious", Path(f"{database}-journal")
+    victim.write_bytes(b"irreplaceable")
+    with llvs.Store(database, storage="sqlite") as store:
+        journal.write_bytes(hot_journal(database, victim))
+        for call in (store.verify, store.reload, lambda: store.make_version(store.heads[0], insert={"b": b"2"})):
+            try:
+                call()
+            except llvs.Error:
+                pass
+    assert victim.exists()
+
+
+# ---- Definitions ----
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "CREATE TRIGGER t AFTER INSERT ON caches BEGIN UPDATE caches SET data = zeroblob(1000000000); END",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TABLE more(x)",
+        "CREATE INDEX more ON records(length)",
+        "CREATE UNIQUE INDEX more ON records(checksum) WHERE length > 1",
+        "ALTER TABLE records ADD COLUMN more",
+        "ALTER TABLE records ADD COLUMN more GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL",
+        "ALTER TABLE chunks RENAME TO pieces",
+        "DROP TABLE caches",
+        "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE x(seq, length, checksum, first, data) AS (SELECT 1, 1, 1, 1, 1 UNION ALL SELECT seq + 1, 1, 1, 1, 1 FROM x) SELECT * FROM x",
+        "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB, CHECK (length < 5))",
+        "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL DEFAULT (randomblob(9)), first INTEGER, data BLOB)",
+        "DROP TABLE caches; CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
+        "CREATE VIRTUAL TABLE more USING fts5(x)",
+        "PRAGMA application_id = 1",
+    ],
+)
+def test_only_our_own_tables_are_taken(database: Path, statement: str) -> None:
+    connection = sqlite3.connect(database)
+    try:
+        connection.executescript(statement)
+    except sqlite3.OperationalError as error:
+        assert "no such module" in str(error)
+        return
+    finally:
+        connection.close()
+    refuses(database, "are not those of a store|another application's")
+
+
+def test_definitions_that_share_their_pages(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    connection.executescript("PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 2 WHERE name = 'chunks'")
+    connection.close()
+    refuses(database, "are not those of a store")
+
+
+def test_a_new_database_is_as_sqlite_makes_one(tmp_path: Path) -> None:
+    """Its first pages are written without SQLite."""
+    path = tmp_path / "new.db"
+    llvs.Store(path, storage="sqlite").close()
+    here = sqlite3.connect(path)
+    assert here.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert here.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    schema = here.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
+    numbers = [here.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")]
+    here.close()
+    there = sqlite3.connect(tmp_path / "there.db")
+    there.executescript(";".join(row[4] for row in schema if row[4]))
+    there.executescript("PRAGMA application_id = 0x4C4C5653; PRAGMA user_version = 1")
+    assert there.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall() == sorted(schema, key=lambda row: (row[2] == "caches", row[3]))
+    assert numbers == [there.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")]
+    there.close()
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".new"] == []
+
+
+def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch(mode=0o640)
+    path.chmod(0o640)
+    with llvs.Store(path, storage="sqlite") as store:
+        store.make_version(None, insert={"a": b"1"})
+    assert path.stat().st_mode & 0o777 == 0o640
+    opens(path)
+
+
+# ---- Files beside it ----
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_linked_files_beside_it(tmp_path: Path, database: Path, suffix: str) -> None:
+    victim = tmp_path / "precious"
+    victim.write_bytes(b"irreplaceable" * 1_000)
+    Path(f"{database}{suffix}").unlink(missing_ok=True)
+    Path(f"{database}{suffix}").symlink_to(victim)
+    refuses(database, "is a symbolic link")
+    assert victim.read_bytes() == b"irreplaceable" * 1_000
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> None:
+    """What is mapped ends the process when somebody cuts it short: who laid it there before us keeps the right to."""
+    file = Path(f"{database}{suffix}")
+    file.touch()
+    file.chmod(0o666)
+    refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+    file.chmod(0o600)
+    opens(database)
+    file.touch(mode=0o600)
+    if os.geteuid() == 0:
+        # Only root can give files away.
+        os.chown(file, 12_345, 12_345)
+        refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+
+
+# ---- Cancelling ----
+
+
+def test_a_verification_is_cancelled_within_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with llvs.Store(path, storage="sqlite", durability="normal") as store:
+        head = None
+        for i in range(300):
+            head = store.make_version(head, insert={f"k{i}": b"v" * 20_000})
+        calls = 0
+
+        def progress(done: llvs.Progress) -> bool:
+            nonlocal calls
+            calls += 1
+            return calls < 5
+
+        with pytest.raises(llvs.CancelledError):
+            store.verify(progress=progress)
+        assert calls == 5

@@ -1,0 +1,163 @@
+"""Merging inside values: documents, lists, texts, counters."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import json
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from . import _abi, _constants as c, _pages, _structs
+from ._memory import BytesLike, address, as_bytes, copy, decode, encode
+from .control import CancelToken, Control, ProgressCallback
+
+lib = _abi.lib
+
+#: Rules for merging: the name of a kind ("auto", "counter"), a rule, patterns with rules, or a whole schema; JSON text as bytes as well.
+MergeRules = Union[str, Mapping[str, Any], bytes]
+
+
+class ConflictKind(str, enum.Enum):
+    """What a conflict was about."""
+
+    #: Both sides changed a value that is not merged inside: one of them stands.
+    PICK = "pick"
+    #: One side removed what the other changed.
+    DELETE_EDIT = "delete-edit"
+    #: The sides are of different types, or of one that the rule is not for.
+    TYPE = "type"
+    #: A side is no JSON that can be merged.
+    NOT_JSON = "not-json"
+    #: Both sides replaced the same part of a text; the conflict's values are that part.
+    OVERLAP = "overlap"
+    #: Both sides moved an element of a list, to different places.
+    MOVE_MOVE = "move-move"
+    #: The sides hold two values between which an earlier merge had to choose.
+    CONTESTED = "contested"
+    #: A counter is outside of the bounds that its rule gives.
+    BOUND = "bound"
+    #: A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands.
+    LIMIT = "limit"
+    #: Both sides changed what the rules leave to an arbiter of the host; the newer stands.
+    ARBITER = "arbiter"
+
+
+_KINDS = {
+    c.CONFLICT_PICK: ConflictKind.PICK,
+    c.CONFLICT_DELETE_EDIT: ConflictKind.DELETE_EDIT,
+    c.CONFLICT_TYPE: ConflictKind.TYPE,
+    c.CONFLICT_NOT_JSON: ConflictKind.NOT_JSON,
+    c.CONFLICT_OVERLAP: ConflictKind.OVERLAP,
+    c.CONFLICT_MOVE_MOVE: ConflictKind.MOVE_MOVE,
+    c.CONFLICT_CONTESTED: ConflictKind.CONTESTED,
+    c.CONFLICT_BOUND: ConflictKind.BOUND,
+    c.CONFLICT_LIMIT: ConflictKind.LIMIT,
+    c.CONFLICT_ARBITER: ConflictKind.ARBITER,
+}
+
+
+class Conflict(NamedTuple):
+    """What a merge decided where both sides had changed the same."""
+
+    #: Where in the value: names of members, `{"key": ...}` for elements known by a key, `{"index": n}` for others.
+    path: tuple[Union[str, dict[str, Any]], ...]
+    kind: ConflictKind
+    #: What was there, as JSON text; None where it was absent. Bytes that are no JSON are `{"sha256": "...", "size": n}`.
+    base: Optional[bytes]
+    #: What the newer side has there.
+    newer: Optional[bytes]
+    #: What the older side has there.
+    older: Optional[bytes]
+    #: What stands.
+    result: Optional[bytes]
+    #: The prefix of ids and the pattern of the rule that holds there; None where none does.
+    rule: Optional[tuple[str, str]]
+
+
+class MergedValue(NamedTuple):
+    """What came of merging a value."""
+
+    #: The bytes; None when there is no value.
+    data: Optional[bytes]
+    #: What had to be decided, in the order in which it was met.
+    records: tuple[Conflict, ...]
+    #: SHA-256 of the records as canonical JSON, 64 hexadecimal digits; "" when there are none.
+    digest: str
+
+
+def merge_values(
+    base: Optional[BytesLike],
+    newer: Optional[BytesLike],
+    older: Optional[BytesLike],
+    rules: MergeRules = "auto",
+    *,
+    id: str = "",
+    saving: bool = False,
+    progress: Optional[ProgressCallback] = None,
+    cancel: Optional[CancelToken] = None,
+) -> MergedValue:
+    """Merges what two sides made of a value, inside it where it is JSON or the rules say that it is text. Needs no store.
+
+        llvs.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}').data                        # b'{"a":2,"b":1}'
+        llvs.merge_values(b'{"n":0}', b'{"n":1}', b'{"n":1}', {"/n": "counter"}).data           # b'{"n":2}'
+
+    `base` is the value that both had, `newer` what the side has whose change is the more recent, `older` what the other has; None is
+    absent. The same arguments give the same bytes on every machine. Every value gives a result; what had to be decided is in `records`.
+
+    `rules` is the name of a kind, a rule, patterns with rules, or a whole schema ({"merge": 1, "ids": ...}), of which those for `id` hold.
+
+    `saving`: `newer` is what an application wants to save, `base` what it made of the value that it had read, unchanged, and `older` that
+    value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
+
+    Raises InvalidArgumentError (rules that are not valid: `path` is the JSON pointer to what is wrong with them), UnsupportedError (rules of a
+    number that the library does not know), CancelledError. Cost: the size of what is merged.
+    """
+    values = [None if value is None else as_bytes(value) for value in (base, newer, older)]
+    given = [None if value is None else _structs.llvs_bytes(address(value), len(value)) for value in values]
+    value_id, text = encode(id), _text(rules)
+    pointer = ctypes.c_void_p()
+    control = Control(progress, cancel)
+    with control:
+        options = _structs.llvs_merge_values_options(
+            struct_size=ctypes.sizeof(_structs.llvs_merge_values_options),
+            saving=bool(saving),
+            id=_structs.llvs_bytes(address(value_id), len(value_id)),
+            control=control.address,
+        )
+        lib.llvs_merge_values(text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer))
+    try:
+        merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
+        conflicts = (_structs.llvs_conflict.from_address(at) for at in _pages.addresses(merged.conflicts, merged.conflict_count))
+        return MergedValue(_bytes(merged.data), tuple(map(_conflict, conflicts)), (_bytes(merged.digest) or b"").decode())
+    finally:
+        lib.llvs_merged_value_free(pointer.value)
+
+
+def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
+    """Checks rules as they are kept under "__llvs_schema": `{"merge": 1, "ids": {...}}`, as JSON text or as what gives it.
+
+    Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is wrong,
+    None for the whole.
+    """
+    lib.llvs_schema_check(_text(rules))
+
+
+def _text(rules: MergeRules) -> bytes:
+    return rules if isinstance(rules, bytes) else json.dumps(rules).encode()
+
+
+def _bytes(pair: Any) -> Optional[bytes]:
+    return copy(pair.data, pair.size) if pair.data else None
+
+
+def _conflict(one: Any) -> Conflict:
+    prefix, pattern = _bytes(one.rule_prefix), _bytes(one.rule_pattern)
+    return Conflict(
+        tuple(json.loads(_bytes(one.path) or b"[]")),
+        _KINDS.get(one.kind, ConflictKind.PICK),
+        _bytes(one.base),
+        _bytes(one.newer),
+        _bytes(one.older),
+        _bytes(one.result),
+        None if prefix is None or pattern is None else (decode(prefix), decode(pattern)),
+    )
