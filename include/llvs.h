@@ -201,7 +201,8 @@ enum llvs_status_value {
     LLVS_ERROR_VERSION_MISMATCH = -10,
     /** A preserve names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
-    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string, or all together is over 16 MiB. */
+    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string or a name of more than 1024 bytes, or all
+        together is over 16 MiB. */
     LLVS_ERROR_INVALID_METADATA = -12,
     /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
     LLVS_ERROR_UNSUPPORTED = -13,
@@ -1043,7 +1044,7 @@ typedef struct llvs_version_options {
      * COM9, LPT1 to LPT9, in any case); versions that others made under such ids are taken and passed on.
      */
     llvs_bytes id;
-    /** The name of its branch, UTF-8; empty: none. */
+    /** The name of its branch, UTF-8, at most 1024 bytes; empty: none. */
     llvs_bytes branch;
     /** A key given twice keeps the last. */
     const llvs_metadata_entry *metadata;

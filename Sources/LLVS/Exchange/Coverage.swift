@@ -73,8 +73,8 @@ extension Store {
     func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
 
     /// The versions that are not covered, predecessors first.
-    func missing(from coverage: Coverage) throws -> [VersionID] {
-        try lock.withRead {
+    func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
+        let missing = try lock.withRead {
             try checkOpenLocked()
             var missing: [UInt32] = []
             for i in dag.rows.indices where dag.rows[i].state == .live && !(i < coverage.isCovered.count && coverage.isCovered[i]) {
@@ -83,7 +83,8 @@ extension Store {
                 if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { continue }
                 missing.append(ordinal)
             }
-            return dag.inTopologicalOrder(missing).map(dag.id)
+            return dag.orderKeys(missing)
         }
+        return try missing.sorted(looking: look).map(\.id)
     }
 }

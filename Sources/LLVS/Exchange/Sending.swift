@@ -41,7 +41,7 @@ struct Sending {
             memory.hasLookedAtAll = true
         }
         store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(try forged(among: listing)).union(listing.versionsOnly), in: &coverage)
-        let missing = try store.missing(from: coverage)
+        let missing = try store.missing(from: coverage) { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
         findTwins(listing.versions + missing, among: missing)

@@ -64,8 +64,8 @@ final class History {
     /// Those of them by their ids in one case: which of the ordinals have it.
     private var foldedTexts: [VersionID: [UInt32]] = [:]
     private var table = OrdinalTable()
-    private(set) var branchNames: [String] = []
-    private var branchOrdinals: [[UInt8]: UInt32] = [:]
+    private(set) var branchNames: [BranchName] = []
+    private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
     private(set) var liveCount = 0
@@ -147,7 +147,7 @@ final class History {
 
     /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
     func append(
-        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> UInt32 {
         var generation: UInt32 = 0
@@ -173,7 +173,7 @@ final class History {
     /// Adds a version of a history that is being taken up, live at once; false when its id is there already, or a
     /// predecessor is none that is live. `findHeads` must follow the last one.
     func appendLive(
-        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> Bool {
         guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else { return false }
@@ -279,12 +279,11 @@ final class History {
     /// Gives up an unpublished version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 
-    private func intern(_ branch: String) -> UInt32 {
-        let key = Array(branch.utf8)
-        if let known = branchOrdinals[key] { return known }
+    private func intern(_ branch: BranchName) -> UInt32 {
+        if let known = branchOrdinals[branch] { return known }
         let ordinal = UInt32(truncatingIfNeeded: branchNames.count)
         branchNames.append(branch)
-        branchOrdinals[key] = ordinal
+        branchOrdinals[branch] = ordinal
         return ordinal
     }
 
@@ -344,7 +343,7 @@ final class History {
 
     // MARK: Asking
 
-    func branch(_ ordinal: UInt32) -> String? {
+    func branch(_ ordinal: UInt32) -> BranchName? {
         let branch = rows[Int(ordinal)].branch
         return branch == History.none ? nil : branchNames[Int(branch)]
     }
@@ -375,11 +374,11 @@ final class History {
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
     /// Whether a version carries it, or did.
-    func hasBranch(_ branch: String) -> Bool { branchOrdinals[Array(branch.utf8)] != nil }
+    func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }
 
     /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
     func heads(onBranch branch: String) -> [UInt32] {
-        guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }
+        guard let number = branchOrdinals[BranchName(branch)] else { return [] }
         return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
     }
 

@@ -10,8 +10,9 @@ extension Store {
     func prepareMerge(
         _ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation, _ control: PacedControl = .none
     ) throws -> MergeOutcome {
-        if let ahead = lock.withRead({ a == b || dag.isAncestor(b, of: a) ? a : dag.isAncestor(a, of: b) ? b : nil }) { return .fastForward(ahead) }
-        let bases = relation == .unrelated ? [] : lock.withRead { dag.bestCommonAncestors([a], [b]) }
+        if try a == b || walk(AncestorSearch(b, of: a), control.look) { return .fastForward(a) }
+        if try walk(AncestorSearch(a, of: b), control.look) { return .fastForward(b) }
+        let bases = try relation == .unrelated ? [] : walk(CommonAncestors([a], [b]), control.look)
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
@@ -23,7 +24,7 @@ extension Store {
         _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
         _ control: PacedControl
     ) throws -> MergeOutcome {
-        let (aIsNewer, areSettled) = lock.withRead { (dag.isNewer(a, b), !bases.isEmpty && dag.holdMergesOnly(a, b)) }
+        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             var changes = changes

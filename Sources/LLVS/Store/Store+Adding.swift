@@ -37,12 +37,15 @@ extension Store {
     /// with its problem and holds back only what depends on it. One that is not what its id says (`.contentMismatch`) keeps nothing else
     /// out, be it of the same id. A version that is here, and in which damage was met, is made whole.
     /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    /// - Throws: failures of the storage only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false) throws -> [Addition] {
+    /// - Parameter control: looked at with stage `.adding`.
+    /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")
+        let control = control.paced(.adding, of: received.count, doing: "Adding versions to \(self.description)")
         let count = received.count
         var received = received, results = [Addition?](repeating: nil, count: count), prepared: [Prepared?] = []
         for i in received.indices {
+            try control.step(0)
             do { prepared.append(try prepare(received[i])) } catch let error as StoreError where Store.isProblem(error.code) {
                 results[i] = .problem(error)
                 prepared.append(nil)
@@ -55,13 +58,14 @@ extension Store {
         }
         let order = predecessorsFirst(received, prepared)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
-        var batch: [VersionID: Int] = [:]
+        var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         do {
             for i in order {
                 guard let ready = prepared[i] else { continue }
+                try control.step()
                 do {
                     if try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) { results[i] = .repaired; continue }
-                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
+                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -182,7 +186,7 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for version: Version, _ prepared: Prepared, beside others: Batch) throws -> Draft? {
+    private func draft(for version: Version, _ prepared: Prepared, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl) throws -> Draft? {
         let sorted = prepared.sorted
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
@@ -198,7 +202,8 @@ extension Store {
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
-            let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
+            try control.step(0)
+            let inAncestry = try ancestry.contains(ordinal, behind: ordinals, in: self, control.look)
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
@@ -227,7 +232,7 @@ extension Store {
     ) throws {
         let kind: Value.Change.Kind?
         if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
-            kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
+            kind = other.draft.changes.change(of: id)?.kind
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
         }

@@ -332,7 +332,7 @@ extension Store {
     func appendHidden(_ draft: Draft) -> UInt32 {
         let ordinal = dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
-            first: draft.first, second: draft.second, branch: draft.version.branch,
+            first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
             traits: draft.traits)
         dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }

@@ -123,7 +123,7 @@ extension Store {
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? readHeader(place)
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
-        guard version.predecessors == predecessors, version.branch == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
+        guard version.predecessors == predecessors, version.metadata.branchName == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
     }
 

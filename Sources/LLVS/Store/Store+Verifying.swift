@@ -49,6 +49,7 @@ extension Store {
         /// What the storage tells.
         var met: [StorageDamage] = []
         var caches: CacheVerification
+        var ancestry = KnownAncestry()
     }
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
@@ -56,7 +57,7 @@ extension Store {
             let header = try readHeader(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
-            let values = try verifyValues(record.place, &verification.report, control)
+            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             if verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
@@ -69,13 +70,13 @@ extension Store {
     }
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
-    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ control: OperationControl) throws -> UInt64 {
+    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
         let version = try readHeader(place).version
         var check = try ContentCheck(version, changeCount: readHeader(place).changeCount)
         try forEachChange(place) { entry, header in
             if entry.kind == .preserve {
-                let none = strangers ?? self.strangers(among: header)
+                let none = try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
                 strangers = none
                 try verifyPreserve(entry, header, place, strangers: none, &report)
             }
@@ -138,13 +139,16 @@ extension Store {
     }
 
     /// The versions that a record's preserves name and that are here, but none of its ancestors.
-    private func strangers(among header: RecordHeader) -> Set<VersionID> {
-        lock.withRead {
-            let predecessors = header.predecessors.compactMap { dag.ordinal(of: $0) }
-            guard predecessors.count == header.predecessors.count else { return [] }
-            let named = Set(header.dependencies.compactMap { dag.ordinal(of: $0) })
-            return Set(dag.strangers(among: named, to: predecessors).map { dag.id($0) })
+    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<VersionID> {
+        let paced = control.paced(.verifying, doing: "Verifying")
+        let (predecessors, named) = lock.withRead { (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) }) }
+        guard predecessors.count == header.predecessors.count else { return [] }
+        var strangers: Set<VersionID> = []
+        for case (let id, let ordinal?) in named {
+            try paced.step(0)
+            if try !ancestry.contains(ordinal, behind: predecessors, in: self, paced.look) { strangers.insert(id) }
         }
+        return strangers
     }
 
     /// Tells of a preserve that names a version which is here and stored no bytes under that id, or which is no ancestor.
@@ -176,8 +180,10 @@ extension Store {
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
+        let paced = control.paced(.verifying, doing: "Verifying")
         nameVersions(in: &verification.met)
         for damage in verification.met {
+            try paced.step(0)
             if damage.lost == .unfinished { report.unfinished.append(damage); continue }
             // A blob: the record that names it has said whose value is in it.
             let named = report.damages.indices.filter { report.damages[$0].file == damage.file && report.damages[$0].value != nil && damage.version == nil }
@@ -193,14 +199,17 @@ extension Store {
             report.pending = UInt64(pending.count)
             report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
-        for i in report.damages.indices { tellIfWaiting(&report.damages[i]) }
+        for i in report.damages.indices {
+            try paced.step(0)
+            tellIfWaiting(&report.damages[i])
+        }
         for i in report.damages.indices {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
         }
         // Records that nobody can name any more may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
-        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report)
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
         verification.report = report
     }
 
@@ -235,7 +244,8 @@ extension Store {
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {
-            let values = try verifyValues(place, &report, control)
+            var ancestry = KnownAncestry()
+            let values = try verifyValues(place, &report, &ancestry, control)
             if report.damages.count == before {
                 // All parts of it are what was written: what says what they are together is not.
                 var harmless = damage
