@@ -68,7 +68,7 @@ struct Sending {
     /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
     private mutating func isTakenForItsTwin(_ id: VersionID) throws -> Bool {
         let found = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)).first
-        guard let document = found?.document, let other = try? InterchangeDecoder.versionOfAnyName(document, file: "versions/\(id)").id,
+        guard let found, let other = try read(found, { try InterchangeDecoder.versionOfAnyName($0, file: "versions/\(id)").id }),
               other != id, other.folded == id.folded else { return false }
         problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds \(other) and cannot hold both, since the two ids differ by case only. Use another place for one of the two.", versionID: id.description))
         return true
@@ -88,11 +88,12 @@ struct Sending {
                 let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
                 let control = control.within(.verifying, 0, of: ids.count)
                 let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
-                let asked = Array(zip(ids, versions.map(Sending.read)))
+                // Read at once: what comes in pieces cannot be read later.
+                let asked = Array(zip(ids, try versions.map { try read($0) { try InterchangeDecoder.versionOfAnyName($0, file: "A version") } }))
                 var next = 0
                 while next < asked.count {
                     let changes = try transport.fetched(asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
-                    for ((id, version), file) in zip(asked[next...], changes) where !isGenuine(id, version, file) { found.append(id) }
+                    for ((id, version), file) in zip(asked[next...], changes) where try !isGenuine(id, version, file) { found.append(id) }
                     next += changes.count
                 }
                 left = left.dropFirst(asked.count)
@@ -103,15 +104,22 @@ struct Sending {
         return found
     }
 
-    /// Of a file as it came: one that comes in pieces can be read now only.
-    private static func read(_ file: FetchedFile) -> Version? {
-        file.document.flatMap { try? InterchangeDecoder.versionOfAnyName($0, file: "A version") }
+    /// What a file there says; nil when it cannot be read or understood.
+    private func read<R>(_ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
+        guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else { return nil }
+        do { return try read(document) } catch let failure as PieceFailure {
+            guard failure.isOfFile else { throw failure.error }
+        } catch {
+            // That is nothing of the file's.
+            if (error as? StoreError)?.code == .outOfMemory { throw error }
+        }
+        return nil
     }
 
-    private func isGenuine(_ id: VersionID, _ version: Version?, _ file: FetchedFile) -> Bool {
-        guard let version, version.id == id, let document = file.document,
-              let changes = try? InterchangeDecoder.changes(document, of: id) else { return false }
-        return (try? store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))) ?? false
+    private func isGenuine(_ id: VersionID, _ version: Version?, _ file: FetchedFile) throws -> Bool {
+        guard let version, version.id == id,
+              let changes = try read(file, { try InterchangeDecoder.changes($0, of: id) }) else { return false }
+        return try store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))
     }
 
     private func unusable(among ordinals: [UInt32]) throws -> [VersionID] {

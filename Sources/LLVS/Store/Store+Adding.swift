@@ -121,7 +121,9 @@ extension Store {
 
     /// Whether a version is what its id says.
     func isGenuine(_ received: ReceivedVersion) throws -> Bool {
-        try withExtendedLifetime(received) { try prepare(received).vouching != .free }
+        do {
+            return try withExtendedLifetime(received) { try prepare(received).vouching != .free }
+        } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 
     /// Whether something builds on the empty root that is neither here nor among the versions: its content is known, so nobody waits for it.
