@@ -26,7 +26,7 @@ static llvs_coordinator *open_coordinator(const setting *setting, const char *id
         changes[i].data = llvs_bytes_make(value, setting->value_size);
     }
     must(llvs_coordinator_open(llvs_str(path), &options, &coordinator, &error), error);
-    must(llvs_coordinator_save(coordinator, changes, setting->count, sizeof *changes, NULL, NULL, NULL, &error), error);
+    must(llvs_coordinator_save(coordinator, changes, setting->count, sizeof *changes, NULL, NULL, NULL, NULL, &error), error);
     free(values);
     free(changes);
     free(path);
@@ -46,7 +46,7 @@ static double save_coordinated(const setting *setting, llvs_coordinator *coordin
         change.kind = LLVS_CHANGE_UPDATE;
         change.id = llvs_str(data_id(ids, i));
         change.data = llvs_bytes_make(value, setting->value_size);
-        must(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &made, NULL, &error), error);
+        must(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &made, NULL, NULL, &error), error);
     }
     return now() - start;
 }

@@ -85,7 +85,7 @@ static int save(llvs_coordinator *coordinator, long number, llvs_version_id *ver
     change.kind = LLVS_CHANGE_UPDATE;
     change.id = llvs_str("number");
     change.data = llvs_str(text);
-    return works(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, version, NULL, &error), error);
+    return works(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, version, NULL, NULL, &error), error);
 }
 
 /* The number at the current version; -1 when there is none. */

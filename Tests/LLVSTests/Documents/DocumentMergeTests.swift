@@ -68,8 +68,9 @@ import Testing
         let objects = ["{\"n\":1}", "{\"n\":2}", "{\"n\":1,\"m\":1}"].map { nested($0, "{\"a\":", "}", 127) }
         let lists = ["{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}", "{\"id\":1,\"l\":[1,3]}"].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
         try SmallStack.run(64 << 10) {
-            #expect(try Documents.text(objects[0], objects[1], objects[2]) == nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127))
-            #expect(try Documents.text(lists[0], lists[1], lists[2]) == nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62))
+            let object = try Documents.text(objects[0], objects[1], objects[2]), list = try Documents.text(lists[0], lists[1], lists[2])
+            #expect(object == nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127))
+            #expect(list == nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62))
         }
     }
 

@@ -68,7 +68,7 @@ import Testing
         ]
         for (text, expected) in cases {
             let written = try Array(text.utf8).withUnsafeBytes { bytes in
-                let tree = try #require(JSONTreeParser.parse(bytes, work: DocumentWork()))
+                let parsed = try JSONTreeParser.parse(bytes, work: DocumentWork()), tree = try #require(parsed)
                 return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([tree], work: DocumentWork()))
             }
             #expect(String(decoding: written, as: UTF8.self) == expected)
