@@ -152,4 +152,21 @@ enum RecordPath {
         }
         return out + [UInt8(ascii: "]")]
     }
+
+    /// A place that was contested, as records show it.
+    static func json(_ place: [ContestedValues.Step]) -> [UInt8] {
+        let steps = place.map { step -> [UInt8] in
+            switch step {
+            case .name(let name):
+                var out: [UInt8] = []
+                name.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+                return out
+            case .slot(let slot): return Array("{\"index\":\(slot)}".utf8)
+            case .key(.value, _, _): return Array("{\"index\":0}".utf8)
+            case .key(_, let key, let occurrence):
+                return Array("{\"key\":".utf8) + key + Array((occurrence > 0 ? ",\"occurrence\":\(occurrence)}" : "}").utf8)
+            }
+        }
+        return [UInt8(ascii: "[")] + Array(steps.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
+    }
 }

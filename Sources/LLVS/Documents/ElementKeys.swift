@@ -1,7 +1,7 @@
 /// Tells the elements of lists and sets apart: numbers for what is the same element on several sides.
 struct ElementKeys {
     /// What an element is known by; keys of different sources are never the same.
-    enum Source: UInt8 { case declared, id, value }
+    enum Source: UInt8, Sendable { case declared, id, value }
 
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
@@ -78,6 +78,15 @@ struct ElementKeys {
         guard let node = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 2), of: element.node) else { return nil }
         let kind = tree.kind(node)
         return kind == .string || kind == .number ? ValueRef(tree: element.tree, node: node) : nil
+    }
+
+    /// What an element is known by, without looking for others like it.
+    func source(of element: ValueRef) -> Source { identify(element).0 }
+
+    /// Bytes that are the same for the same key of a source.
+    func bytes(of element: ValueRef, _ source: Source) throws -> [UInt8] {
+        let written = try parts(of: element, source).map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
+        return Array(written.joined(separator: [UInt8(ascii: ",")]))
     }
 
     /// What makes the key of an element: the values at the declared pointers, its `id`, or itself.

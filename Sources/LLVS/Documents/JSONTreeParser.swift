@@ -14,7 +14,7 @@ struct JSONTreeParser {
     /// Nil when the text cannot be merged inside.
     /// - Parameter copying: the tree keeps bytes of its own.
     /// - Throws: what `work` throws, and `.outOfMemory`.
-    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONTree? {
+    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONText? {
         guard bytes.count > 0, bytes.count <= sizeLimit, Bytes.isValidUTF8(bytes) else { return nil }
         guard copying else {
             var parser = JSONTreeParser(bytes, work)
@@ -53,10 +53,10 @@ struct JSONTreeParser {
         open.reserveCapacity(16)
     }
 
-    private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONTree? {
+    private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONText? {
         do {
             if try parse(), let nodes {
-                return JSONTree(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
+                return JSONText(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
             }
         } catch {
             free(nodes)
@@ -295,14 +295,18 @@ private struct NodeTexts {
 
 /// Finds out whether names are distinct.
 private struct DistinctNames {
-    private var slots: [(hash: UInt64, name: UInt32)] = []
+    private struct Slot {
+        var hash: UInt64 = 0
+        var name: UInt32 = 0
+    }
+    private var slots: [Slot] = []
     private var mask = 0
 
     mutating func begin(_ count: Int) {
         var size = 16
         while size < 2 * count { size *= 2 }
-        if slots.count < size { slots = [(UInt64, UInt32)](repeating: (0, 0), count: size) } else {
-            for i in 0..<size { slots[i] = (0, 0) }
+        if slots.count < size { slots = [Slot](repeating: Slot(), count: size) } else {
+            for i in 0..<size { slots[i] = Slot() }
         }
         mask = size - 1
     }
@@ -315,7 +319,7 @@ private struct DistinctNames {
             if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
             i = (i + 1) & mask
         }
-        slots[i] = (hash, name)
+        slots[i] = Slot(hash: hash, name: name)
         return true
     }
 }

@@ -56,6 +56,11 @@ final class SetPlan {
         return .key(keys.parts(of: keys.element(kind), source), occurrence: parts[child].occurrence)
     }
 
+    func contestedStep(_ child: Int) throws -> ContestedValues.Step {
+        let kind = Int(parts[child].kind), source = keys.source(kind)
+        return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: parts[child].occurrence)
+    }
+
     /// The elements that came out, in the order of their bytes.
     func emit(_ results: [ValueRef], _ values: DocumentValues) throws -> [ValueRef] {
         var written: [UInt8] = [], elements: [(start: Int, end: Int, ref: ValueRef)] = []

@@ -52,6 +52,7 @@ struct TextAlignment {
     ///
     /// The largest part of each is gone on with at once, with what is counted already: so every token is counted a logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
+        try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
         var counts = [Count](repeating: Count(), count: count), candidates: [UInt32] = []
         var open = [Part(base: 0..<base.count, side: 0..<side.count)], left: [Part] = []
 

@@ -137,6 +137,10 @@ enum LineEnds: Equatable {
     case mixed
 
     init(_ text: UnsafeRawBufferPointer) {
+        if !Bytes.contains(0x0D, text) {
+            self = Bytes.contains(0x0A, text) ? .lf : .none
+            return
+        }
         var style = LineEnds.none, i = 0
         while i < text.count {
             let byte = text[i]

@@ -62,6 +62,10 @@ final class ValueMerge {
 
     /// The result, or nil when a frame was opened for it.
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        if state == RuleStates.none {
+            if newer.isAbsent, older.isAbsent { return .absent }
+            return try lines(base, newer, older, state, Self.auto, place)
+        }
         // What a missing value stands for is there before anything is compared.
         let isMissing = newer.isAbsent && older.isAbsent
         let rule = rule(state)
