@@ -72,7 +72,10 @@ public struct ConflictRecord: Sendable, Equatable {
         member("o", base)
         member("path", path)
         member("result", result)
-        if let rule { member("rule", [UInt8(ascii: "[")] + Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern) + [UInt8(ascii: "]")]) }
+        if let rule {
+            let pair = Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern)
+            member("rule", [UInt8(ascii: "[")] + pair + [UInt8(ascii: "]")])
+        }
         member("x", newer)
         member("y", older)
         out.append(UInt8(ascii: "}"))

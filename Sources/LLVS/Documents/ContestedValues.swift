@@ -47,7 +47,9 @@ public struct ContestedValues: Sendable {
     }
 
     /// What is at a place of a side, and the state of the rules there.
-    static func find(_ place: [Step], from value: ValueRef, _ rules: RuleStates, in values: DocumentValues) throws -> (value: ValueRef, state: Int) {
+    static func find(
+        _ place: [Step], from value: ValueRef, _ rules: RuleStates, in values: DocumentValues
+    ) throws -> (value: ValueRef, state: Int) {
         var value = value, state = RuleStates.start
         for step in place {
             guard !value.isAbsent else { return (.absent, RuleStates.none) }
@@ -71,7 +73,9 @@ public struct ContestedValues: Sendable {
         return (value, state)
     }
 
-    private static func element(_ step: Step, of elements: [ValueRef], _ declared: [[[UInt8]]]?, in values: DocumentValues) throws -> ValueRef {
+    private static func element(
+        _ step: Step, of elements: [ValueRef], _ declared: [[[UInt8]]]?, in values: DocumentValues
+    ) throws -> ValueRef {
         guard case .key(let source, let bytes, let occurrence) = step else { return .absent }
         let keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
         var left = occurrence

@@ -41,7 +41,8 @@ public struct DocumentMerge {
         work = DocumentWork(check)
     }
 
-    /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it removed.
+    /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it
+    /// removed.
     public var saving: DocumentMerge { DocumentMerge(rules: rules, saves: true, work: work) }
 
     private init(rules: ValueRules, saves: Bool, work: DocumentWork) {
@@ -56,8 +57,8 @@ public struct DocumentMerge {
     ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
     /// - Throws: what `check` throws, and `.outOfMemory`.
     public func merge(
-        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, contested: ContestedValues = ContestedValues(),
-        tellsContested: Bool = false
+        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?,
+        contested: ContestedValues = ContestedValues(), tellsContested: Bool = false
     ) throws -> MergedValue {
         if contested.isEmpty, let unchanged = unchanged(base, newer, older) { return unchanged }
         let kind = topRule?.kind ?? .auto
@@ -110,16 +111,18 @@ public struct DocumentMerge {
                 let found = try inputs.map { try ContestedValues.find(place, from: $0, merge.rules, in: merge.values) }
                 let (x, y) = (found[1].value, found[2].value)
                 guard !x.isAbsent, !y.isAbsent, try !merge.values.same(x, y) else { continue }
-                guard try digests.isSuperset(of: [ContestedValues.digest(x, in: merge.values), ContestedValues.digest(y, in: merge.values)]) else { continue }
-                let stands = try made.map { try ContestedValues.find(place, from: ValueRef(tree: 0, node: 0), merge.rules, in: $0).value } ?? .absent
+                let both = try [x, y].map { try ContestedValues.digest($0, in: merge.values) }
+                guard digests.isSuperset(of: both) else { continue }
+                let root = ValueRef(tree: 0, node: 0)
+                let stands = try made.map { try ContestedValues.find(place, from: root, merge.rules, in: $0).value } ?? .absent
                 func json(_ ref: ValueRef, _ values: DocumentValues?) throws -> [UInt8]? {
                     guard let values, !ref.isAbsent else { return nil }
                     return try CanonicalWriter.bytes(of: ref, in: values)
                 }
                 let rule = merge.rules.rule(found[1].state).map { rules.rules[$0] }
                 records.append(ConflictRecord(
-                    kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values), newer: try json(x, merge.values),
-                    older: try json(y, merge.values), result: try json(stands, made), rule: rule.map { ($0.prefix, $0.pattern) }))
+                    kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
+                    newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made), rule: rule.map { ($0.prefix, $0.pattern) }))
             }
             return records.sorted { a, b in
                 let order = Bytes.compare(a.path, b.path)
@@ -131,7 +134,9 @@ public struct DocumentMerge {
     private var topRule: MergeRule? { RuleStates(rules).rule(RuleStates.start).map { rules.rules[$0] } }
 
     /// What is clear without looking into the values.
-    private func unchanged(_ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?) -> MergedValue? {
+    private func unchanged(
+        _ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
+    ) -> MergedValue? {
         func same(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) -> Bool {
             guard let a, let b else { return a == nil && b == nil }
             return Bytes.equal(a, b)
@@ -161,14 +166,16 @@ public struct DocumentMerge {
     }
 
     private func write(
-        _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
+        _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?,
+        _ older: UnsafeRawBufferPointer?
     ) throws -> ([UInt8]?, MergedValue.Source) {
         if result.isAbsent { return (nil, .absent) }
         var bytes: [UInt8]
         if !result.isComputed, result.tree < 3, result.node == 0 {
             bytes = Array(values.tree(result).bytes)
         } else if kind == .text, values.kind(result) == .string {
-            if result.isComputed, case .text(let text) = values.computed[Int(result.node)] { bytes = text } else { bytes = Array(values.text(result)) }
+            bytes = []
+            if !result.isComputed { bytes = Array(values.text(result)) } else if case .text(let text) = values.computed[Int(result.node)] { bytes = text }
         } else {
             try Memory.expect((newer?.count ?? 0) + (older?.count ?? 0), "Writing a merged value")
             bytes = try CanonicalWriter.bytes(of: result, in: values)
@@ -185,7 +192,7 @@ public struct DocumentMerge {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
         return ConflictRecord(
-            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o), newer: try bytes(draft.inputs.x),
-            older: try bytes(draft.inputs.y), result: try bytes(draft.result), rule: rule.map { ($0.prefix, $0.pattern) })
+            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o),
+            newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result), rule: rule.map { ($0.prefix, $0.pattern) })
     }
 }

@@ -104,7 +104,9 @@ struct ElementKeys {
         case .id: return try values.same(Self.id(of: a, in: values) ?? .absent, Self.id(of: b, in: values) ?? .absent)
         case .declared:
             for pointer in declared ?? [] {
-                guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else { return false }
+                guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else {
+                    return false
+                }
             }
             return true
         }

@@ -19,7 +19,8 @@ enum JSONKind: UInt8, Comparable {
 ///
 ///     {"a": [1, 2]}   ->   object · "a" · array · 1 · 2
 ///
-/// A member is its name and then its value, so the name of the value at `i` is at `i - 1`. `next` of a container is behind all that is in it.
+/// A member is its name and then its value, so the name of the value at `i` is at `i - 1`. `next` of a container is
+/// behind all that is in it.
 /// This is a view, good while the `JSONText` lives that it is of.
 struct JSONTree {
     ///     head   bits 0-25 where it starts in its bytes · 26-28 kind · 29 a string with escapes · 30 as it is written canonically ·
@@ -74,7 +75,9 @@ struct JSONTree {
     func text(_ node: UInt32) -> UnsafeRawBufferPointer {
         let entry = nodes[Int(node)]
         let start = Int(entry.head & Self.startMask)
-        guard let base = entry.head & Self.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        guard let base = entry.head & Self.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         return UnsafeRawBufferPointer(start: base + start, count: Int(entry.length))
     }
 

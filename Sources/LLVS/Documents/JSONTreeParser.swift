@@ -115,7 +115,7 @@ struct JSONTreeParser {
     private mutating func follow(_ name: UInt32, first: Bool) {
         let i = open.count - 1
         if open[i].sorted {
-            if !first, Bytes.compare(text(open[i].name), text(name)) >= 0 { open[i].sorted = false }
+            if !first, Bytes.compare(texts[open[i].name], texts[name]) >= 0 { open[i].sorted = false }
             open[i].name = name
         }
     }
@@ -153,7 +153,9 @@ struct JSONTreeParser {
 
     private mutating func word(_ word: StaticString, _ kind: JSONKind) throws -> Bool {
         let size = word.utf8CodeUnitCount
-        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else { return false }
+        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else {
+            return false
+        }
         try add(kind, from: position, length: size, JSONTree.canonicalBit)
         position += size
         return true
@@ -169,7 +171,9 @@ struct JSONTreeParser {
                 guard try areDistinct(top) else { return false }
             }
         }
-        if top.canonical, !top.isObject || top.sorted { nodes[i].head |= JSONTree.canonicalBit } else if !open.isEmpty { open[open.count - 1].canonical = false }
+        if top.canonical, !top.isObject || top.sorted {
+            nodes[i].head |= JSONTree.canonicalBit
+        } else if !open.isEmpty { open[open.count - 1].canonical = false }
         return true
     }
 
@@ -187,18 +191,19 @@ struct JSONTreeParser {
     private mutating func grow() throws {
         let wanted = max(16, capacity + capacity / 2, bytes.count / 32), stride = MemoryLayout<JSONTree.Node>.stride
         guard let more = realloc(nodes, wanted * stride) else {
-            throw StoreError(.outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not.")
+            throw StoreError(
+                .outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not.")
         }
         nodes = more.bindMemory(to: JSONTree.Node.self, capacity: wanted)
         capacity = wanted
     }
 
-    private func text(_ node: UInt32) -> UnsafeRawBufferPointer { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)[node] }
+    private var texts: NodeTexts { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded) }
 
     /// Whether no name is there twice; for objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let nodes else { return false }
-        let texts = NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)
+        let texts = texts
         names.begin(object.members)
         var i = object.node + 1
         let end = nodes[Int(object.node)].next

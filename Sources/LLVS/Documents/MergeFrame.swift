@@ -31,7 +31,9 @@ final class MergeFrame {
     func deliver(_ result: ValueRef) { results.append(result) }
 
     @inline(__always)
-    private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef { node == Self.none ? .absent : ValueRef(tree: container.tree, node: node) }
+    private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef {
+        node == Self.none ? .absent : ValueRef(tree: container.tree, node: node)
+    }
     func o(_ i: Int) -> ValueRef { ref(inputs.o, base[i]) }
     func x(_ i: Int) -> ValueRef { ref(inputs.x, newer[i]) }
     func y(_ i: Int) -> ValueRef { ref(inputs.y, older[i]) }

@@ -143,8 +143,8 @@ final class RuleStates {
         var names: [[UInt8]: Int?] = [:]
         for place in places { for name in rules.nodes[place].names.keys { names[name] = .some(nil) } }
         states.append(State(
-            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first, counts: places.contains { rules.nodes[$0].counts },
-            names: names, any: nil))
+            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first,
+            counts: places.contains { rules.nodes[$0].counts }, names: names, any: nil))
         known[places] = states.count - 1
         return states.count - 1
     }

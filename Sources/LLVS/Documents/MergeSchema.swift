@@ -60,7 +60,9 @@ private struct MergeSchemaReader {
             throw InvalidRules(Array("/merge".utf8), "rules of number \(string(merge)) are not known here", isUnknownMerge: true)
         }
         guard let ids = member("ids", of: 0) else { return [] }
-        guard tree.kind(ids) == .object else { throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules") }
+        guard tree.kind(ids) == .object else {
+            throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules")
+        }
         return try tree.children(of: ids).map { value in
             let prefix = Array(tree.text(value - 1))
             return (prefix, ValueRules(text, try rules(value, prefix, below(Array("/ids".utf8), value))))
@@ -101,7 +103,9 @@ private struct MergeSchemaReader {
     }
 
     private func checkPlace(_ rule: MergeRule, _ pointer: [UInt8], _ atTop: Bool) throws {
-        guard rule.kind != .bytes || atTop else { throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"") }
+        guard rule.kind != .bytes || atTop else {
+            throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"")
+        }
     }
 
     private func read(_ value: UInt32, into rule: MergeRule, _ pointer: [UInt8]) throws {
@@ -136,7 +140,8 @@ private struct MergeSchemaReader {
             try only([.text])
             rule.keepsBoth = try oneOf(value, ["pick", "both"], pointer) == "both"
         default:
-            throw InvalidRules(pointer, "a rule has no member of that name, but \(Self.members.map { "\"\($0)\"" }.joined(separator: ", "))")
+            let known = Self.members.map { "\"\($0)\"" }.joined(separator: ", ")
+            throw InvalidRules(pointer, "a rule has no member of that name, but \(known)")
         }
     }
 
@@ -177,12 +182,16 @@ private struct MergeSchemaReader {
     }
 
     private func pointers(_ node: UInt32, _ pointer: [UInt8]) throws -> [[[UInt8]]] {
-        guard tree.kind(node) == .array, tree.next(node) > node + 1 else { throw InvalidRules(pointer, "a list of one or more pointers is expected") }
+        guard tree.kind(node) == .array, tree.next(node) > node + 1 else {
+            throw InvalidRules(pointer, "a list of one or more pointers is expected")
+        }
         return try tree.children(of: node).enumerated().map { try self.pointer($1, pointer + Array("/\($0)".utf8)) }
     }
 
     private func pointer(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {
-        guard tree.kind(node) == .string else { throw InvalidRules(pointer, "a pointer is expected: \"\", or segments that begin with \"/\"") }
+        guard tree.kind(node) == .string else {
+            throw InvalidRules(pointer, "a pointer is expected: \"\", or segments that begin with \"/\"")
+        }
         return try segments(Array(tree.text(node)), pointer, stars: false).map {
             if case .name(let name) = $0 { return name }
             return []
@@ -215,7 +224,9 @@ private struct MergeSchemaReader {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] { pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1)) }
+    private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] {
+        pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1))
+    }
     private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
 }
 

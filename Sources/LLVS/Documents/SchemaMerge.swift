@@ -1,4 +1,4 @@
-/// The rule that is built in for the value `__llvs_schema`: members of objects down to each single rule and index, which are merged as wholes,
+/// The rule that is built in for the value `__llvs_schema`: members of objects down to each single rule and index, which are merged whole,
 /// so that two edits of one rule never mix.
 public enum SchemaMerge {
     /// Merges what two sides made of the rules; nil is absent. Should the result not be valid, the newer of the valid sides stands, with
@@ -55,7 +55,9 @@ public enum SchemaMerge {
         guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else { return [] }
         return withExtendedLifetime(tree) { text in
             let tree = text.tree, name: StaticString = "ids"
-            guard let ids = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 3), of: 0), tree.kind(ids) == .object else { return [] }
+            guard let ids = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 3), of: 0), tree.kind(ids) == .object else {
+                return []
+            }
             return Set(tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) }.map { Array(tree.text($0 - 1)) })
         }
     }

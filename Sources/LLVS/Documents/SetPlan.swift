@@ -73,9 +73,10 @@ final class SetPlan {
             elements.append((start, written.count, result))
         }
         written.withUnsafeBytes { all in
-            elements.sort { a, b in
-                Bytes.compare(UnsafeRawBufferPointer(rebasing: all[a.start..<a.end]), UnsafeRawBufferPointer(rebasing: all[b.start..<b.end])) < 0
+            func bytes(_ element: (start: Int, end: Int, ref: ValueRef)) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(rebasing: all[element.start..<element.end])
             }
+            elements.sort { Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
         return elements.map(\.ref)

@@ -1,5 +1,5 @@
-/// Which tokens of a text a side kept: the common prefix and suffix, tokens that are there once on both sides, and what a shortest edit script
-/// keeps between those.
+/// Which tokens of a text a side kept: the common prefix and suffix, tokens that are there once on both sides, and what a
+/// shortest edit script keeps between those.
 struct TextAlignment {
     /// Steps of comparing that one value may take.
     static let stepLimit = 1 << 26
@@ -50,7 +50,8 @@ struct TextAlignment {
 
     /// Finds what is kept for certain; the parts that are left have no token that is there once on both sides.
     ///
-    /// The largest part of each is gone on with at once, with what is counted already: so every token is counted a logarithmic number of times.
+    /// The largest part of each is gone on with at once, with what is counted already: so no token is counted
+    /// more than a logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
         try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
         var counts = [Count](repeating: Count(), count: count), candidates: [UInt32] = []

@@ -44,7 +44,9 @@ enum ValueDigest {
     private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (magnitude: UInt64, negative: Bool)? {
         var value: UInt64 = 0
         for (i, byte) in lexeme.enumerated() {
-            if byte >= 0x30, byte <= 0x39 { value = 10 * value + UInt64(byte - 0x30) } else if i > 0 || byte != UInt8(ascii: "-") { return nil }
+            if i == 0, byte == UInt8(ascii: "-") { continue }
+            guard byte >= 0x30, byte <= 0x39 else { return nil }
+            value = 10 * value + UInt64(byte - 0x30)
         }
         return (value, lexeme.first == UInt8(ascii: "-"))
     }
