@@ -61,7 +61,7 @@ public struct DocumentMerge {
         contested: ContestedValues = ContestedValues(), tellsContested: Bool = false
     ) throws -> MergedValue {
         if contested.isEmpty, let unchanged = unchanged(base, newer, older) { return unchanged }
-        let kind = topRule?.kind ?? .auto
+        let kind = rules.top?.kind ?? .auto
         let total = [base, newer, older].reduce(0) { $0 + ($1?.count ?? 0) }
         try Memory.expect(total, "Merging a value")
         let trees = try [base, newer, older].map { try $0.map { try read($0, as: kind) } }
@@ -131,8 +131,6 @@ public struct DocumentMerge {
         }
     }
 
-    private var topRule: MergeRule? { RuleStates(rules).rule(RuleStates.start).map { rules.rules[$0] } }
-
     /// What is clear without looking into the values.
     private func unchanged(
         _ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
@@ -142,7 +140,7 @@ public struct DocumentMerge {
             return Bytes.equal(a, b)
         }
         if newer == nil, older == nil { return MergedValue(bytes: nil, source: .absent, records: []) }
-        guard topRule?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
+        guard rules.top?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
         var taken: (UnsafeRawBufferPointer?, MergedValue.Source)?
         if same(newer, base) { taken = (older, .older) } else if same(older, base) { taken = (newer, .newer) }
         if taken == nil, same(newer, older), !rules.hasCounter { taken = (newer, .newer) }

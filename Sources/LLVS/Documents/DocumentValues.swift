@@ -288,7 +288,16 @@ enum MemberOrder {
 
     /// Sorts the values of members by their names.
     static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentWork) throws {
-        guard values.count > 1 else { return }
+        guard values.count > 8 else {
+            for i in values.indices.dropFirst() {
+                var j = i
+                while j > 0, Bytes.compare(tree.text(values[j - 1] - 1), tree.text(values[j] - 1)) > 0 {
+                    values.swapAt(j - 1, j)
+                    j -= 1
+                }
+            }
+            return
+        }
         let order = try order(of: values, in: tree, work)
         values = order.map { values[Int($0)] }
     }

@@ -203,10 +203,20 @@ struct JSONTreeParser {
     /// Whether no name is there twice; for objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let nodes else { return false }
-        let texts = texts
-        names.begin(object.members)
+        let texts = texts, end = nodes[Int(object.node)].next
         var i = object.node + 1
-        let end = nodes[Int(object.node)].next
+        if object.members <= 8 {
+            while i < end {
+                var j = nodes[Int(i) + 1].next
+                while j < end {
+                    if Bytes.equal(texts[i], texts[j]) { return false }
+                    j = nodes[Int(j) + 1].next
+                }
+                i = nodes[Int(i) + 1].next
+            }
+            return true
+        }
+        names.begin(object.members)
         while i < end {
             if !names.insert(i, texts) { return false }
             i = nodes[Int(i) + 1].next

@@ -83,6 +83,9 @@ final class ValueRules: @unchecked Sendable {
         for (pattern, rule) in rules { add(pattern, rule) }
     }
 
+    /// The rule of the whole value.
+    var top: MergeRule? { nodes[0].rule.map { rules[$0] } }
+
     /// Whether equal sides may make another value: the rules hold a counter.
     var hasCounter: Bool { nodes[0].counts }
 
