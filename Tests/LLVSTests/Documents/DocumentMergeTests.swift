@@ -74,10 +74,10 @@ import Testing
         let objects = ["{\"n\":1}", "{\"n\":2}", "{\"n\":1,\"m\":1}"].map { nested($0, "{\"a\":", "}", 127) }
         let lists = ["{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}",
             "{\"id\":1,\"l\":[1,3]}"].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
-        try SmallStack.run(64 << 10) {
-            #expect(try Documents.text(objects[0], objects[1], objects[2]) == nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127))
-            #expect(try Documents.text(lists[0], lists[1], lists[2]) == nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62))
+        let merged = try SmallStack.run(64 << 10) {
+            [try Documents.text(objects[0], objects[1], objects[2]), try Documents.text(lists[0], lists[1], lists[2])]
         }
+        #expect(merged == [nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127), nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62)])
     }
 
     @Test("hashes are not values") func hashesAreNotValues() throws {
@@ -94,13 +94,13 @@ import Testing
 
 /// Runs something on a thread with a stack of its own size.
 enum SmallStack {
-    final class Work: @unchecked Sendable {
-        let body: () throws -> Void
-        var failure: (any Error)?
-        init(_ body: @escaping () throws -> Void) { self.body = body }
+    private final class Work: @unchecked Sendable {
+        let body: () throws -> [String?]
+        var result: Result<[String?], any Error> = .success([])
+        init(_ body: @escaping () throws -> [String?]) { self.body = body }
     }
 
-    static func run(_ size: Int, _ body: @escaping () throws -> Void) throws {
+    static func run(_ size: Int, _ body: @escaping () throws -> [String?]) throws -> [String?] {
         let work = Work(body)
         var attributes = pthread_attr_t(), thread = pthread_t()
         pthread_attr_init(&attributes)
@@ -108,12 +108,12 @@ enum SmallStack {
         let started = pthread_create(&thread, &attributes, { payload in
             guard let payload else { return nil }
             let work = Unmanaged<Work>.fromOpaque(payload).takeUnretainedValue()
-            do { try work.body() } catch { work.failure = error }
+            work.result = Result { try work.body() }
             return nil
         }, Unmanaged.passUnretained(work).toOpaque())
-        #expect(started == 0)
-        pthread_join(thread, nil)
         pthread_attr_destroy(&attributes)
-        if let failure = work.failure { throw failure }
+        try #require(started == 0)
+        pthread_join(thread, nil)
+        return try work.result.get()
     }
 }
