@@ -22,6 +22,8 @@ const row rows[] = {
     { "commits-full-8", "per_second", "one-value versions, full, 8 threads", "/s", 1, RATIO, 4, 0.667, { 100000, 100000 } },
     { "commits-full-8", "written_per_version", "  bytes written per version", "bytes", -1, NO_GOAL },
     { "commits-full-8", "syncs_per_version", "  syncs per version", "", -1, NO_GOAL },
+    { "coordinated", "per_second", "one-value saves of a coordinator, normal", "/s", 1, NO_GOAL },
+    { "coordinated", "times", "  times a version made in the store", "x", -1, ABSOLUTE, 1.2, 0, { 100000, 100000 } },
     { "fetch", "per_second", "fetch at the head, warm", "/s", 1, RATIO, 3, 1.0, { 100000, 1000000 } },
     { "fetch", "per_second_8", "  8 threads", "/s", 1, NO_GOAL },
     { "fetch", "scaling", "  8 threads / one thread", "x", 1, ABSOLUTE, 1.7, 0, { 100000, 1000000 } },

@@ -18,6 +18,7 @@ const workload workloads[] = {
     { "commits", LOADED, WRITES | MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_commits },
     { "commits-full", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full },
     { "commits-full-8", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full_8 },
+    { "coordinated", LOADED, WRITES | OURS_ONLY, 0, run_coordinated },
     { "fetch", UPDATED, MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_fetch },
     { "fetch-first", UPDATED, LARGE_TOO | SQLITE_TOO, 0, run_fetch_first },
     { "past", UPDATED, SQLITE_TOO, 0, run_past },

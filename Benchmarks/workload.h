@@ -83,6 +83,7 @@ void run_load(const setting *setting);
 void run_commits(const setting *setting);
 void run_commits_full(const setting *setting);
 void run_commits_full_8(const setting *setting);
+void run_coordinated(const setting *setting);
 void run_fetch(const setting *setting);
 void run_fetch_first(const setting *setting);
 void run_past(const setting *setting);

@@ -54,6 +54,8 @@ foreach(source IN LISTS tests)
     llvs_register(${name} c-tests)
 endforeach()
 
+# Some nine hundred processes, one after another.
+set_tests_properties(test_falling_memory_c PROPERTIES TIMEOUT 1800)
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 # As Tests/Faults: SQLite's calls are counted, too.
 target_link_libraries(test_costs_c PRIVATE PkgConfig::SQLITE3)

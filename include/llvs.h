@@ -182,7 +182,8 @@ enum llvs_status_value {
     LLVS_ERROR_INVALID_ARGUMENT = -1,
     /** A value id is empty or longer than LLVS_VALUE_ID_SIZE_MAX. */
     LLVS_ERROR_INVALID_VALUE_ID = -2,
-    /** A version id is not 1 to 128 of [A-Za-z0-9_-], or differs from a known one by case only. */
+    /** A version id is not 1 to 128 of [A-Za-z0-9_-]. When made here, also one that differs from a known one by case only, and one that has
+     * the form of those that are computed from what versions hold and is not this one's. */
     LLVS_ERROR_INVALID_VERSION_ID = -3,
     /** A text is not valid UTF-8. */
     LLVS_ERROR_INVALID_UTF8 = -4,
@@ -200,7 +201,8 @@ enum llvs_status_value {
     LLVS_ERROR_VERSION_MISMATCH = -10,
     /** A preserve names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
-    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string, or all together is over 16 MiB. */
+    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string or a name of more than 1024 bytes, or all
+        together is over 16 MiB. */
     LLVS_ERROR_INVALID_METADATA = -12,
     /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
     LLVS_ERROR_UNSUPPORTED = -13,
@@ -279,7 +281,12 @@ enum llvs_status_value {
     /** A file is empty or ends too early: it is still on its way, or was cut short. */
     LLVS_ERROR_CUT_SHORT = -72,
     /** A value id that another implementation cannot hold; the version was sent all the same. See llvs_exchange_options. */
-    LLVS_ERROR_UNPORTABLE_ID = -73
+    LLVS_ERROR_UNPORTABLE_ID = -73,
+    /**
+     * A version is not what its id says: ids in the form of a UUID of version 8 are computed from what versions hold, and are in capitals.
+     * Nothing of it was taken; the genuine version of that id is, when it comes.
+     */
+    LLVS_ERROR_CONTENT_MISMATCH = -74
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -876,6 +883,13 @@ typedef struct llvs_verify_report {
     /** Places where files are unfinished (LLVS_LOSS_UNFINISHED); not among the damages. */
     const llvs_damage *const *unfinished;
     size_t unfinished_count;
+    /**
+     * How far history is tamper-evident. Versions of the history that the id of a head vouches for: its own id, and those of all versions
+     * on a way back from a head to it, are computed from what these hold, so that none of them was changed since the head was made.
+     */
+    uint64_t vouched;
+    /** All others of the history: they have, or lie behind others that have, ids of callers or other implementations, or are damaged. */
+    uint64_t unvouched;
 } llvs_verify_report;
 /**
  * Reads everything again and compares it with its checksums. Changes nothing, but for a cache that says other than the records, which
@@ -1023,12 +1037,14 @@ typedef struct llvs_version_options {
     uint32_t struct_size;
     uint32_t reserved;
     /**
-     * The id to make it under; empty: a new UUID. Making the same version again under its id is not an error. Exchanges make it the name
+     * The id to make it under; empty: one that is computed from what the version holds (a UUID of version 8, docs/format.md), by which
+     * others can tell that it is what was made. An id of that form is refused when it is not the one that is computed; all others say
+     * nothing of what they name. Making the same version again under its id is not an error. Exchanges make it the name
      * of a file: LLVS_ERROR_INVALID_VERSION_ID for one that begins with `-`, and for the names of devices (CON, PRN, AUX, NUL, COM1 to
      * COM9, LPT1 to LPT9, in any case); versions that others made under such ids are taken and passed on.
      */
     llvs_bytes id;
-    /** The name of its branch, UTF-8; empty: none. */
+    /** The name of its branch, UTF-8, at most 1024 bytes; empty: none. */
     llvs_bytes branch;
     /** A key given twice keeps the last. */
     const llvs_metadata_entry *metadata;
@@ -2392,7 +2408,7 @@ LLVS_LAYOUT(llvs_change_list, 24);
 LLVS_LAYOUT(llvs_store_options, 88);
 LLVS_LAYOUT(llvs_statistics, 80);
 LLVS_LAYOUT(llvs_damage, 80);
-LLVS_LAYOUT(llvs_verify_report, 64);
+LLVS_LAYOUT(llvs_verify_report, 80);
 LLVS_LAYOUT(llvs_salvaged, 40);
 LLVS_LAYOUT(llvs_salvage_report, 56);
 LLVS_LAYOUT(llvs_compaction_report, 64);

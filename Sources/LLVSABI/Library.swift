@@ -43,6 +43,7 @@ private nonisolated(unsafe) let statusNames: [llvs_status: UnsafePointer<CChar>?
         (LLVS_ERROR_SNAPSHOT_MISSING, "LLVS_ERROR_SNAPSHOT_MISSING"), (LLVS_ERROR_STORE_NOT_EMPTY, "LLVS_ERROR_STORE_NOT_EMPTY"),
         (LLVS_ERROR_FOREIGN_SNAPSHOT, "LLVS_ERROR_FOREIGN_SNAPSHOT"), (LLVS_ERROR_FOREIGN_FILE, "LLVS_ERROR_FOREIGN_FILE"),
         (LLVS_ERROR_CUT_SHORT, "LLVS_ERROR_CUT_SHORT"), (LLVS_ERROR_UNPORTABLE_ID, "LLVS_ERROR_UNPORTABLE_ID"),
+        (LLVS_ERROR_CONTENT_MISMATCH, "LLVS_ERROR_CONTENT_MISMATCH"),
     ]
     var table: [llvs_status: UnsafePointer<CChar>?] = [:]
     for (code, name) in names { table[code.rawValue] = forever(name) }

@@ -138,7 +138,8 @@ final class VerifyReportHandle: StructHandle<llvs_verify_report>, @unchecked Sen
         let unfinished = try Items(report.unfinished, in: arena, llvs_damage.init(_:in:))
         try super.init(arena, llvs_verify_report(
             struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values, pending: report.pending,
-            damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count))
+            damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count,
+            vouched: report.vouched, unvouched: report.unvouched))
     }
 }
 

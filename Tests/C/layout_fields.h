@@ -124,6 +124,8 @@ FIELD(llvs_verify_report, damages);
 FIELD(llvs_verify_report, damage_count);
 FIELD(llvs_verify_report, unfinished);
 FIELD(llvs_verify_report, unfinished_count);
+FIELD(llvs_verify_report, vouched);
+FIELD(llvs_verify_report, unvouched);
 STRUCT(llvs_salvaged);
 FIELD(llvs_salvaged, struct_size);
 FIELD(llvs_salvaged, is_complete);

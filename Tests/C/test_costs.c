@@ -572,6 +572,168 @@ static void measure_exchanges(void) {
     remove_directory(directory);
 }
 
+/* ---- what somebody else can make this side spend ---- */
+
+static llvs_version_id set(llvs_store *store, llvs_version_id at, const char *id, const char *data) { return save(store, &at, update(id, data)); }
+
+/* Two lines that are merged across each other at each step. */
+static llvs_version_id climb(llvs_store *store, llvs_version_id at, int rungs) {
+    llvs_version_id a = set(store, at, "left", "0"), b = set(store, at, "right", "0");
+    int rung;
+    for (rung = 0; rung < rungs; rung++) {
+        char text[20];
+        llvs_version_id x, y;
+        snprintf(text, sizeof text, "%d", rung);
+        x = set(store, a, "left", text);
+        y = set(store, b, "right", text);
+        a = merge(store, x, b);
+        b = merge(store, y, x);
+    }
+    return merge(store, a, b);
+}
+
+/* Versions of others that preserve much of what is far below them. */
+static void measure_preserves(void) {
+    enum { RUNGS = 200, PRESERVES = 300 };
+    dataset data = make_data(PRESERVES);
+    llvs_store *from = memory_store(), *to = memory_store();
+    llvs_exchange *out, *in;
+    llvs_exchange_result *result;
+    llvs_version_id root = save(from, NULL, insert("root", "")), side, other;
+    OK(llvs_exchange_open(from, llvs_str("memory:preserves"), NULL, &out, &error));
+    OK(llvs_exchange_open(to, llvs_str("memory:preserves"), NULL, &in, &error));
+    side = climb(from, save_many(from, &data, &root, 0, PRESERVES), RUNGS);
+    /* The newer side comes first: what is below the ladder is brought over. */
+    other = set(from, root, "other", "");
+    OK(llvs_exchange_send(out, NULL, NULL, &error));
+    OK(llvs_exchange_retrieve(in, NULL, NULL, &error));
+    merge(from, side, other);
+    OK(llvs_exchange_send(out, NULL, NULL, &error));
+    begin();
+    OK(llvs_exchange_retrieve(in, NULL, &result, &error));
+    end("preserve-under-a-ladder-of-200", "hostile", PRESERVES);
+    assert_int_equal(result->retrieved_count, 1);
+    llvs_exchange_result_free(result);
+    llvs_exchange_free(out);
+    llvs_exchange_free(in);
+    close_store(from);
+    close_store(to);
+    free_data(&data);
+}
+
+/* Versions side by side, merged one after the other in two orders: the common ancestors of the two results. */
+static void measure_common_bases(void) {
+    enum { BASES = 200 };
+    llvs_store *store = memory_store();
+    llvs_version_id root = save(store, NULL, insert("x", "")), bases[BASES], a, b;
+    int i;
+    for (i = 0; i < BASES; i++) {
+        char text[20];
+        snprintf(text, sizeof text, "%d", i);
+        /* The newest differs from all others, which hold what the root does. */
+        bases[i] = set(store, root, i == BASES - 1 ? "x" : text, text);
+    }
+    a = bases[0];
+    b = bases[BASES - 1];
+    for (i = 1; i < BASES; i++) {
+        a = merge(store, a, bases[i]);
+        b = merge(store, b, bases[BASES - 1 - i]);
+    }
+    a = set(store, a, "x", "a");
+    b = set(store, b, "x", "b");
+    begin();
+    merge(store, a, b);
+    end("base-of-200-of-a-merge", "hostile", BASES);
+    close_store(store);
+}
+
+/* Heads, each a merge of a version of a line and of one beside it. */
+static void measure_heads_on_a_line(void) {
+    enum { HEADS = 300 };
+    llvs_store *store = memory_store();
+    llvs_version_id root = save(store, NULL, insert("x", "")), side = set(store, root, "side", ""), line[HEADS], at = root;
+    llvs_version_list *folded;
+    int i;
+    for (i = 0; i < HEADS; i++) {
+        char text[20];
+        snprintf(text, sizeof text, "%d", i);
+        at = line[i] = set(store, at, "x", text);
+    }
+    for (i = 0; i < HEADS; i++) merge(store, line[i], side);
+    begin();
+    OK(llvs_store_merge_heads(store, llvs_id(&at), NULL, NULL, &folded, &error));
+    end("head-of-300-on-a-line", "hostile", HEADS);
+    llvs_version_list_free(folded);
+    close_store(store);
+}
+
+/* Ids that nobody knows, while versions wait for large values that are not here. */
+static void measure_waiting(void) {
+    enum { WAITING = 20, ASKED = 100 };
+    char *directory = new_directory(), *path = join(directory, "store"), command[2000];
+    llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    llvs_change change = insert("large", "");
+    llvs_version_id root = save(store, NULL, insert("x", ""));
+    llvs_version_list *found;
+    uint8_t *large = calloc(1, (1 << 20) + 1);
+    int i;
+    assert_non_null(large);
+    assert_true(strlen(path) < 900);
+    change.data = llvs_bytes_make(large, (1 << 20) + 1);
+    for (i = 0; i < WAITING; i++) {
+        large[0] = (uint8_t)i;
+        save(store, &root, change);
+    }
+    close_store(store);
+    sprintf(command, "rm -rf '%s/blobs' '%s/cache'", path, path);
+    assert_int_equal(system(command), 0);
+    store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    begin();
+    for (i = 0; i < ASKED; i++) {
+        char id[20];
+        snprintf(id, sizeof id, "nobody-%d", i);
+        OK(llvs_store_version(store, llvs_str(id), &found, &error));
+        llvs_version_list_free(found);
+    }
+    end("unknown-id-while-20-wait", "hostile", ASKED);
+    close_store(store);
+    free(large);
+    free(path);
+    remove_directory(directory);
+}
+
+/* A folder that is full of names which are none of ours. */
+static void measure_foreign_names(void) {
+    enum { NAMES = 5000 };
+    char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16), *name = malloc(strlen(folder) + 64);
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange;
+    llvs_exchange_result *result;
+    int i;
+    assert_true(url && name);
+    sprintf(url, "file://%s", folder);
+    save(store, NULL, insert("x", ""));
+    OK(llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
+    OK(llvs_exchange_send(exchange, NULL, NULL, &error));
+    for (i = 0; i < NAMES; i++) {
+        FILE *file;
+        sprintf(name, "%s/versions/none of ours %d", folder, i);
+        file = fopen(name, "w");
+        assert_non_null(file);
+        fclose(file);
+    }
+    begin();
+    OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
+    end("foreign-name-of-5000", "hostile", NAMES);
+    llvs_exchange_result_free(result);
+    llvs_exchange_free(exchange);
+    close_store(store);
+    free(url);
+    free(name);
+    free(folder);
+    remove_directory(directory);
+}
+
 static void measure_all(void) {
     /* Two sizes of a store show what grows with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 }, { LLVS_STORAGE_FILE, "file-20000", 20000 }, { LLVS_STORAGE_SQLITE, "sqlite-20000", 20000 } };
@@ -586,6 +748,11 @@ static void measure_all(void) {
     measure_openings(LLVS_STORAGE_FILE, "openings");
     measure_openings(LLVS_STORAGE_SQLITE, "openings-sqlite");
     measure_exchanges();
+    measure_preserves();
+    measure_common_bases();
+    measure_heads_on_a_line();
+    measure_waiting();
+    measure_foreign_names();
 }
 
 /* ---- tests ---- */

@@ -35,9 +35,11 @@ static int run(const operation *o, int kind, size_t room, const char *template, 
     signal(SIGILL, SIG_DFL);
     signal(SIGBUS, SIG_DFL);
     make_world(&w, kind, directory);
-    if (kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE) {
+    {
         char command[1000];
-        snprintf(command, sizeof command, "rm -rf '%s'; cp -r '%s' '%s'", directory, template, directory);
+        int on_disk = kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE;
+        if (on_disk) snprintf(command, sizeof command, "rm -rf '%s'; cp -r '%s' '%s'", directory, template, directory);
+        else snprintf(command, sizeof command, "rm -rf '%s'; mkdir '%s'", directory, directory);
         if (system(command) != 0) return 80;
     }
     NEED(open_at(&w, w.path, w.array, &w.store, &error));
@@ -50,6 +52,8 @@ static int run(const operation *o, int kind, size_t room, const char *template, 
     limit_to((rlim_t)(before + room));
     status = o->run(&w, &error);
     limit_to(RLIM_INFINITY);
+    /* The host's own allocations fail as well. */
+    if (kind == LLVS_STORAGE_HOST && status == LLVS_ERROR_NO_SPACE) status = LLVS_ERROR_OUT_OF_MEMORY;
     if (status != LLVS_OK && status != LLVS_ERROR_OUT_OF_MEMORY) {
         fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
         return 81;

@@ -11,9 +11,46 @@
 enum { ENOUGH = 64 * 1024, ROOM = 1024 * 1024, PAINT = 0xA5 };
 
 static char *directory, *path, *other_path, *folder;
+static llvs_storage_kind kind;
 static llvs_store *store, *other;
 static llvs_version_id first, ours, theirs;
 static char large[3 << 20];
+
+/* Ids each of which begins with the one before, up to the longest: in steps of one byte, and of 64 where maps do not get deeper. */
+enum { NESTED = 600, STEP = 64, LONGEST = 4096, IDS = NESTED + (LONGEST - NESTED) / STEP, MANY = 5000 };
+static char nested[LONGEST];
+static llvs_change changes[MANY];
+
+static size_t nested_size(size_t i) { return i < NESTED ? i + 1 : NESTED + (i + 1 - NESTED) * STEP; }
+static llvs_change nested_change(size_t i, llvs_change_kind change_kind, const char *data) {
+    llvs_change change = insert("", data);
+    change.kind = change_kind;
+    change.id = llvs_bytes_make(nested, nested_size(i));
+    if (change_kind == LLVS_CHANGE_REMOVE) change.data = LLVS_NONE;
+    return change;
+}
+static llvs_version_id save_changes(const llvs_version_id *at, size_t count) {
+    llvs_version_id id;
+    OK(llvs_store_make_version(store, llvs_id(at), changes, count, sizeof *changes, NULL, &id, NULL, &error));
+    return id;
+}
+static llvs_version_id merged(const llvs_version_id *a, const llvs_version_id *b, llvs_arbiter *arbiter) {
+    llvs_version_list *list;
+    llvs_version_id id = { 0, "" };
+    OK(llvs_store_merge(store, llvs_id(a), llvs_id(b), arbiter, NULL, &list, &error));
+    assert_int_equal(list->count, 1);
+    memcpy(id.text, list->items[0]->id.data, id.size = (uint32_t)list->items[0]->id.size);
+    llvs_version_list_free(list);
+    return id;
+}
+static void open_one(const char *where, llvs_store **opened) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    options.storage = kind;
+    /* Little, so that maps are let go of. */
+    options.memory_budget = 1 << 20;
+    options.durability = LLVS_DURABILITY_NORMAL;
+    OK(llvs_store_open(llvs_str(where), &options, opened, &error));
+}
 
 static llvs_status decide(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_change change = update("x", "decided");
@@ -22,7 +59,7 @@ static llvs_status decide(void *payload, const llvs_merge *merge, llvs_resolutio
     return llvs_resolution_add(resolution, &change, 1, sizeof change, error);
 }
 
-static void opens(void) { OK(llvs_store_open(llvs_str(path), NULL, &store, &error)); }
+static void opens(void) { open_one(path, &store); }
 static void saves(void) {
     llvs_change change = insert("large", "");
     int i;
@@ -63,15 +100,114 @@ static void merges(void) {
     llvs_version_list_free(merged);
     llvs_arbiter_free(arbiter);
 }
+static size_t counted(const llvs_version_id *at, const llvs_range *range) {
+    llvs_value_list *values;
+    uint64_t count;
+    OK(llvs_store_count(store, llvs_id(at), range, &count, &error));
+    OK(llvs_store_enumerate(store, llvs_id(at), range, &values, &error));
+    llvs_value_list_free(values);
+    return (size_t)count;
+}
+/* Maps as deep as they get: made, changed at many and at few places, compared, merged, counted and gone through both ways. */
+static void nests(void) {
+    static char names[MANY][20];
+    llvs_version_id base, left, right, deep;
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_change_cursor *cursor;
+    llvs_change_list *page;
+    llvs_arbiter *arbiter;
+    size_t round, i, count;
+    base = first;
+    /* From nothing; and so many that the map is written as a flat one. */
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < IDS; i++) changes[i] = nested_change(i, LLVS_CHANGE_INSERT, "old");
+        for (count = i; round > 0 && count < MANY; count++) {
+            snprintf(names[count], sizeof names[count], "many/%lu", (unsigned long)count);
+            changes[count] = insert(names[count], "something");
+        }
+        base = save_changes(&base, count);
+        for (i = 0; i < IDS; i += 2) changes[i / 2] = nested_change(i, LLVS_CHANGE_UPDATE, "left");
+        left = save_changes(&base, i / 2);
+        for (i = 1; i < IDS; i += 2) changes[i / 2] = nested_change(i, i % 3 == 0 ? LLVS_CHANGE_REMOVE : LLVS_CHANGE_UPDATE, "right");
+        right = save_changes(&base, i / 2);
+        deep = save(store, &left, nested_change(IDS - 1, LLVS_CHANGE_REMOVE, ""));
+        deep = save(store, &deep, nested_change(IDS - 2, LLVS_CHANGE_UPDATE, "deep"));
+        range = (llvs_range)LLVS_RANGE_INIT;
+        assert_true(counted(&deep, &range) >= IDS - 1);
+        range.prefix = llvs_bytes_make(nested, 300);
+        assert_true(counted(&deep, &range) >= IDS - 301);
+        range.reverse = 1;
+        counted(&right, &range);
+        range.prefix = LLVS_NONE;
+        range.from = llvs_bytes_make(nested, 200);
+        range.to = llvs_bytes_make(nested, 500);
+        counted(&left, &range);
+        OK(llvs_store_differences(store, llvs_id(&right), llvs_id(&deep), NULL, NULL, &cursor, &error));
+        do {
+            OK(llvs_change_cursor_next(cursor, 0, 1, &page, &error));
+            i = page != NULL;
+            llvs_change_list_free(page);
+        } while (i);
+        llvs_change_cursor_free(cursor);
+        OK(llvs_arbiter_create(decide, NULL, NULL, NULL, &arbiter, &error));
+        merged(&left, &right, arbiter);
+        llvs_arbiter_free(arbiter);
+        base = merged(&deep, &right, NULL);
+        for (i = 0; i < IDS; i++) changes[i] = nested_change(i, LLVS_CHANGE_REMOVE, "");
+        base = save_changes(&base, IDS);
+    }
+}
+/* Versions merged across each other again and again, which disagree about one value all the way down. */
+static void climbs(void) {
+    llvs_version_id a = first, b = save(store, &first, update("x", "other"));
+    int rung;
+    for (rung = 0; rung < 200; rung++) {
+        char text[20];
+        llvs_version_id x, y;
+        snprintf(text, sizeof text, "%d", rung);
+        x = save(store, &a, update("x", text));
+        y = save(store, &b, update("x", "the same"));
+        a = merged(&x, &b, NULL);
+        b = merged(&y, &x, NULL);
+    }
+    merged(&a, &b, NULL);
+}
+/* A version file that is nested far too deeply. */
+static void write_deep_file(void) {
+    char *name = malloc(strlen(folder) + 64);
+    FILE *file;
+    int i;
+    assert_non_null(name);
+    sprintf(name, "%s/versions/00000000-0000-4000-8000-000000000001", folder);
+    file = fopen(name, "w");
+    assert_non_null(file);
+    fprintf(file, "{\"id\":");
+    for (i = 0; i < 100000; i++) fputs(i % 2 ? "[" : "{\"a\":", file);
+    fclose(file);
+    free(name);
+}
+static void salvages(void) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_salvage_report *report;
+    char *target;
+    if (kind == LLVS_STORAGE_MEMORY) return;
+    options.storage = kind;
+    target = join(directory, kind == LLVS_STORAGE_FILE ? "salvaged" : "salvaged.sqlite");
+    OK(llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &options, NULL, &report, &error));
+    llvs_salvage_report_free(report);
+    free(target);
+}
 static void exchanges(void) {
     llvs_exchange *mine, *yours;
-    OK(llvs_store_open(llvs_str(other_path), NULL, &other, &error));
+    open_one(other_path, &other);
     assert_int_equal(open_folder(store, folder, 0, &mine, NULL), LLVS_OK);
     assert_int_equal(open_folder(other, folder, 0, &yours, NULL), LLVS_OK);
     OK(llvs_exchange_send(mine, NULL, NULL, &error));
     OK(llvs_exchange_put_snapshot(mine, NULL, NULL, &error));
     OK(llvs_exchange_restore_snapshot(yours, NULL, NULL, &error));
+    write_deep_file();
     OK(llvs_exchange_retrieve(yours, NULL, NULL, &error));
+    OK(llvs_exchange_verify(yours, NULL, NULL, &error));
     llvs_exchange_free(mine);
     llvs_exchange_free(yours);
 }
@@ -83,9 +219,13 @@ static void keeps_up(void) {
     OK(llvs_store_compact(store, NULL, NULL, &error));
 }
 static void coordinates(void) {
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_store_options store_options = LLVS_STORE_OPTIONS_INIT;
     llvs_coordinator *coordinator;
     llvs_change change = insert("y", "1");
-    OK(llvs_coordinator_open(llvs_str(other_path), NULL, &coordinator, &error));
+    store_options.storage = kind;
+    options.store = &store_options;
+    OK(llvs_coordinator_open(llvs_str(other_path), &options, &coordinator, &error));
     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));
     llvs_coordinator_free(coordinator);
@@ -98,8 +238,9 @@ static void closes(void) {
 }
 
 static const struct operation { const char *name; void (*run)(void); } operations[] = {
-    { "open", opens }, { "save", saves }, { "read", reads }, { "merge", merges }, { "exchange", exchanges },
-    { "verify and compact", keeps_up }, { "coordinate", coordinates }, { "close", closes },
+    { "open", opens }, { "save", saves }, { "read", reads }, { "merge", merges }, { "nest", nests }, { "climb", climbs },
+    { "exchange", exchanges }, { "verify and compact", keeps_up }, { "coordinate", coordinates }, { "close", closes },
+    { "salvage", salvages },
 };
 
 static void *run(void *operation) {
@@ -107,25 +248,45 @@ static void *run(void *operation) {
     return NULL;
 }
 
+/* How much of its stack a thread used that ran an operation. */
+static size_t used_by(const struct operation *operation) {
+    unsigned char *stack = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t left = 0;
+    assert_true(stack != MAP_FAILED);
+    memset(stack, PAINT, ROOM);
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, stack, ROOM), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, run, (void *)operation), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attributes);
+    while (left < ROOM && stack[left] == PAINT) left++;
+    munmap(stack, ROOM);
+    return ROOM - left;
+}
+
 static void calls_need_little_stack(void **state) {
-    size_t i, most = 0;
+    static const struct { const char *name, *path, *other_path, *folder; llvs_storage_kind kind; } storages[] = {
+        { "file", "store", "other", "folder", LLVS_STORAGE_FILE },
+        { "SQLite", "store.sqlite", "other.sqlite", "folder-of-sqlite", LLVS_STORAGE_SQLITE },
+        { "memory", "", "", "folder-of-memory", LLVS_STORAGE_MEMORY },
+    };
+    size_t i, j, most = 0;
     (void)state;
-    for (i = 0; i < sizeof operations / sizeof *operations; i++) {
-        unsigned char *stack = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        pthread_attr_t attributes;
-        pthread_t thread;
-        size_t left = 0;
-        assert_true(stack != MAP_FAILED);
-        memset(stack, PAINT, ROOM);
-        assert_int_equal(pthread_attr_init(&attributes), 0);
-        assert_int_equal(pthread_attr_setstack(&attributes, stack, ROOM), 0);
-        assert_int_equal(pthread_create(&thread, &attributes, run, (void *)&operations[i]), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        pthread_attr_destroy(&attributes);
-        while (left < ROOM && stack[left] == PAINT) left++;
-        print_message("%s: %lu bytes of stack\n", operations[i].name, (unsigned long)(ROOM - left));
-        if (ROOM - left > most) most = ROOM - left;
-        munmap(stack, ROOM);
+    for (i = 0; i < sizeof storages / sizeof *storages; i++) {
+        kind = storages[i].kind;
+        path = join(directory, storages[i].path);
+        other_path = join(directory, storages[i].other_path);
+        folder = join(directory, storages[i].folder);
+        for (j = 0; j < sizeof operations / sizeof *operations; j++) {
+            size_t used = used_by(&operations[j]);
+            print_message("%s, %s: %lu bytes of stack\n", storages[i].name, operations[j].name, (unsigned long)used);
+            if (used > most) most = used;
+        }
+        free(path);
+        free(other_path);
+        free(folder);
     }
     if (most > ENOUGH) fail_msg("an operation took %lu bytes of stack; the header says that %d are enough", (unsigned long)most, ENOUGH);
 }
@@ -135,14 +296,9 @@ int main(void) {
     int failed;
     size_t i;
     for (i = 0; i < sizeof large; i++) large[i] = (char)(i * i >> 5);
+    memset(nested, 'n', sizeof nested);
     directory = new_directory();
-    path = join(directory, "store");
-    other_path = join(directory, "other");
-    folder = join(directory, "folder");
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(path);
-    free(other_path);
-    free(folder);
     remove_directory(directory);
     return failed;
 }

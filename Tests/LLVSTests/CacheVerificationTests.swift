@@ -16,7 +16,7 @@ import Testing
                 let new = forged.append(
                     id: id, timestamp: row.timestamp + (change && forgery == .timestamp ? 1 : 0), valueDataSize: row.valueDataSize,
                     first: change && forgery == .predecessor ? row.first - 1 : row.first, second: row.second,
-                    branch: change && forgery == .branch ? "draft" : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
+                    branch: change && forgery == .branch ? BranchName("draft") : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
                 if change, forgery == .keys { forged.noteKeys(new, count: 1) { _ in 1 } }
                 forged.publish(new, place: row.place, checksum: row.checksum)
             }

@@ -123,17 +123,37 @@ import Testing
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()
-            for i in 0..<5 { try note?.write(bytes("version \(i)")) }
+            for i in 0..<5 { try bytes("version \(i)").withUnsafeBytes { try note?.write($0) } }
             note = nil
             var system = FileSystem()
             system.pwrite = { (fd, data, offset) throws(Errno) in
-                _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: data[..<50]), at: offset)
+                _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: data[..<(data.count / 2)]), at: offset)
                 throw Errno(5)
             }
             var broken: NoteFile? = try open(system)
-            #expect(errorCode { try broken?.write(bytes("lost")) } == .io)
+            #expect(errorCode { try bytes("lost").withUnsafeBytes { try broken?.write($0) } } == .io)
             broken = nil
             #expect(try open().read() == bytes("version 4"))
+        }
+    }
+
+    /// As notes were written before: 160 bytes, the checksum behind zeros.
+    @Test func anEarlierNoteIsRead() throws {
+        let directory = TemporaryDirectory()
+        try withExtendedLifetime(directory) {
+            let path = directory.path + "/note"
+            var file = [UInt8](repeating: 0, count: 672)
+            for (slot, number, text) in [(0, 4, "newer"), (512, 3, "older")] {
+                let head = Array("LLVSnot\n".utf8) + [UInt8(number), 0, 0, 0, 0, 0, 0, 0, UInt8(text.utf8.count), 0, 0, 0] + Array(text.utf8)
+                file.replaceSubrange(slot..<slot + head.count, with: head)
+                let sum = file[slot..<slot + 156].withUnsafeBytes { Bytes.crc32c($0) }
+                for i in 0..<4 { file[slot + 156 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
+            }
+            try writeFile(path, file)
+            let note = try #require(try NoteFile(Place(path), FileSystem(), isReadOnly: false, makeDirectory: {}, earlier: { nil }))
+            #expect(try note.read() == bytes("newer"))
+            try bytes("newest").withUnsafeBytes { try note.write($0) }
+            #expect(try note.read() == bytes("newest"))
         }
     }
 

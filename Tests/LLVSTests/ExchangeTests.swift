@@ -261,8 +261,10 @@ import Testing
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try exchange.retrieve().problems.isEmpty)
         let result = try exchange.retrieve(verifyKnown: true)
-        #expect(result.problems.map(\.error.code) == [.versionMismatch] && result.problems.first?.name == id.description)
+        #expect(result.problems.map(\.error.code) == [.contentMismatch] && result.problems.first?.name == id.description)
         #expect(try !spoiled.source.changes(madeIn: id).isEmpty)
+        // Its id says which of the two is genuine.
+        #expect(try exchange.send().versions == [id] && exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
     /// An empty one is replaced; what is in another is somebody's.
@@ -292,10 +294,10 @@ import Testing
         _ = try b.makeVersion(basedOn: nil, changes: [insert("x", "lower")], id: VersionID("case-A"))
         _ = try Exchange(store: a, transport: folder(temporary)).send()
         let exchange = Exchange(store: b, transport: try folder(temporary))
-        #expect(try exchange.retrieve().problems.map(\.name) == ["CASE-a"])
+        #expect(try exchange.retrieve().versions.map(\.description) == ["CASE-a"])
         let sent = try exchange.send()
-        #expect(sent.versions.isEmpty && sent.problems.map(\.error.code) == [.invalidVersionID])
-        #expect(try temporary.names("shared/versions") == ["CASE-a"])
+        #expect(sent.versions.map(\.description) == ["case-A"] && sent.problems.isEmpty)
+        #expect(try temporary.names("shared/versions").sorted() == ["CASE-a", "case-A"])
     }
 
     @Test func metadataOfAnySizeComesOver() throws {

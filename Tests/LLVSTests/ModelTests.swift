@@ -31,17 +31,6 @@ import Testing
         }
     }
 
-    @Test func newIDsDiffer() {
-        let source = VersionIDSource(), lock = Lock()
-        var seen: Set<VersionID> = []
-        _ = Parallel.run(threads: 4, times: 1_000) { _, _ in
-            let id = source.next()
-            lock.withLock { _ = seen.insert(id) }
-        }
-        #expect(seen.count == 4_000)
-        #expect(seen.allSatisfy { $0.high >> 12 & 0xF == 4 && $0.low >> 62 == 2 })
-    }
-
     @Test func versionIDsKeepTheirText() throws {
         for text in ["A", "a_b-9", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1c227bd7-33b2-4c90-b042-f1c952ed3183", String(repeating: "z", count: 128)] {
             #expect(try VersionID(text).description == text)

@@ -65,7 +65,8 @@ import Darwin
     static func make(_ store: Store) throws -> [VersionID] {
         let first = try store.makeVersion(basedOn: nil, changes: [
             .insert(id("small"), data: small), .insert(id("middle"), data: middle), .insert(id("large"), data: large), .insert(id("a value whose id is long"), data: other),
-        ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))
+        ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]), id: VersionID("first"))
+        // An id of the caller's: anybody can make another version of it.
         return [first.id, try store.makeVersion(basedOn: first.id, changes: [.insert(id("later"), data: other)]).id]
     }
 

@@ -55,9 +55,9 @@ import LLVSTestSupport
         let kinds = try store.recordedChanges(madeIn: made.id).map(\.kind)
         #expect(kinds == [.insert, .insert, .update, .insert, .insert, .insert, .update])
         let plain = try Store.inMemory()
-        _ = try plain.makeVersion(basedOn: nil, changes: [insert("plain", "x"), insert("2", "old")], id: first.id)
+        _ = try plain.makeVersion(basedOn: nil, changes: [insert("plain", "x"), insert("2", "old")], id: first.id, timestamp: first.timestamp)
         let changed = try sizes.enumerated().map { Value.Change.update(try ValueID("\($0)"), data: bytes($1)) } + changes
-        _ = try plain.makeVersion(basedOn: first.id, changes: changed, id: made.id)
+        _ = try plain.makeVersion(basedOn: first.id, changes: changed, id: made.id, timestamp: made.timestamp)
         #expect(try plain.changes(madeIn: made.id) == store.changes(madeIn: made.id))
         #expect(try store.verify().damages.isEmpty)
         try store.close()

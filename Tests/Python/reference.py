@@ -338,7 +338,7 @@ class History:
         later = timestamp + 1e-6
         if not later > timestamp:
             later = math.nextafter(timestamp, math.inf)
-        return Version(merge_id((first, second), metadata, changes), (first, second), later, changes, metadata)
+        return Version(content_id((first, second), later, metadata, changes), (first, second), later, changes, metadata)
 
     def merge_heads(
         self,
@@ -395,10 +395,11 @@ def _text(text: str) -> bytes:
     return struct.pack("<H", len(data)) + data
 
 
-def merge_id(predecessors: tuple[str, ...], metadata: dict[bytes, bytes], changes: dict[Id, Change]) -> str:
-    """The id of a merge version: a UUID of version 8 from SHA-256 over what it says (docs/format.md)."""
-    hash = hashlib.sha256(b"llvs merge 1\0")
+def content_id(predecessors: tuple[str, ...], timestamp: float, metadata: dict[bytes, bytes], changes: dict[Id, Change]) -> str:
+    """The id of a version: a UUID of version 8 from SHA-256 over what it says (docs/format.md)."""
+    hash = hashlib.sha256(b"llvs content 1\0")
     hash.update(struct.pack("<B", len(predecessors)) + b"".join(map(_text, predecessors)))
+    hash.update(struct.pack("<d", timestamp))
     hash.update(struct.pack("<I", len(metadata)))
     for key, value in sorted(metadata.items()):
         hash.update(struct.pack("<I", len(key)) + key + struct.pack("<I", len(value)) + value)

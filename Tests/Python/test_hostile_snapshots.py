@@ -62,7 +62,6 @@ def test_a_good_one(memory: llvs.Store, tmp_path: Path) -> None:
         entry("v2", after=("v9",)),
         entry("v2", after=("v2",)),
         entry("v2", after=("v1", "v1")),
-        entry("V1"),
         entry("v1"),
         entry("v2", insert("", b"")),
         entry("v2", insert("x" * 5000, b"")),

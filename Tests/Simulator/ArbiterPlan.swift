@@ -86,4 +86,6 @@ enum Defect: String, CaseIterable {
     case transport
     /// What was stored last is gone after a restart.
     case storage
+    /// Nobody looks whether versions are what their ids say.
+    case ids
 }

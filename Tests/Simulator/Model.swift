@@ -26,7 +26,7 @@ struct Model {
     subscript(number: Int) -> ModelVersion { versions[number] }
     subscript(id: VersionID) -> ModelVersion? { numbers[id].map { versions[$0] } }
 
-    /// Adds a version whose state is known, and sees to it that what was recorded says just that.
+    /// Adds a version whose state is known, or finds it where somebody else made the very same, and sees to it that what was recorded says just that.
     /// - Throws: `Failure` when the predecessors' state with the changes applied is another, or a change is not canonical.
     mutating func add(_ version: Version, _ changes: [Value.Change], state: [ValueID: Held]) throws -> Int {
         var ancestors = VersionSet()
@@ -67,6 +67,10 @@ struct Model {
         }
         if after != state { throw Failure("wrong changes", "\(version.id) says \(describe(after)), not \(describe(state))") }
         if version.valueDataSize != UInt64(size) { throw Failure("wrong size", "\(version.id) says \(version.valueDataSize), not \(size)") }
+        if let known = numbers[version.id], version.id != EmptyRoot.id, versions[known].version == version, versions[known].state == state {
+            // The same content at the same time on the same predecessor, made elsewhere, is one version.
+            return known
+        }
         let number = versions.count
         ancestors.insert(number)
         guard numbers.updateValue(number, forKey: version.id) == nil else { throw Failure("made twice", "\(version.id)") }

@@ -91,6 +91,8 @@ struct Plan {
     var rounds: Int?
     /// Stores that are at a branch when the end begins stay there.
     var staysOnBranches = false
+    /// Somebody who may write to the folders does what harms (`HostilePeer`).
+    var isAttacked = false
 
     static let beginning = 780_000_000.0
 

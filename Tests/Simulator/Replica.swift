@@ -16,7 +16,7 @@ final class Replica {
     var unnoted: VersionID?
     /// What it must have, ever after: everything that it made or that was given to it.
     var known = VersionSet()
-    /// What its clock says, and the ids that its next versions get.
+    /// What its clock says, and ids for versions that are given one.
     let surroundings: Box
 
     /// What the store asks, from whichever thread.
@@ -24,8 +24,12 @@ final class Replica {
         var now = 0.0
         var skew: Double
         var ids = SeededRandom(seed: 0)
+        /// What its process gave, as it keeps that in mind itself, and as it was seen.
+        let times = GivenTimes()
+        var given: Set<Double> = []
         var reading: Double { let time = now + skew; return time.isFinite ? time : .greatestFiniteMagnitude }
-        init(skew: Double) { self.skew = skew }
+        let checksIDs: Bool
+        init(skew: Double, checksIDs: Bool) { self.skew = skew; self.checksIDs = checksIDs }
 
         func nextID() -> VersionID {
             let (high, low) = (ids.next(), ids.next())
@@ -33,7 +37,9 @@ final class Replica {
             let text = high % 16 == 0 ? "note-\(low % 1_000_000)_\(String(high, radix: 36))" : Box.uuid(high, low)
             return (try? VersionID(text)) ?? EmptyRoot.id
         }
+        /// Not in the form of ids that follow from what versions hold.
         private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
+            let high = high & ~0xF000 | 0x4000
             let digits = [high, low].map { String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16, uppercase: true) }.joined()
             var text = ""
             for (i, c) in digits.enumerated() { text += [8, 12, 16, 20].contains(i) ? "-\(c)" : "\(c)" }
@@ -47,13 +53,13 @@ final class Replica {
     private let folderPaths: [String]
     private let tellsMarks: Bool
 
-    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String) throws {
+    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String, checksIDs: Bool = true) throws {
         self.number = number; self.plan = plan; self.attachments = attachments
         self.folders = folders; self.folderPaths = folderPaths
         self.path = path
         tellsMarks = number % 2 == 0
-        surroundings = Box(skew: plan.skew)
-        store = try Replica.open(disk, path, plan, surroundings)
+        surroundings = Box(skew: plan.skew, checksIDs: checksIDs)
+        store = try Replica.open(disk, path, plan, surroundings, surroundings.times)
         try connect()
         try coordinate()
     }
@@ -72,7 +78,7 @@ final class Replica {
     /// Goes nowhere: the next merge takes up the newest head.
     func leave() { current = nil }
 
-    private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box) throws -> Store {
+    private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box, _ times: GivenTimes) throws -> Store {
         var options = Store.Options()
         options.durability = .normal
         options.memoryBudget = plan.memoryBudget
@@ -83,7 +89,8 @@ final class Replica {
         case .sqlite: options.storage = .sqlite
         }
         let store = try Store(path: path, options: options)
-        store.surroundings = Surroundings(clock: { box.reading }, newID: { box.nextID() })
+        store.surroundings = Surroundings(clock: { box.reading }, times: times)
+        store.surroundings.checksIDs = box.checksIDs
         return store
     }
 
@@ -126,11 +133,11 @@ final class Replica {
         }
         // The one that was killed holds nothing any more.
         coordinator = nil
-        store = try Replica.open(disk, path, plan, surroundings)
+        store = try Replica.open(disk, path, plan, surroundings, surroundings.times)
         try connect()
         try coordinate()
     }
 
     /// Another process's handle on the same store.
-    func another() throws -> Store { try Replica.open(disk, path, plan, surroundings) }
+    func another() throws -> Store { try Replica.open(disk, path, plan, surroundings, GivenTimes()) }
 }

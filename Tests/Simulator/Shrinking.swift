@@ -11,6 +11,7 @@ struct Trial {
     var finish: Plan.Finish?
     var rounds: Int?
     var staysOnBranches = false
+    var isAttacked = false
 
     var plan: Plan {
         var plan = Plan(seed: seed, replicaCount: stores, realShare: realShare)
@@ -22,6 +23,7 @@ struct Trial {
         }
         plan.rounds = rounds
         plan.staysOnBranches = staysOnBranches
+        plan.isAttacked = isAttacked && !plan.areFoldersReal
         return plan
     }
 
@@ -42,6 +44,7 @@ struct Trial {
         if let finish { text += " --finish \(finish)" }
         if let rounds { text += " --rounds \(rounds)" }
         if staysOnBranches { text += " --stay" }
+        if isAttacked { text += " --attacked" }
         if let defect { text += " --defect \(defect.rawValue)" }
         return text
     }

@@ -18,7 +18,8 @@ struct Simulate {
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
             Runs one history, or a part of it, and tells what happens.
         Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at a
-            branch in the end stay there), to see where the promise ends.
+            branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders forges versions,
+            publishes others' ids in other letters, circles, and versions without changes.
         simulate --self-test
             Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))), and fails unless that is found, and told shortly.
         """
@@ -71,6 +72,7 @@ struct Simulate {
                     trial.finish = finish
                 case "--rounds": guard let n = number(), n > 0 else { return nil }; trial.rounds = n
                 case "--stay": trial.staysOnBranches = true
+                case "--attacked": trial.isAttacked = true
                 case "--calm": trial.isCalm = true
                 case "--defect": guard let d = rest.popFirst().flatMap(Defect.init) else { return nil }; trial.defect = d
                 case "--self-test": isSelfTest = true
@@ -161,7 +163,7 @@ enum Watch {
 /// That what is broken on purpose is found, and told in few steps.
 enum SelfTest {
     /// In at most so many steps each of the defects can be shown.
-    private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3]
+    private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3, .ids: 4]
 
     static func run() -> Bool {
         var passed = 0, failed = 0
@@ -172,7 +174,8 @@ enum SelfTest {
         for defect in Defect.allCases {
             var found: (Trial, Failure)?
             for seed in UInt64(0)..<300 {
-                let trial = Trial(seed: seed, realShare: 0, defect: defect)
+                var trial = Trial(seed: seed, realShare: 0, defect: defect)
+                trial.isAttacked = defect == .ids
                 if case .failure(let failure) = trial.run() { found = (trial, failure); break }
             }
             check("\(defect): found by seed \(found?.0.seed.description ?? "none")", found != nil)

@@ -92,7 +92,7 @@ extension Simulation {
     /// Until everybody has had a turn, files that were damaged earlier may still be in the way.
     private func expectNoProblems(_ result: ExchangeResult, _ replica: Replica) throws {
         guard plan.finish == .phases else { return }
-        if plan.folderCount == 1, let problem = result.problems.first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
+        if plan.folderCount == 1, let problem = unexpected(result.problems).first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
     }
 
     func mainHeads(_ replica: Replica) -> [Int] { model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil } }
@@ -117,11 +117,11 @@ extension Simulation {
             for folder in replica.attachments {
                 for sends in [true, false] {
                     let result = try exchange(replica, folder, sends: sends)
-                    if !result.versions.isEmpty || !result.problems.isEmpty { throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)") }
+                    if !result.versions.isEmpty || !unexpected(result.problems).isEmpty { throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)") }
                 }
                 guard let exchange = replica.exchanges[folder] else { continue }
                 let result = try exchange.retrieve(verifyKnown: true)
-                if !result.versions.isEmpty || !result.problems.isEmpty { throw Failure("wrong files", "in folder \(folder): \(result.problems)") }
+                if !result.versions.isEmpty || !unexpected(result.problems).isEmpty { throw Failure("wrong files", "in folder \(folder): \(result.problems)") }
             }
         }
     }

@@ -41,8 +41,10 @@ extension Simulation {
                 state[reference.id] = Held(stored: made.id, data: data)
             }
         }
+        // No time is given twice, as long as there are any left.
         let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
-        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp != expected {
+        let isNewTime = other != nil || replica.surroundings.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
+        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp < expected || !isNewTime {
             throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
         }
         let number = try model.add(made, store.changes(madeIn: made.id), state: state)
@@ -65,7 +67,7 @@ extension Simulation {
     }
 
     /// The time of what is made on top.
-    private func after(_ time: Double) -> Double {
+    func after(_ time: Double) -> Double {
         let next = time + 1e-6 > time ? time + 1e-6 : time.nextUp
         return next.isFinite ? next : time
     }
@@ -258,7 +260,8 @@ extension Simulation {
     /// Hands versions over as they are listed.
     func give(_ numbers: [Int], to replica: Replica) throws {
         let expected = VersionSet(numbers.filter { number in
-            let missing = model[number].ancestors.subtracting(replica.known)
+            // What the empty root holds everybody knows.
+            let missing = VersionSet(model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
             return missing.isSubset(of: VersionSet(numbers))
         })
         let additions = try replica.store.add(numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })

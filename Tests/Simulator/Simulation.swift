@@ -7,7 +7,8 @@ final class Simulation {
     let defect: Defect?
     var model = Model()
     var replicas: [Replica] = []
-    private let folders: [SimulatedFolder]
+    let folders: [SimulatedFolder]
+    var peer = HostilePeer()
     private let folderPaths: [String]
     private let directory: TemporaryDirectory?
     /// Told of what happens, when somebody wants to read it.
@@ -37,7 +38,7 @@ final class Simulation {
 
     func addReplica(_ replica: Plan.ReplicaPlan, _ attachments: [Int]) throws {
         let number = replicas.count
-        replicas.append(try Replica(number, replica, attachments: attachments, folders: folders, folderPaths: folderPaths, path: (directory?.path ?? "") + "/store\(number)"))
+        replicas.append(try Replica(number, replica, attachments: attachments, folders: folders, folderPaths: folderPaths, path: (directory?.path ?? "") + "/store\(number)", checksIDs: defect != .ids))
         say("store \(number): \(replica.medium), \(replica.arbiter.kind)\(replica.arbiter.isWrapped ? " as a callback" : "")\(replica.arbiter.stamp == nil ? "" : ", stamping")"
             + "\(replica.metadata.isEmpty ? "" : ", merges carry metadata")\(replica.skew == 0 ? "" : ", its clock is \(replica.skew) s off"), folders \(attachments)")
     }
@@ -57,6 +58,7 @@ final class Simulation {
             counts.steps += 1
             let replica = replicas[step.replica % replicas.count]
             prepare(replica, step)
+            if plan.isAttacked { try attack(step) }
             do { try perform(step, replica) } catch let error as StoreError {
                 throw Failure("error \(error.code.name)", "store \(replica.number), \(step.kind): \(error.message)")
             }
@@ -65,6 +67,7 @@ final class Simulation {
             for view in replica.views.values { view.weather = .calm }
             replica.surroundings.now = Plan.beginning + 1e6
         }
+        if plan.isAttacked { try cleanUp() }
         try settle()
         for replica in replicas {
             try checkAll(replica)

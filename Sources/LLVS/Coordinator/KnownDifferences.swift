@@ -13,10 +13,10 @@ struct KnownDifferences {
     mutating func keep(_ known: [VersionID: ValueID]) { heads = known }
 
     /// The version was saved on the one that is known of.
-    mutating func go(to version: VersionID, changed: some Sequence<UnsafeRawBufferPointer>, _ others: [ValueID]) {
+    mutating func go(to version: VersionID, changed: borrowing BorrowedChanges, _ others: [ValueSource]) {
         self.version = version
-        guard !heads.isEmpty else { return }
-        let changed = Set(changed.map { ValueID(unchecked: $0) }).union(others)
-        heads = heads.filter { !changed.contains($0.value) }
+        if !heads.isEmpty { forget(Set(changed.map { ValueID(unchecked: $0.id) }).union(others.map(\.id))) }
     }
+
+    private mutating func forget(_ changed: Set<ValueID>) { heads = heads.filter { !changed.contains($0.value) } }
 }

@@ -2,12 +2,12 @@
 extension StoreCoordinator {
     /// Writes down where the coordinator is.
     func persist(_ id: VersionID) throws {
-        if !store.isReadOnly { try note.write(id.withASCII { Array($0) }) }
+        if !store.isReadOnly { try id.withASCII { try note.write($0) } }
     }
 
-    /// Moves to a version that is stored. That it could not be noted must not look as if it had not been saved.
+    /// Moves to a version that is stored, by who is through `saveGate`. That it could not be noted must not look as if it had not been saved.
     func move(to id: VersionID) {
-        guard currentVersion != id else { return }
+        guard current != id else { return }
         do { try persist(id) } catch {
             let why = (error as? StoreError)?.message ?? "\(error)"
             Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \(why)")

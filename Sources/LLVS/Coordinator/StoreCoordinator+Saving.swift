@@ -46,37 +46,55 @@ extension StoreCoordinator {
             let at = currentVersion
             return Saved(version: nil, move: Move(from: at, to: at))
         }
-        let (version, move) = try moving("Saving") { () -> Version? in
-            var all = lock.withLock { metadata }
-            for entry in own.entries { all[entry.key] = entry.value }
-            var base = currentVersion
-            var movesCurrent = true
-            if let branch {
-                all.branch = branch
-                if let head = try store.heads(onBranch: branch).first?.id {
-                    movesCurrent = head == base
-                    base = head
-                } else {
-                    movesCurrent = false
-                }
-            }
-            if let expected, expected != base {
-                throw StoreError(
-                    .moved,
-                    "Nothing was saved: version \(base) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
-                        + "not \(expected), which was expected. Read what is there now, and save again.",
-                    versionID: base.description)
-            }
-            if isEmpty { return nil }
-            if branch == nil { base = try store.join(headsLike: base, knowing: &differences) }
-            let version = try store.makeVersion(basedOn: base, borrowing: changes, reading: sources, metadata: all, timestamp: timestamp)
-            if movesCurrent {
-                differences.go(to: version.id, changed: changes.lazy.map(\.id), sources.map(\.id))
-                self.move(to: version.id)
-            }
-            return version
-        }
+        // By its address: else each closure on the way has references of its own to all of it.
+        let save = Save(changes: changes, sources: sources, own: own, branch: branch, expected: expected, timestamp: timestamp)
+        let (version, move) = try withUnsafePointer(to: save) { save in try moving("Saving") { try make(save) } }
         return Saved(version: version, move: move)
+    }
+
+    /// What a save was given.
+    private struct Save {
+        let changes: BorrowedChanges
+        let sources: [ValueSource]
+        let own: Metadata
+        let branch: String?
+        let expected: VersionID?
+        let timestamp: Double?
+        var isEmpty: Bool { changes.isEmpty && sources.isEmpty && own.isEmpty }
+    }
+
+    /// By who is through `saveGate`.
+    private func make(_ save: UnsafePointer<Save>) throws -> Version? {
+        var all = lock.withLock { metadata }
+        for entry in save.pointee.own.entries { all[entry.key] = entry.value }
+        var base = current
+        var movesCurrent = true
+        let branch = save.pointee.branch
+        if let branch {
+            all.branch = branch
+            if let head = try store.heads(onBranch: branch).first?.id {
+                movesCurrent = head == base
+                base = head
+            } else {
+                movesCurrent = false
+            }
+        }
+        if let expected = save.pointee.expected, expected != base {
+            throw StoreError(
+                .moved,
+                "Nothing was saved: version \(base) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
+                    + "not \(expected), which was expected. Read what is there now, and save again.",
+                versionID: base.description)
+        }
+        if save.pointee.isEmpty { return nil }
+        if branch == nil { base = try store.join(headsLike: base, knowing: &differences) }
+        let version = try store.makeVersion(
+            basedOn: base, borrowing: save.pointee.changes, reading: save.pointee.sources, metadata: all, timestamp: save.pointee.timestamp)
+        if movesCurrent {
+            differences.go(to: version.id, changed: save.pointee.changes, save.pointee.sources)
+            move(to: version.id)
+        }
+        return version
     }
 
     /// The version that a place names; nil for a branch without a head.

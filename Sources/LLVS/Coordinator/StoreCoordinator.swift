@@ -58,6 +58,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     var note: any StorageNote
     /// Guards the fields below.
     let lock = Lock()
+    /// Written by who is through `saveGate`, and so may be read there without the lock.
     var current: VersionID
     var isReleased = false
     var attached: [(name: String, exchange: Exchange, place: String)] = []
@@ -152,9 +153,9 @@ public final class StoreCoordinator: @unchecked Sendable {
                 versionID: id.description)
         }
         _ = try moving("Setting the current version") {
-            guard currentVersion != id else { return }
+            guard current != id else { return }
             try persist(id)
-            move(to: id)
+            lock.withLock { current = id }
         }
     }
 
@@ -173,10 +174,10 @@ public final class StoreCoordinator: @unchecked Sendable {
         var told: VersionID?
         defer { if let told { observers.tell(told) } }
         return try saveGate.run(what) {
-            let from = currentVersion
-            defer { if currentVersion != from { told = currentVersion } }
+            let from = current
+            defer { if current != from { told = current } }
             let result = try body()
-            return (result, Move(from: from, to: currentVersion))
+            return (result, Move(from: from, to: current))
         }
     }
 

@@ -48,6 +48,19 @@ extension Store {
         }
     }
 
+    /// Of versions that were ever in the history, be they stored or not.
+    var rowCount: Int { lock.withRead { dag.rows.count } }
+
+    /// Those whose ids follow from what they hold, in the history behind its first `rows`.
+    func contentIDs(behind rows: Int) -> [VersionID] {
+        lock.withRead {
+            dag.rows.indices.dropFirst(rows).compactMap { i in
+                let id = dag.id(UInt32(truncatingIfNeeded: i))
+                return dag.rows[i].state == .live && id.hasContentForm ? id : nil
+            }
+        }
+    }
+
     func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
         lock.withRead {
             for id in ids {
@@ -60,8 +73,8 @@ extension Store {
     func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
 
     /// The versions that are not covered, predecessors first.
-    func missing(from coverage: Coverage) throws -> [VersionID] {
-        try lock.withRead {
+    func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
+        let missing = try lock.withRead {
             try checkOpenLocked()
             var missing: [UInt32] = []
             for i in dag.rows.indices where dag.rows[i].state == .live && !(i < coverage.isCovered.count && coverage.isCovered[i]) {
@@ -70,7 +83,8 @@ extension Store {
                 if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { continue }
                 missing.append(ordinal)
             }
-            return dag.inTopologicalOrder(missing).map(dag.id)
+            return dag.orderKeys(missing)
         }
+        return try missing.sorted(looking: look).map(\.id)
     }
 }

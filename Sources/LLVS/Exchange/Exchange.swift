@@ -21,7 +21,7 @@ public final class Exchange: @unchecked Sendable {
     public let options: Options
     private let gate: ExchangeGate
     /// Guarded by the gate.
-    private var memory = ExchangeMemory()
+    private var memory: ExchangeMemory
 
     /// How an exchange goes about it.
     public struct Options: Sendable {
@@ -37,6 +37,7 @@ public final class Exchange: @unchecked Sendable {
     /// The exchange keeps both; closing the store is up to whoever opened it.
     public init(store: Store, transport: any ExchangeTransport, options: Options = Options()) {
         self.store = store; self.transport = transport; self.options = options
+        memory = ExchangeMemory(checkedRows: store.rowCount)
         gate = ExchangeGate { transport.close() }
     }
 
@@ -129,6 +130,10 @@ struct ExchangeMemory {
     /// Those whose version file there a retrieve found to be of the form that we wrote before, which other implementations cannot
     /// read: `send` writes them anew likewise.
     var oldForm: Set<VersionID> = []
+    /// Those that came from there since the last `send`.
+    var taken: Set<VersionID> = []
+    /// How many versions the store had, by its count of rows, when `send` last saw to it that those which are there as well are the same.
+    var checkedRows: Int
     /// `send` has looked at all files there, since some are of that form.
     var hasLookedAtAll = false
     /// Of those that `send` has told of.

@@ -62,8 +62,10 @@ public struct ExchangeListing: Sendable {
     public var changesOnly: [VersionID]
     /// Those of `versions` without a changes file, where the transport can tell cheaply: `Exchange.send` writes them anew.
     public var versionsOnly: [VersionID] = []
-    /// Names that are no version ids.
-    public var foreign: [Foreign]
+    /// Names that are no version ids, but for those that syncing programs leave behind; `ExchangeLimits.foreignCount` at most.
+    public private(set) var foreign: [Foreign]
+    /// How many more there are.
+    public private(set) var furtherForeign = 0
     /// Equal in two listings of one transport when no name came or went between them. Nil when that is not known.
     public var mark: UInt64?
 
@@ -82,11 +84,17 @@ public struct ExchangeListing: Sendable {
     public init(versions: [String], changesOnly: [String] = []) {
         self.versions = []; self.changesOnly = []; foreign = []
         for name in versions {
-            if let id = VersionID(validating: name) { self.versions.append(id) } else { foreign.append(Foreign(name: name, folder: .versions)) }
+            if let id = VersionID(validating: name) { self.versions.append(id) } else { addForeign(name, .versions) }
         }
         for name in changesOnly {
-            if let id = VersionID(validating: name) { self.changesOnly.append(id) } else { foreign.append(Foreign(name: name, folder: .changes)) }
+            if let id = VersionID(validating: name) { self.changesOnly.append(id) } else { addForeign(name, .changes) }
         }
+    }
+
+    /// Keeps a name in mind, or how many there are.
+    mutating func addForeign(_ name: String, _ folder: Foreign.Folder) {
+        if ForeignNames.isExpected(name) { return }
+        if foreign.count < ExchangeLimits.foreignCount { foreign.append(Foreign(name: name, folder: folder)) } else { furtherForeign += 1 }
     }
 }
 
@@ -128,6 +136,10 @@ public enum ExchangeLimits {
     public static let wholeFileSize = 1 << 20
     /// How many versions travel at once at most.
     public static let batchCount = 1_000
+    /// How many names that are no version ids are told of one by one.
+    public static let foreignCount = 1_000
+    /// How many problems of a retrieve are told of one by one.
+    public static let problemCount = 10_000
     /// How many versions that are here and there `Exchange.send` looks at for unusable files: as many of the newest, and
     /// as many of the others, in turn.
     static let verifiedCount = 500

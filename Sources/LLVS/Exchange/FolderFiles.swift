@@ -75,7 +75,7 @@ enum FolderFiles {
     }
 
     /// As `names`, with the bytes of each.
-    static func forEachName(in folder: Folder, _ body: (UnsafeRawBufferPointer) -> Void) throws {
+    static func forEachName(in folder: Folder, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let directory: DirectoryStream
         do throws(Errno) { directory = try folder.stream() } catch {
             if error == .missing { return }
@@ -88,10 +88,10 @@ enum FolderFiles {
                 guard errno == 0 else { throw error(errno, "Listing the folder", folder.path) }
                 return
             }
-            withUnsafeBytes(of: &entry.pointee.d_name) { field in
+            try withUnsafeBytes(of: &entry.pointee.d_name) { field in
                 let name = UnsafeRawBufferPointer(rebasing: field[..<(field.firstIndex(of: 0) ?? field.count)])
                 if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { return }
-                body(name)
+                try body(name)
             }
         }
     }

@@ -14,7 +14,9 @@ struct FolderListing {
     private var marks: UInt64 = 0
 
     /// With none of the two directories there, nothing is there.
-    mutating func read(_ versions: Folder, _ changes: Folder) throws -> ExchangeListing {
+    /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
+    mutating func read(_ versions: Folder, _ changes: Folder, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
+        let control = control.paced(.listing, doing: "Listing the folder \(versions.path)")
         versions.renew()
         changes.renew()
         let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
@@ -23,10 +25,12 @@ struct FolderListing {
         // Changes first: what is published between the two passes then shows as a version, not as changes without one.
         var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
         try FolderFiles.forEachName(in: changes) { name in
-            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(name, .changes) }
+            try control.step()
+            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .changes) }
         }
         try FolderFiles.forEachName(in: versions) { name in
-            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(name, .versions) }
+            try control.step()
+            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .versions) }
         }
         let changed = Set(withChanges)
         listing.versionsOnly = listing.versions.filter { !changed.contains($0) }
@@ -49,11 +53,5 @@ struct FolderListing {
     private func isSettled(_ status: System.Status) -> Bool {
         let newest = max(status.modified, status.changed), now = now()
         return newest <= now && now - newest > FolderListing.settlingTime * 1_000_000_000
-    }
-}
-
-extension ExchangeListing {
-    fileprivate mutating func addForeign(_ name: UnsafeRawBufferPointer, _ folder: Foreign.Folder) {
-        foreign.append(Foreign(name: String(decoding: name, as: UTF8.self), folder: folder))
     }
 }

@@ -70,7 +70,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
-        return try lock.withLock { try listing.read(versions, changes) }
+        return try lock.withLock { try listing.read(versions, changes, control) }
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -86,7 +86,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             if i % 16 == 15 { try check() }
             let fetched = try file(folder, name).map { try FolderFiles.fetch($0, check: check) } ?? .missing
             files.append(fetched)
-            size += fetched.document?.size ?? 0
+            size += fetched.size
             if size >= ExchangeLimits.batchSize { break }
         }
         return files

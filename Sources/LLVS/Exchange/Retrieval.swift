@@ -16,6 +16,11 @@ struct Retrieval {
     private var digests: [VersionID: [UInt8]] = [:]
     private(set) var memory: ExchangeMemory
     private static let heavySize = 64 << 10
+    /// Bytes of the files whose metadata is held; that of more files is left out.
+    private var held = 0
+    private static let mostHeld = 8 << 20
+    /// Problems beyond those that are told one by one.
+    private var furtherProblems = 0
 
     init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool, memory: ExchangeMemory) {
         self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown; self.memory = memory
@@ -28,13 +33,16 @@ struct Retrieval {
         let damaged = try store.damagedVersions()
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What was taken after all is whole there: it was only on its way the time before.
-        defer { memory.broken.subtract(result.versions) }
+        defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
         let wanted = try sortOut(listing, damaged)
         Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
         if !wanted.isEmpty {
             try fetchVersions(wanted)
             Log.write(.debug, "\(what): \(versions.count) version files fetched, \(result.problems.count) problems.")
             try addInOrder(try ordered())
+        }
+        if furtherProblems > 0 {
+            tell(ExchangeProblem(name: "", error: StoreError(.foreignFile, "\(furtherProblems) further versions in \(transport.description) could not be taken either. Mend what is told of the others, and retrieve again.")), always: true)
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
         memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
@@ -45,7 +53,12 @@ struct Retrieval {
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
         failed.insert(id)
-        result.problems.append(ExchangeProblem(name: id.description, error: error))
+        tell(ExchangeProblem(name: id.description, error: error))
+    }
+
+    /// Whoever fills a folder must not fill our memory.
+    private mutating func tell(_ problem: ExchangeProblem, always: Bool = false) {
+        if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
     private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
@@ -61,13 +74,17 @@ struct Retrieval {
     /// - Parameter damaged: those that are here and to be fetched all the same.
     private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>) throws -> [VersionID] {
         var told: Set<String> = []
-        for foreign in listing.foreign where !ForeignNames.isExpected(foreign.name) && told.insert(foreign.name).inserted {
-            result.problems.append(ExchangeProblem(name: foreign.name, error: StoreError(
+        for foreign in listing.foreign where told.insert(foreign.name).inserted {
+            tell(ExchangeProblem(name: foreign.name, error: StoreError(
                 .foreignFile, "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: foreign.name)))
+        }
+        if listing.furtherForeign > 0 {
+            tell(ExchangeProblem(name: "", error: StoreError(
+                .foreignFile, "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; move away what is none of this exchange.")), always: true)
         }
         let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions)).union(damaged.isEmpty ? [] : damaged.intersection(listing.versions))
         for id in Set(try store.unknown(among: listing.changesOnly)).subtracting(wanted) {
-            result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
+            tell(ExchangeProblem(name: id.description, error: StoreError(
                 .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
         }
         return wanted.sorted()
@@ -84,7 +101,9 @@ struct Retrieval {
             for (id, file) in zip(ids, files) {
                 guard let version = try read(id, file) else { continue }
                 versions[id] = version
-                guard file.document?.size ?? 0 > Retrieval.heavySize else { continue }
+                let size = file.size
+                held += version.metadata.isEmpty ? 0 : size
+                guard size > Retrieval.heavySize || (held > Retrieval.mostHeld && !version.metadata.isEmpty) else { continue }
                 heavy.insert(id)
                 versions[id]?.metadata = Metadata()
             }
@@ -108,7 +127,7 @@ struct Retrieval {
 
     /// Nil, and a problem, when the file cannot be read, or not be understood.
     private mutating func decode<R>(_ id: VersionID, _ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
-        guard let document = file.document else { return nil }
+        guard let document = file.document(checking: { [control, what] in try control.check(.receiving, 0, of: 0, doing: what) }) else { return nil }
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)
@@ -180,7 +199,8 @@ struct Retrieval {
     }
 
     private func missingPredecessor(of id: VersionID, _ known: Set<VersionID>) throws -> VersionID? {
-        try versions[id]?.predecessors.first { try !known.contains($0) && !store.contains($0) }
+        // What the empty root holds everybody knows, whatever lies there under its id.
+        try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !known.contains($0) && !store.contains($0) }
     }
 
     private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {
@@ -194,14 +214,18 @@ struct Retrieval {
         }
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
-        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown)) {
+        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count))) {
             let id = received.version.id
             switch addition {
             // The empty root is the same everywhere, and no news to anybody.
             case .added: if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
-            case .problem(let error): done.remove(id); problem(id, error)
+            case .problem(let error):
+                done.remove(id)
+                problem(id, error)
+                // Who has the genuine one writes it anew.
+                if error.code == .contentMismatch { memory.broken.insert(id) }
             }
         }
     }
@@ -235,13 +259,42 @@ struct Retrieval {
 }
 
 extension FetchedFile {
-    /// Nil when there is nothing to read.
-    var document: InterchangeDecoder.Document? {
+    /// Bytes, as far as is known.
+    var size: Int {
         switch self {
-        case .data(let bytes): .bytes(bytes)
+        case .data(let bytes): bytes.count
+        case .pieces(let reader): reader.size
+        case .missing, .unreadable: 0
+        }
+    }
+
+    /// Nil when there is nothing to read. A large one that is in memory is read in pieces all the same, with `check` before each MiB.
+    func document(checking check: @escaping () throws -> Void) -> InterchangeDecoder.Document? {
+        switch self {
+        case .data(let bytes): bytes.count > ExchangeLimits.wholeFileSize ? .pieces(CheckedBytes(bytes, check)) : .bytes(bytes)
         case .pieces(let reader): .pieces(reader)
         case .missing, .unreadable: nil
         }
+    }
+}
+
+/// A large file that is in memory.
+private final class CheckedBytes: PieceReader, @unchecked Sendable {
+    private let bytes: [UInt8], check: () throws -> Void
+    private var position = 0, nextCheck = 0
+
+    init(_ bytes: [UInt8], _ check: @escaping () throws -> Void) { self.bytes = bytes; self.check = check }
+    var size: Int { bytes.count }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if position >= nextCheck {
+            try check()
+            nextCheck = position + OperationControl.bytesPerCheck
+        }
+        let count = min(buffer.count, bytes.count - position)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[position..<position + count])) }
+        position += count
+        return count
     }
 }
 

@@ -40,17 +40,86 @@ struct Sending {
             unusable = try self.unusable(among: coverage.all)
             memory.hasLookedAtAll = true
         }
-        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
-        let missing = try store.missing(from: coverage)
+        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(try forged(among: listing)).union(listing.versionsOnly), in: &coverage)
+        let missing = try store.missing(from: coverage) { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
-        // On a file system that folds case, a file of ours would replace another version's.
-        let there = Set(listing.versions), folded = Set(listing.versions.map(\.folded))
-        return missing.filter { id in
-            guard !there.contains(id), folded.contains(id.folded) else { return true }
-            problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds another whose id differs by case only. Use another folder for one of the two.", versionID: id.description))
-            return false
+        findTwins(listing.versions + missing, among: missing)
+        return missing
+    }
+
+    // MARK: Ids that differ by case only
+
+    /// Those to be sent that have a twin there, or among the others to be sent.
+    private var twins: Set<VersionID> = []
+
+    private mutating func findTwins(_ all: [VersionID], among missing: [VersionID]) {
+        // Of two twins at least one is no UUID in capitals.
+        var folded: [VersionID: VersionID] = [:], ambiguous: Set<VersionID> = []
+        for id in all where id.text != nil {
+            let known = folded.updateValue(id, forKey: id.folded)
+            if let known, known != id { ambiguous.insert(id.folded) }
         }
+        guard !folded.isEmpty else { return }
+        for id in all where id.text == nil && folded[id] != nil { ambiguous.insert(id) }
+        twins = Set(missing.filter { ambiguous.contains($0.folded) })
+    }
+
+    /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
+    private mutating func isTakenForItsTwin(_ id: VersionID) throws -> Bool {
+        let found = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)).first
+        guard let found, let other = try read(found, { try InterchangeDecoder.versionOfAnyName($0, file: "versions/\(id)").id }),
+              other != id, other.folded == id.folded else { return false }
+        problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds \(other) and cannot hold both, since the two ids differ by case only. Use another place for one of the two.", versionID: id.description))
+        return true
+    }
+
+    // MARK: What others put there under ids of ours
+
+    /// Those that were made here, or came from elsewhere, since the last time, are there already, and are not what their ids say: somebody who
+    /// knew what would be made put them there first.
+    private mutating func forged(among listing: ExchangeListing) throws -> [VersionID] {
+        let rows = store.rowCount, new = store.contentIDs(behind: memory.checkedRows)
+        var found: [VersionID] = []
+        if !new.isEmpty {
+            let there = Set(listing.versions)
+            var left = new.filter { there.contains($0) && !memory.taken.contains($0) }[...]
+            while !left.isEmpty {
+                let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
+                let control = control.within(.verifying, 0, of: ids.count)
+                let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
+                // Read at once: what comes in pieces cannot be read later.
+                let asked = Array(zip(ids, try versions.map { try read($0) { try InterchangeDecoder.versionOfAnyName($0, file: "A version") } }))
+                var next = 0
+                while next < asked.count {
+                    let changes = try transport.fetched(asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
+                    for ((id, version), file) in zip(asked[next...], changes) where try !isGenuine(id, version, file) { found.append(id) }
+                    next += changes.count
+                }
+                left = left.dropFirst(asked.count)
+            }
+        }
+        memory.checkedRows = rows
+        memory.taken = []
+        return found
+    }
+
+    /// What a file there says; nil when it cannot be read or understood.
+    private func read<R>(_ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
+        guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else { return nil }
+        do { return try read(document) } catch let failure as PieceFailure {
+            guard failure.isOfFile else { throw failure.error }
+        } catch {
+            // That is nothing of the file's.
+            if (error as? StoreError)?.code == .outOfMemory { throw error }
+        }
+        return nil
+    }
+
+    private func isGenuine(_ id: VersionID, _ version: Version?, _ file: FetchedFile) throws -> Bool {
+        guard let version, version.id == id,
+              let changes = try read(file, { try InterchangeDecoder.changes($0, of: id) }) else { return false }
+        return try store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))
     }
 
     private func unusable(among ordinals: [UInt32]) throws -> [VersionID] {
@@ -73,9 +142,11 @@ struct Sending {
         var batch: [ExchangeFiles] = [], batchIDs: [VersionID] = [], size = 0
         for (i, id) in ids.enumerated() {
             try control.check(.sending, i, of: ids.count, doing: what)
+            if twins.contains(id) { try flush(&batch, &batchIDs); size = 0 }
+            if twins.contains(id), try isTakenForItsTwin(id) { continue }
             guard let files = try files(of: id) else { continue }
             if reportsUnportableIDs { try reportUnportable(id) }
-            if files.changes.size > ExchangeLimits.wholeFileSize {
+            if files.changes.size > ExchangeLimits.wholeFileSize || twins.contains(id) {
                 try flush(&batch, &batchIDs)
                 size = 0
                 try sendAlone(files, id)

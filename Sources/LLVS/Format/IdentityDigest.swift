@@ -1,7 +1,9 @@
-/// SHA-256 over what a version means: what makes two records of one id the same version, and what names a merge.
+/// SHA-256 over what a version means: what names it, and what makes two records of one id the same version. Laid out in
+/// docs/format.md, "Ids of versions" and "Two records of one version".
 ///
-///     identity = SHA-256("llvs version 1" 00 · id · predecessors · timestamp (8) · metadata · changes)
-///     merge id = SHA-256("llvs merge 1" 00 · predecessors · metadata · changes), as a UUID of version 8
+///     content id = SHA-256("llvs content 1" 00 · predecessors · timestamp (8) · metadata · changes), as a UUID of version 8
+///     identity   = SHA-256("llvs version 1" 00 · id · predecessors · timestamp (8) · metadata · changes)
+///     merges before = SHA-256("llvs merge 1" 00 · predecessors · metadata · changes), as a UUID of version 8
 ///
 ///     id           = length u16 · ASCII text
 ///     predecessors = count u8 · id ...
@@ -10,78 +12,115 @@
 ///     change       = kind u8 (2 set, 3 remove, 4 preserve, 5 preserveRemoval) · value id length u16 · value id
 ///                    · for set: size u64 · SHA-256 of the bytes (32) · for preserve: id of the storing version
 ///
-/// Integers are little-endian. Insert and update are both "set": the label follows from the predecessor.
+/// Integers are little-endian. Insert and update are both "set": the label follows from the predecessor. Nothing is allocated.
 struct IdentityHasher {
     private var hash = SHA256()
-    private var buffer = ByteWriter()
 
-    init(_ tag: String) {
-        buffer.raw(Array(tag.utf8))
-        buffer.integer(UInt8(0))
+    /// What is hashed; each has a first part of its own, so that none is ever another.
+    enum Kind {
+        case content, identity, oldMerge
+        fileprivate var tag: StaticString {
+            switch self {
+            case .content: "llvs content 1\0"
+            case .identity: "llvs version 1\0"
+            case .oldMerge: "llvs merge 1\0"
+            }
+        }
     }
+
+    init(_ kind: Kind) {
+        let tag = kind.tag
+        hash.update(UnsafeRawBufferPointer(start: tag.utf8Start, count: tag.utf8CodeUnitCount))
+    }
+    private mutating func add<T: FixedWidthInteger>(_ integer: T) { withUnsafeBytes(of: integer.littleEndian) { hash.update($0) } }
+
     mutating func add(_ id: VersionID) {
         id.withASCII { text in
-            buffer.integer(UInt16(truncatingIfNeeded: text.count))
-            buffer.raw(text)
+            add(UInt16(truncatingIfNeeded: text.count))
+            hash.update(text)
         }
     }
     mutating func add(predecessors: [VersionID]) {
-        buffer.integer(UInt8(truncatingIfNeeded: predecessors.count))
+        add(UInt8(truncatingIfNeeded: predecessors.count))
         for predecessor in predecessors { add(predecessor) }
     }
-    mutating func add(timestamp: Double) { buffer.integer(timestamp.bitPattern) }
+    mutating func add(timestamp: Double) { add(timestamp.bitPattern) }
     mutating func add(_ metadata: Metadata) {
-        buffer.integer(UInt32(truncatingIfNeeded: metadata.entries.count))
+        add(UInt32(truncatingIfNeeded: metadata.entries.count))
         for entry in metadata.entries {
-            buffer.integer(UInt32(truncatingIfNeeded: entry.key.count))
-            buffer.raw(entry.key)
-            buffer.integer(UInt32(truncatingIfNeeded: entry.value.count))
-            buffer.raw(entry.value)
+            add(UInt32(truncatingIfNeeded: entry.key.count))
+            hash.update(entry.key)
+            add(UInt32(truncatingIfNeeded: entry.value.count))
+            hash.update(entry.value)
         }
     }
-    mutating func add(changeCount: Int) { buffer.integer(UInt32(truncatingIfNeeded: changeCount)) }
-    mutating func add(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, size: Int, digest: @autoclosure () throws -> [UInt8], stored: VersionID?) rethrows {
-        buffer.integer(kind == .insert ? Value.Change.Kind.update.rawValue : kind.rawValue)
-        buffer.integer(UInt16(truncatingIfNeeded: id.count))
-        buffer.raw(id)
-        if kind == .insert || kind == .update {
-            buffer.integer(UInt64(size))
-            buffer.raw(try digest())
-        } else if let stored {
-            add(stored)
-        }
-        if buffer.bytes.count > 1 << 16 { flush() }
+    mutating func add(changeCount: Int) { add(UInt32(truncatingIfNeeded: changeCount)) }
+
+    /// An insert or update of a value whose SHA-256 is `digest`.
+    mutating func add(setting id: UnsafeRawBufferPointer, size: Int, digest: UnsafeRawBufferPointer) {
+        add(.update, id)
+        add(UInt64(truncatingIfNeeded: size))
+        hash.update(digest)
     }
-    private mutating func flush() {
-        hash.update(buffer.bytes)
-        buffer.bytes.removeAll(keepingCapacity: true)
+    /// A change of another kind.
+    mutating func add(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, stored: VersionID?) {
+        add(kind, id)
+        if kind == .preserve, let stored { add(stored) }
     }
-    mutating func finish() -> [UInt8] {
-        flush()
-        return hash.finish()
+    @inline(__always)
+    private mutating func add(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer) {
+        let head = UInt32(kind.rawValue) | UInt32(UInt16(truncatingIfNeeded: id.count)) << 8
+        withUnsafeBytes(of: head.littleEndian) { hash.update(UnsafeRawBufferPointer(rebasing: $0[..<3])) }
+        hash.update(id)
+    }
+
+    mutating func finish() -> [UInt8] { hash.finish() }
+    /// An upper-case UUID of version 8 (RFC 9562) from the first 16 bytes.
+    mutating func finishID() -> VersionID {
+        let digest = hash.finishWords()
+        let high = UInt64(bigEndian: digest.0), low = UInt64(bigEndian: digest.1)
+        return VersionID(high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
     }
 }
 
-extension VersionID {
-    /// An upper-case UUID of version 8 (RFC 9562) from the first 16 bytes of a digest.
-    init(uuid8From digest: [UInt8]) {
-        var high: UInt64 = 0, low: UInt64 = 0
-        for b in digest.prefix(8) { high = high << 8 | UInt64(b) }
-        for b in digest.dropFirst(8).prefix(8) { low = low << 8 | UInt64(b) }
-        self.init(high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+extension IdentityHasher {
+    /// All changes, in order; `digests` gets those of the values that carry theirs in the record, one after another.
+    mutating func add(_ changes: RecordChanges, digests: inout [UInt8]) {
+        add(changeCount: changes.count)
+        changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, run in
+            for i in run.indices {
+                let change = run[i]
+                guard change.hasData else {
+                    add(change.kind, change.id, stored: change.kind == .preserve ? changes.storedVersion(at: first + i) : nil)
+                    continue
+                }
+                if let written = change.written {
+                    written._withUnsafeGuaranteedRef { value in
+                        value.digest.withUnsafeBytes { add(setting: change.id, size: value.size, digest: $0) }
+                    }
+                    continue
+                }
+                let digest = SHA256.words(change.data)
+                withUnsafeBytes(of: digest) { bytes in
+                    add(setting: change.id, size: change.data.count, digest: bytes)
+                    if change.data.count > RecordTable.digestThreshold { digests.append(contentsOf: bytes) }
+                }
+            }
+        }
     }
 }
 
 extension Store {
     func identityDigest(_ version: Version, _ changes: some Collection<RecordChange>) -> [UInt8] {
-        var hasher = IdentityHasher("llvs version 1")
+        var hasher = IdentityHasher(.identity)
         hasher.add(version.id)
         hasher.add(predecessors: version.predecessors)
         hasher.add(timestamp: version.timestamp)
         hasher.add(version.metadata)
         hasher.add(changeCount: changes.count)
         for change in changes {
-            hasher.add(change.kind, change.id, size: change.size, digest: change.digest, stored: change.storedVersion)
+            if change.hasData { change.digest.withUnsafeBytes { hasher.add(setting: change.id, size: change.size, digest: $0) } }
+            else { hasher.add(change.kind, change.id, stored: change.storedVersion) }
         }
         return hasher.finish()
     }
@@ -92,19 +131,27 @@ extension Store {
 
     func identityDigest(ofRecordAt place: RecordPlace) throws -> [UInt8] {
         let header = try readHeader(place)
-        var hasher = IdentityHasher("llvs version 1")
+        var hasher = IdentityHasher(.identity)
         hasher.add(header.id)
         hasher.add(predecessors: header.predecessors)
         hasher.add(timestamp: header.timestamp)
         hasher.add(header.metadata)
         hasher.add(changeCount: header.changeCount)
-        try forEachChange(place) { entry, header in
-            let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-            try hasher.add(
-                entry.kind, entry.id, size: entry.size,
-                digest: entry.digest.map { Array($0) } ?? withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) },
-                stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+        try forEachDigest(place) { entry, header, digest in
+            if let digest { hasher.add(setting: entry.id, size: entry.size, digest: digest) }
+            else { hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
         }
         return hasher.finish()
+    }
+
+    /// Calls with each change of a record, and for inserts and updates with the SHA-256 of the value: the one that it carries, or computed.
+    func forEachDigest(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader, UnsafeRawBufferPointer?) throws -> Void) throws {
+        try forEachChange(place) { entry, header in
+            guard entry.kind == .insert || entry.kind == .update else { return try body(entry, header, nil) }
+            if let digest = entry.digest { return try Array(digest).withUnsafeBytes { try body(entry, header, $0) } }
+            let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+            let digest = try withBody(place, located, id: entry.id, stored: header.id) { SHA256.words($0) }
+            try withUnsafeBytes(of: digest) { try body(entry, header, $0) }
+        }
     }
 }

@@ -87,3 +87,16 @@ struct RecordChanges: RandomAccessCollection {
         while at < Swift.min(bytes.count, 256) { llvs_shim_prefetch(start + at); at += 64 }
     }
 }
+
+extension RecordChanges {
+    /// The change of an id; nil when there is none. O(log changes).
+    func change(of id: UnsafeRawBufferPointer) -> RecordChange? {
+        var low = 0, high = count
+        while low < high {
+            let middle = (low + high) >> 1, change = self[middle], order = Bytes.compare(change.id, id)
+            if order == 0 { return change }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return nil
+    }
+}

@@ -70,6 +70,9 @@ final class RecordEncoder {
     private(set) var blobs: [BlobID] = []
     /// SHA-256 of the values that carry it, one after another.
     private var digests: [UInt8] = []
+    /// Those that were known before, and how much of them was taken.
+    private var known: [UInt8] = []
+    private var knownTaken = 0
     private var dependencies: [VersionID] = []
     private var dependencyIndex: [VersionID: Int] = [:]
     /// Where each page begins in the table.
@@ -100,10 +103,14 @@ final class RecordEncoder {
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
+    /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
+    ///   they are not known.
     func encode(
-        _ version: Version, _ changes: RecordChanges, blobThreshold: Int?, storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
+        _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], blobThreshold: Int?,
+        storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
+        known = given
         bodies.reserveCapacity(changes.count)
         try versionText.reserve(Limits.versionIDSize)
         version.id.withASCII { versionText.raw($0) }
@@ -114,7 +121,7 @@ final class RecordEncoder {
                 if let written = page[i].written {
                     try written._withUnsafeGuaranteedRef { try take($0) }
                 } else if page[i].hasData, page[i].data.count > blobThreshold {
-                    let digest = SHA256.digest(page[i].data)
+                    let digest = self.digest(page[i].data)
                     blobs.append(try storeBlob(page[i].data, digest))
                     digests.append(contentsOf: digest)
                     bodies.append(Body())
@@ -144,6 +151,7 @@ final class RecordEncoder {
         bodies.removeAll(keepingCapacity: true)
         blobs.removeAll(keepingCapacity: true)
         digests.removeAll(keepingCapacity: true)
+        knownTaken = 0
         if !dependencies.isEmpty { dependencies = []; dependencyIndex = [:] }
         directory.removeAll(keepingCapacity: true)
         versionText.removeAll()
@@ -282,7 +290,14 @@ final class RecordEncoder {
     }
 
     private func noteDigest(_ data: UnsafeRawBufferPointer) {
-        if data.count > RecordTable.digestThreshold { digests.append(contentsOf: SHA256.digest(data)) }
+        if data.count > RecordTable.digestThreshold { digests.append(contentsOf: digest(data)) }
+    }
+
+    /// The next of those that are known, or computed.
+    private func digest(_ data: UnsafeRawBufferPointer) -> [UInt8] {
+        guard data.count > RecordTable.digestThreshold, known.count - knownTaken >= 32 else { return SHA256.digest(data) }
+        knownTaken += 32
+        return Array(known[knownTaken - 32..<knownTaken])
     }
 
     // MARK: Bodies

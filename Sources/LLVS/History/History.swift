@@ -61,9 +61,11 @@ final class History {
     /// How many hashes there are of versions that changed several ids.
     var manyKeyCount: Int { manyKeyHashes.count }
     private var texts: [UInt32: VersionID] = [:]
+    /// Those of them by their ids in one case: which of the ordinals have it.
+    private var foldedTexts: [VersionID: [UInt32]] = [:]
     private var table = OrdinalTable()
-    private(set) var branchNames: [String] = []
-    private var branchOrdinals: [[UInt8]: UInt32] = [:]
+    private(set) var branchNames: [BranchName] = []
+    private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
     private(set) var liveCount = 0
@@ -87,28 +89,26 @@ final class History {
                 return row.high == id.high && row.low == id.low && !row.isText && row.state == .live
             }
         }
-        return table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .live && self.id($0) == id }
+        return table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
     /// As `ordinal(of:)`, but a staged version is found, too, when there is no live one.
     func ordinalIncludingStaged(of id: VersionID) -> UInt32? {
-        ordinal(of: id) ?? table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .staged && self.id($0) == id }
+        ordinal(of: id) ?? table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .staged && self.id($0) == id }
     }
 
     /// Whether the version is being stored.
     func isHidden(_ id: VersionID) -> Bool {
-        table.find(OrdinalTable.hash(id.folded)) { rows[Int($0)].state == .hidden && self.id($0) == id } != nil
+        table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .hidden && self.id($0) == id } != nil
     }
 
-    /// A live version whose id differs from this one by case only.
-    func caseTwin(of id: VersionID, includingUnpublished: Bool = false) -> VersionID? {
+    /// A version, live or being made, whose id differs from this one by case only. Asked only when one is made under an id of the caller's.
+    /// - Complexity: O(versions whose ids do).
+    func caseTwin(of id: VersionID) -> VersionID? {
         let folded = id.folded
-        return table.find(OrdinalTable.hash(folded)) { ordinal in
-            // Of two ids that fold to one, at least one is text.
-            (id.text != nil || rows[Int(ordinal)].isText)
-                && (rows[Int(ordinal)].state == .live || (includingUnpublished && rows[Int(ordinal)].state != .dead))
-                && self.id(ordinal).folded == folded && self.id(ordinal) != id
-        }.map(self.id)
+        func counts(_ ordinal: UInt32) -> Bool { rows[Int(ordinal)].state != .dead && self.id(ordinal) != id }
+        if folded != id, let twin = table.find(OrdinalTable.hash(folded), where: { counts($0) && self.id($0) == folded }) { return self.id(twin) }
+        return foldedTexts[folded]?.first(where: counts).map(self.id)
     }
 
     // MARK: Changing
@@ -147,7 +147,7 @@ final class History {
 
     /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
     func append(
-        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> UInt32 {
         var generation: UInt32 = 0
@@ -160,17 +160,20 @@ final class History {
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
             changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
         keyHashes.append(0)
-        if id.text != nil { texts[ordinal] = id }
+        if id.text != nil {
+            texts[ordinal] = id
+            foldedTexts[id.folded, default: []].append(ordinal)
+        }
         let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
         if isLatest { rows[Int(ordinal)].traits.insert(.isLaterThanAncestors) }
-        table.insert(ordinal, hash: OrdinalTable.hash(id.folded)) { OrdinalTable.hash(self.id($0).folded) }
+        table.insert(ordinal, hash: OrdinalTable.hash(id)) { OrdinalTable.hash(self.id($0)) }
         return ordinal
     }
 
     /// Adds a version of a history that is being taken up, live at once; false when its id is there already, or a
     /// predecessor is none that is live. `findHeads` must follow the last one.
     func appendLive(
-        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: String?,
+        id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> Bool {
         guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else { return false }
@@ -276,12 +279,11 @@ final class History {
     /// Gives up an unpublished version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 
-    private func intern(_ branch: String) -> UInt32 {
-        let key = Array(branch.utf8)
-        if let known = branchOrdinals[key] { return known }
+    private func intern(_ branch: BranchName) -> UInt32 {
+        if let known = branchOrdinals[branch] { return known }
         let ordinal = UInt32(truncatingIfNeeded: branchNames.count)
         branchNames.append(branch)
-        branchOrdinals[key] = ordinal
+        branchOrdinals[branch] = ordinal
         return ordinal
     }
 
@@ -341,7 +343,7 @@ final class History {
 
     // MARK: Asking
 
-    func branch(_ ordinal: UInt32) -> String? {
+    func branch(_ ordinal: UInt32) -> BranchName? {
         let branch = rows[Int(ordinal)].branch
         return branch == History.none ? nil : branchNames[Int(branch)]
     }
@@ -372,14 +374,14 @@ final class History {
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
     /// Whether a version carries it, or did.
-    func hasBranch(_ branch: String) -> Bool { branchOrdinals[Array(branch.utf8)] != nil }
+    func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }
 
     /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
     func heads(onBranch branch: String) -> [UInt32] {
-        guard let number = branchOrdinals[Array(branch.utf8)] else { return [] }
+        guard let number = branchOrdinals[BranchName(branch)] else { return [] }
         return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
     }
 
     /// Bytes that the arrays take, about.
-    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 200 }
+    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 300 }
 }

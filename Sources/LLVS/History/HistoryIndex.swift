@@ -1,6 +1,6 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name) ...
+///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its SHA-256 when it is longer than 64 bytes) ...
 ///             · rows varint · row ... · checkpoint
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
 ///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 × changes, when they are
@@ -29,8 +29,8 @@ enum HistoryIndex {
         out.raw(mark)
         out.varint(UInt64(history.branchNames.count))
         for name in history.branchNames {
-            out.varint(UInt64(name.utf8.count))
-            out.raw(Array(name.utf8))
+            out.varint(UInt64(name.key.count))
+            out.raw(name.key)
         }
         out.varint(UInt64(history.rows.count))
         var end: UInt64 = 0, time: UInt64 = 0
@@ -77,10 +77,10 @@ enum HistoryIndex {
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining), let mark = reader.take(markSize),
                   let branchCount = reader.count(atMost: reader.remaining) else { return nil }
-            var branches: [String] = []
+            var branches: [BranchName] = []
             for _ in 0..<branchCount {
-                guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size), Bytes.isValidUTF8(name) else { return nil }
-                branches.append(String(decoding: name, as: UTF8.self))
+                guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size).flatMap({ BranchName(key: $0) }) else { return nil }
+                branches.append(name)
             }
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
             // Read all of it before the storage is told to go on behind it.

@@ -1,81 +1,161 @@
 /// All versions that a result brings together, itself included, while one head after another is merged into it: each
 /// version is walked over once, however many heads there are.
 struct MergedAncestry {
-    private var bits: [UInt64] = []
+    private var versions = OrdinalSet()
+    /// Of common ancestors that were found before.
+    private let known = KnownDescendants()
 
-    func contains(_ ordinal: UInt32) -> Bool {
-        let word = Int(ordinal >> 6)
-        return word < bits.count && bits[word] & (1 << UInt64(ordinal & 63)) != 0
+    func contains(_ ordinal: UInt32) -> Bool { versions.contains(ordinal) }
+
+    /// What there is, so that who adds to it has it alone.
+    mutating func taken() -> MergedAncestry {
+        defer { versions = OrdinalSet() }
+        return self
     }
 
     /// Adds a version and all its ancestors.
     mutating func add(_ ordinal: UInt32, in dag: History) {
-        var stack = [ordinal]
-        while let next = stack.popLast() {
-            guard !contains(next) else { continue }
-            let word = Int(next >> 6)
-            while bits.count <= word { bits.append(0) }
-            bits[word] |= 1 << UInt64(next & 63)
-            let row = dag.rows[Int(next)]
-            if row.second != History.none { stack.append(row.second) }
-            if row.first != History.none { stack.append(row.first) }
-        }
+        var adding = Adding(ordinal, to: taken())
+        self = adding.finish(in: dag)
     }
 
     /// The best common ancestors of the result and a version that is not part of it, newest first.
     func bases(of ordinal: UInt32, in dag: History) -> [UInt32] {
-        var common: Set<UInt32> = [], seen: Set<UInt32> = [ordinal]
-        var stack = [ordinal]
-        while let next = stack.popLast() {
-            for predecessor in dag.predecessors(next) {
-                if contains(predecessor) { common.insert(predecessor) } else if seen.insert(predecessor).inserted { stack.append(predecessor) }
+        var bases = Bases(of: ordinal, in: self)
+        return bases.finish(in: dag)
+    }
+
+    /// Adds a version and all its ancestors.
+    struct Adding: HistoryPass {
+        private var merged: MergedAncestry
+        private var stack: [UInt32]
+        init(_ ordinal: UInt32, to merged: consuming MergedAncestry) { self.merged = merged; stack = [ordinal] }
+
+        mutating func go(_ steps: Int, in dag: History) -> MergedAncestry? {
+            var left = steps
+            while let next = stack.popLast() {
+                guard !merged.contains(next) else { continue }
+                if left <= 0 { stack.append(next); return nil }
+                left -= 1
+                Work.versions.count()
+                merged.versions.insert(next)
+                let row = dag.rows[Int(next)]
+                if row.second != History.none { stack.append(row.second) }
+                if row.first != History.none { stack.append(row.first) }
             }
+            let outcome = merged
+            merged.versions = OrdinalSet()
+            return outcome
         }
-        return dag.withoutAncestors(common).sorted(by: dag.isNewer)
+    }
+
+    /// Finds the best common ancestors of what was merged and a version that is not part of it, newest first.
+    struct Bases: HistoryPass {
+        private let merged: MergedAncestry
+        private var common: Set<UInt32> = [], seen: Set<UInt32>
+        private var stack: [UInt32]
+        private var best: BestOf?
+        init(of ordinal: UInt32, in merged: MergedAncestry) { self.merged = merged; seen = [ordinal]; stack = [ordinal] }
+
+        mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
+            var left = steps
+            while let next = stack.popLast() {
+                if left <= 0 { stack.append(next); return nil }
+                left -= 1
+                Work.versions.count()
+                let row = dag.rows[Int(next)]
+                for predecessor in [row.first, row.second] where predecessor != History.none {
+                    if merged.contains(predecessor) { common.insert(predecessor) } else if seen.insert(predecessor).inserted { stack.append(predecessor) }
+                }
+            }
+            var best = self.best ?? BestOf(common, merged.known, in: dag)
+            self.best = nil
+            guard let outcome = best.go(left, in: dag) else { self.best = best; return nil }
+            return outcome.sorted(by: dag.isNewer)
+        }
+    }
+
+    /// Those that are no ancestors of others among them.
+    struct BestOf: HistoryPass {
+        /// So many are held against each other; more are found by one walk, which costs by the versions between the highest and the lowest.
+        private static let few = 32
+        /// The lowest first.
+        private let ordinals: [UInt32]
+        private let isAmong: Set<UInt32>
+        private let known: KnownDescendants
+        private var left: Set<UInt32>, seen: Set<UInt32> = []
+        private var stack: [UInt32] = []
+        private let floor: UInt32
+        /// Which two are held against each other next.
+        private var lower = 0, upper = 1
+
+        init(_ among: Set<UInt32>, _ known: KnownDescendants, in dag: History) {
+            ordinals = among.sorted { dag.rows[Int($0)].generation < dag.rows[Int($1)].generation }
+            isAmong = among
+            self.known = known
+            left = among
+            if among.count > BestOf.few { stack = ordinals }
+            floor = ordinals.first.map { dag.rows[Int($0)].generation } ?? 0
+        }
+
+        mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
+            var budget = steps
+            if ordinals.count <= BestOf.few {
+                while lower < ordinals.count {
+                    guard upper < ordinals.count, left.contains(ordinals[lower]) else { lower += 1; upper = lower + 1; continue }
+                    guard let isBehind = known.isAncestor(ordinals[lower], of: ordinals[upper], &budget, in: dag) else { return nil }
+                    if isBehind { left.remove(ordinals[lower]) }
+                    upper += 1
+                }
+                return left
+            }
+            while let next = stack.popLast() {
+                if budget <= 0 { stack.append(next); return nil }
+                budget -= 1
+                Work.versions.count()
+                let row = dag.rows[Int(next)]
+                for predecessor in [row.first, row.second]
+                where predecessor != History.none && dag.rows[Int(predecessor)].generation >= floor && seen.insert(predecessor).inserted {
+                    left.remove(predecessor)
+                    // What is below those that began is walked to from there.
+                    if !isAmong.contains(predecessor) { stack.append(predecessor) }
+                }
+            }
+            return left
+        }
+    }
+}
+
+/// Those of some versions that have one among their ancestors. O(versions since).
+struct Descendants: HistoryPass {
+    private let ancestor: UInt32, ordinals: [UInt32]
+    private var isBehind: [Bool] = []
+
+    init(of ancestor: UInt32, among ordinals: [UInt32]) { self.ancestor = ancestor; self.ordinals = ordinals }
+
+    mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
+        // Predecessors have lower ordinals; what came since is none of those asked about.
+        let first = Int(ancestor), end = max(first + 1, Int(ordinals.max() ?? 0) + 1)
+        if isBehind.isEmpty {
+            isBehind.reserveCapacity(end - first)
+            isBehind.append(true)
+        }
+        var left = steps
+        while first + isBehind.count < min(end, dag.rows.count) {
+            if left <= 0 { return nil }
+            left -= 1
+            Work.versions.count()
+            let row = dag.rows[first + isBehind.count]
+            isBehind.append([row.first, row.second].contains { $0 != History.none && $0 >= ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first] })
+        }
+        return Set(ordinals.filter { $0 > ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first] })
     }
 }
 
 extension History {
-    /// Those that are no ancestors of others among them. O(versions between the highest and the lowest).
-    func withoutAncestors(_ ordinals: Set<UInt32>) -> Set<UInt32> {
-        guard ordinals.count > 1, let floor = ordinals.map({ rows[Int($0)].generation }).min() else { return ordinals }
-        var left = ordinals, seen: Set<UInt32> = []
-        var stack = Array(ordinals)
-        while let next = stack.popLast() {
-            for predecessor in predecessors(next) where rows[Int(predecessor)].generation >= floor && seen.insert(predecessor).inserted {
-                left.remove(predecessor)
-                // What is below those that began is walked to from there.
-                if !ordinals.contains(predecessor) { stack.append(predecessor) }
-            }
-        }
-        return left
-    }
-
-    /// Those that are neither among the given versions nor ancestors of one. O(versions above the lowest of them).
-    func strangers(among ordinals: Set<UInt32>, to versions: [UInt32]) -> Set<UInt32> {
-        guard let floor = ordinals.map({ rows[Int($0)].generation }).min() else { return [] }
-        var left = ordinals.subtracting(versions), seen = Set(versions)
-        var stack = versions
-        while !left.isEmpty, let next = stack.popLast() {
-            for predecessor in predecessors(next) where rows[Int(predecessor)].generation >= floor && seen.insert(predecessor).inserted {
-                left.remove(predecessor)
-                stack.append(predecessor)
-            }
-        }
-        return left
-    }
-
     /// Those of the versions that have `ancestor` among their ancestors. O(versions since).
     func descendants(of ancestor: UInt32, among ordinals: [UInt32]) -> Set<UInt32> {
-        // Predecessors have lower ordinals.
-        let first = Int(ancestor)
-        var isBehind = [Bool](repeating: false, count: rows.count - first)
-        isBehind[0] = true
-        for i in (first + 1)..<max(first + 1, rows.count) {
-            for predecessor in [rows[i].first, rows[i].second] where predecessor != History.none && predecessor >= ancestor && isBehind[Int(predecessor) - first] {
-                isBehind[i - first] = true
-            }
-        }
-        return Set(ordinals.filter { $0 > ancestor && isBehind[Int($0) - first] })
+        var pass = Descendants(of: ancestor, among: ordinals)
+        return pass.finish(in: self)
     }
 }

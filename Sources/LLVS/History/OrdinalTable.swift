@@ -16,14 +16,13 @@ struct OrdinalTable: ~Copyable {
 
     private static let secret = SystemRandomNumberGenerator.word()
 
-    /// Of the folded id, so that ids that differ by case only meet.
-    static func hash(_ folded: VersionID) -> UInt64 {
-        if let text = folded.text {
+    static func hash(_ id: VersionID) -> UInt64 {
+        if let text = id.text {
             var hasher = Hasher()
             hasher.combine(text)
             return UInt64(bitPattern: Int64(hasher.finalize()))
         }
-        let product = (folded.high ^ secret).multipliedFullWidth(by: folded.low ^ 0x9E37_79B9_7F4A_7C15 | 1)
+        let product = (id.high ^ secret).multipliedFullWidth(by: id.low ^ 0x9E37_79B9_7F4A_7C15 | 1)
         return product.high ^ product.low
     }
 

@@ -209,13 +209,18 @@ final class FlatMap: @unchecked Sendable {
     func forEach(
         beneath offset: UInt32, where wanted: (Int, Int) -> Bool = { _, _ in true }, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool
     ) rethrows -> Bool {
-        let node = node(offset)
-        guard wanted(node.first, node.count) else { return true }
-        guard node.isLeaf else {
-            for i in 0..<node.symbolCount { guard try forEach(beneath: node.child(i), where: wanted, body) else { return false } }
-            return true
+        // Explicit stacks, here and below: as `MapNode`.
+        var stack = [offset]
+        while let next = stack.popLast() {
+            let node = node(next)
+            guard wanted(node.first, node.count) else { continue }
+            if node.isLeaf {
+                guard try forEachKey(of: node, 0..<node.count, body) else { return false }
+            } else {
+                for i in (0..<node.symbolCount).reversed() { stack.append(node.child(i)) }
+            }
         }
-        return try forEachKey(of: node, 0..<node.count, body)
+        return true
     }
 
     /// The keys of some of a leaf's entries, put together from prefix and rest.
@@ -240,61 +245,91 @@ final class FlatMap: @unchecked Sendable {
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
-        let node = node(offset)
-        guard node.isLeaf else {
-            for i in 0..<node.symbolCount {
-                switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
-                case .before: continue
-                case .behind: return false
-                case .within: if !forEach(beneath: node.child(i), body) { return false }
-                case .across: if !forEach(beneath: node.child(i), from: low, to: high, body) { return false }
+        var stack = [PartOfRange.across(offset)]
+        while let part = stack.popLast() {
+            switch part {
+            case .end: return false
+            case .whole(let offset): if !forEach(beneath: offset, body) { return false }
+            case .across(let offset):
+                let node = node(offset)
+                if node.isLeaf {
+                    let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
+                    guard forEachKey(of: node, first..<max(first, end), body), end == node.count else { return false }
+                } else {
+                    appendParts(of: node, from: low, to: high, isBackwards: false, to: &stack)
                 }
             }
-            return true
         }
-        let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
-        guard forEachKey(of: node, first..<max(first, end), body) else { return false }
-        return end == node.count
+        return true
     }
 
     /// As above, from the last key that is below `high` back to the first that is not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
-        let node = node(offset)
-        guard node.isLeaf else {
-            let none = UnsafeRawBufferPointer(start: nil, count: 0)
-            for i in (0..<node.symbolCount).reversed() {
-                switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
-                case .behind: continue
-                case .before: return false
-                case .within: if !forEachBackwards(beneath: node.child(i), from: none, to: nil, body) { return false }
-                case .across: if !forEachBackwards(beneath: node.child(i), from: low, to: high, body) { return false }
-                }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        var stack = [PartOfRange.across(offset)]
+        while let part = stack.popLast() {
+            let node: Node, from: UnsafeRawBufferPointer, to: UnsafeRawBufferPointer?
+            switch part {
+            case .end: return false
+            case .whole(let offset): (node, from, to) = (self.node(offset), none, nil)
+            case .across(let offset): (node, from, to) = (self.node(offset), low, high)
             }
-            return true
+            if node.isLeaf {
+                let first = node.search(from).index, end = to.map { node.search($0).index } ?? node.count
+                guard forEachKey(of: node, first..<max(first, end), isBackwards: true, body), first == 0 else { return false }
+            } else {
+                appendParts(of: node, from: from, to: to, isBackwards: true, to: &stack)
+            }
         }
-        let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
-        guard forEachKey(of: node, first..<max(first, end), isBackwards: true, body) else { return false }
-        return first == 0
+        return true
+    }
+
+    /// What is still to be looked at of a range, the next one last.
+    private enum PartOfRange {
+        case whole(UInt32)
+        /// A bound goes through it, perhaps.
+        case across(UInt32)
+        /// The range ends here.
+        case end
+    }
+
+    private func appendParts(
+        of node: Node, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool, to stack: inout [PartOfRange]
+    ) {
+        let start = stack.count, count = node.symbolCount
+        children: for step in 0..<count {
+            let i = isBackwards ? count - 1 - step : step
+            switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+            case .before: if isBackwards { stack.append(.end); break children }
+            case .behind: if !isBackwards { stack.append(.end); break children }
+            case .within: stack.append(.whole(node.child(i)))
+            case .across: stack.append(.across(node.child(i)))
+            }
+        }
+        stack[start...].reverse()
     }
 
     /// How many keys beneath a node are in the range.
     func count(beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
-        let node = node(offset)
-        guard node.isLeaf else {
-            var total = 0
-            for i in 0..<node.symbolCount {
+        var stack = [offset], total = 0
+        while let next = stack.popLast() {
+            let node = node(next)
+            guard !node.isLeaf else {
+                total += max(0, (high.map { node.search($0).index } ?? node.count) - node.search(low).index)
+                continue
+            }
+            children: for i in 0..<node.symbolCount {
                 switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
                 case .before: continue
-                case .behind: return total
+                case .behind: break children
                 case .within: total += self.node(node.child(i)).count
-                case .across: total += count(beneath: node.child(i), from: low, to: high)
+                case .across: stack.append(node.child(i))
                 }
             }
-            return total
         }
-        return max(0, (high.map { node.search($0).index } ?? node.count) - node.search(low).index)
+        return total
     }
 
     /// Calls with the key of an entry, which is below `count`. Good during the call.

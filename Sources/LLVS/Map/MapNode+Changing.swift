@@ -3,21 +3,143 @@ extension MapNode {
     typealias Pair = (key: UnsafeRawBufferPointer, entry: MapEntry)
 
     /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
-    /// O(changes × (key length + log n)); what is not touched is shared.
+    /// O(changes × (key length + log n)); what is not touched is shared. Nothing recurses: a map may be 512 nodes deep.
     /// - Throws: `.outOfMemory`.
     static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) throws -> MapNode? {
-        guard let closed = node else { return try build(insertions(in: changes)[...]) }
-        try Memory.check()
-        guard let first = changes.first else { return closed }
-        let node = closed.opened
-        if node.leaf != nil {
-            if changes.count == 1, let entry = first.entry {
-                let (index, found) = node.search(first.key)
-                if found || node.hasRoom(for: first.key.count) { return node.leafSetting(first.key, entry, at: index, found: found) }
-            }
-            return try withExtendedLifetime(node) { try build(node.merging(changes)[...]) }
+        var stack: [Applying] = []
+        switch try begin(changes, node) {
+        case .made(let node): return node
+        case .inner(let first): stack.append(first)
         }
-        return try node.applyingToInner(changes)
+        next: while var top = stack.popLast() {
+            while let (changes, old) = top.takeNext() {
+                switch try begin(changes, old) {
+                case .made(let child): top.add(child)
+                case .inner(let beneath):
+                    stack.append(top)
+                    stack.append(beneath)
+                    continue next
+                }
+            }
+            let made = top.finished()
+            if stack.isEmpty { return made }
+            stack[stack.count - 1].add(made)
+        }
+        return nil
+    }
+
+    private enum Begun {
+        case made(MapNode?)
+        /// To be made of what becomes of its children.
+        case inner(Applying)
+    }
+
+    private static func begin(_ changes: ArraySlice<MapChange>, _ closed: MapNode?) throws -> Begun {
+        guard let closed else { return .made(try build(insertions(in: changes)[...])) }
+        try Memory.check()
+        guard let first = changes.first else { return .made(closed) }
+        let node = closed.opened
+        guard node.leaf != nil else { return node.beginInner(changes) }
+        if changes.count == 1, let entry = first.entry {
+            let (index, found) = node.search(first.key)
+            if found || node.hasRoom(for: first.key.count) { return .made(node.leafSetting(first.key, entry, at: index, found: found)) }
+        }
+        return .made(try withExtendedLifetime(node) { try build(node.merging(changes)[...]) })
+    }
+
+    /// An inner node that is being made anew.
+    private struct Applying {
+        enum Way {
+            /// A single change, in the child of that index.
+            case path(Int, ArraySlice<MapChange>)
+            case groups
+            /// Some keys branch off above the node: a new one there, with the node as one of its children, under this symbol.
+            case above(UInt16)
+        }
+        let node: MapNode
+        let way: Way
+        /// How much of the node's prefix all keys share.
+        let depth: Int
+        /// The changes that go into each child, but for a path.
+        var groups: [(symbol: UInt16, changes: ArraySlice<MapChange>)] = []
+        /// How many of the groups, and of the node's children, had their turn.
+        private var next = 0, passed = 0
+        private var isPlaced = false
+        private var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
+        /// What became of the child on a path.
+        private var made: MapNode?
+
+        init(_ node: MapNode, _ way: Way, depth: Int) { self.node = node; self.way = way; self.depth = depth }
+
+        /// The next changes, and what they are to be applied to; nil when all had their turn.
+        mutating func takeNext() -> (ArraySlice<MapChange>, MapNode?)? {
+            if case .path(let i, let changes) = way {
+                defer { next = 1 }
+                return next == 0 ? (changes, node.children[i]) : nil
+            }
+            guard next < groups.count else { return nil }
+            let (symbol, changes) = groups[next]
+            next += 1
+            if case .above(let own) = way {
+                if symbol >= own, !isPlaced {
+                    isPlaced = true
+                    if symbol == own { return (changes, node) }
+                    symbols.append(own)
+                    children.append(node)
+                }
+                return (changes, nil)
+            }
+            pass(below: symbol)
+            guard passed < node.symbols.count, node.symbols[passed] == symbol else { return (changes, nil) }
+            passed += 1
+            return (changes, node.children[passed - 1])
+        }
+
+        /// What became of the changes taken last.
+        mutating func add(_ child: MapNode?) {
+            if case .path = way { made = child; return }
+            guard let child else { return }
+            symbols.append(groups[next - 1].symbol)
+            children.append(child)
+        }
+
+        /// Takes the children over that nothing is changed in.
+        private mutating func pass(below symbol: UInt16) {
+            while passed < node.symbols.count, node.symbols[passed] < symbol {
+                symbols.append(node.symbols[passed])
+                children.append(node.children[passed])
+                passed += 1
+            }
+        }
+
+        mutating func finished() -> MapNode? {
+            switch way {
+            case .path(let i, _): return finishedPath(i)
+            case .groups: pass(below: .max)
+            case .above(let own):
+                if !isPlaced {
+                    symbols.append(own)
+                    children.append(node)
+                }
+            }
+            return MapNode.assemble(UnsafeRawBufferPointer(rebasing: node.prefix[0..<depth]), symbols, children)
+        }
+
+        private mutating func finishedPath(_ i: Int) -> MapNode? {
+            let old = node.children[i]
+            if made === old { return node }
+            children = node.children
+            guard let made else {
+                symbols = ContiguousArray(node.symbols)
+                symbols.remove(at: i)
+                children.remove(at: i)
+                return MapNode.assemble(node.prefix, symbols, children)
+            }
+            children[i] = made
+            // Where no key goes, what did not fit into a leaf does not now.
+            if made.count >= old.count { return MapNode(prefix: node.prefix, symbols: node.symbols, children: children) }
+            return MapNode.assemble(node.prefix, ContiguousArray(node.symbols), children)
+        }
     }
 
     private static func insertions(in changes: ArraySlice<MapChange>) -> [Pair] {
@@ -38,100 +160,49 @@ extension MapNode {
         return out
     }
 
-    private func applyingToInner(_ changes: ArraySlice<MapChange>) throws -> MapNode? {
+    private func beginInner(_ changes: ArraySlice<MapChange>) -> Begun {
         // How much of this node's prefix the new keys share.
         var depth = prefix.count
         for change in changes where change.entry != nil {
             depth = min(depth, MapNode.commonPrefix(prefix, change.key))
         }
-        var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
-        if depth < prefix.count {
-            // Some branch off above: a new node there, with this one as one of its children.
-            let own = UInt16(prefix[depth]) + 1
-            var placed = false
-            func place() {
-                placed = true
-                symbols.append(own)
-                children.append(self)
-            }
-            try forEachGroup(changes, at: depth) { symbol, group in
-                if !placed, symbol > own { place() }
-                if symbol == own {
-                    placed = true
-                    if let child = try MapNode.applying(group, to: self) { symbols.append(symbol); children.append(child) }
-                } else if let child = try MapNode.build(MapNode.insertions(in: group)[...]) {
-                    symbols.append(symbol)
-                    children.append(child)
-                }
-            }
-            if !placed { place() }
-            return MapNode.assemble(UnsafeRawBufferPointer(rebasing: prefix[0..<depth]), symbols, children)
-        }
-        if changes.count == 1, let change = changes.first {
+        if depth == prefix.count, changes.count == 1, let change = changes.first {
             // The common case: one path, no regrouping.
-            guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return self }
-            let symbol = MapNode.symbol(of: change.key, at: depth)
-            if let i = childIndex(symbol) {
-                let old = self.children[i], new = try MapNode.applying(changes, to: old)
-                if new === old { return self }
-                children = self.children
-                guard let new else {
-                    symbols = ContiguousArray(self.symbols)
-                    symbols.remove(at: i)
-                    children.remove(at: i)
-                    return MapNode.assemble(prefix, symbols, children)
-                }
-                children[i] = new
-                // Where no key goes, what did not fit into a leaf does not now.
-                if new.count >= old.count { return MapNode(prefix: prefix, symbols: self.symbols, children: children) }
-                return MapNode.assemble(prefix, ContiguousArray(self.symbols), children)
-            }
-            if change.entry == nil { return self }
+            guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return .made(self) }
+            if let i = childIndex(MapNode.symbol(of: change.key, at: depth)) { return .inner(Applying(self, .path(i, changes), depth: depth)) }
+            if change.entry == nil { return .made(self) }
         }
-        var i = 0
-        try forEachGroup(changes, at: depth) { symbol, group in
-            while i < self.symbols.count, self.symbols[i] < symbol {
-                symbols.append(self.symbols[i])
-                children.append(self.children[i])
-                i += 1
-            }
-            var old: MapNode?
-            if i < self.symbols.count, self.symbols[i] == symbol { old = self.children[i]; i += 1 }
-            if let child = try MapNode.applying(group, to: old) { symbols.append(symbol); children.append(child) }
-        }
-        while i < self.symbols.count {
-            symbols.append(self.symbols[i])
-            children.append(self.children[i])
-            i += 1
-        }
-        return MapNode.assemble(prefix, symbols, children)
+        var inner = Applying(self, depth < prefix.count ? .above(UInt16(prefix[depth]) + 1) : .groups, depth: depth)
+        inner.groups = groups(changes, at: depth)
+        return .inner(inner)
     }
 
     private func sharesPrefix(_ key: UnsafeRawBufferPointer) -> Bool {
         key.count >= prefix.count && MapNode.commonPrefix(prefix, key) == prefix.count
     }
 
-    /// Calls once per symbol at `depth`, with the changes that have it; drops removals of keys that this
-    /// node cannot hold.
-    private func forEachGroup(_ changes: ArraySlice<MapChange>, at depth: Int, _ body: (UInt16, ArraySlice<MapChange>) throws -> Void) rethrows {
+    /// The changes by their symbols at `depth`, without removals of keys that this node cannot hold.
+    private func groups(_ changes: ArraySlice<MapChange>, at depth: Int) -> [(symbol: UInt16, changes: ArraySlice<MapChange>)] {
         let relevant: ArraySlice<MapChange>
         if changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) {
             relevant = changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
         } else {
             relevant = changes
         }
+        var groups: [(symbol: UInt16, changes: ArraySlice<MapChange>)] = []
         var start = relevant.startIndex
         while start < relevant.endIndex {
             let symbol = MapNode.symbol(of: relevant[start].key, at: depth)
             var end = start + 1
             while end < relevant.endIndex, MapNode.symbol(of: relevant[end].key, at: depth) == symbol { end += 1 }
-            try body(symbol, relevant[start..<end])
+            groups.append((symbol, relevant[start..<end]))
             start = end
         }
+        return groups
     }
 
     /// An inner node, or what the rules of the shape want instead.
-    private static func assemble(_ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
+    fileprivate static func assemble(_ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
         guard children.count > 1 else { return children.first }
         guard fitIntoLeaf(children) else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []
@@ -154,20 +225,61 @@ extension MapNode {
 
     /// The tree of sorted pairs; nil when there are none.
     static func build(_ pairs: ArraySlice<Pair>) throws -> MapNode? {
-        guard let first = pairs.first, let last = pairs.last else { return nil }
-        try Memory.check()
-        if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return MapNode(leaf: pairs) }
-        let depth = commonPrefix(first.key, last.key)
-        if depth >= deepestPrefix { return MapNode(leaf: pairs) }
-        var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
-        var start = pairs.startIndex
-        while start < pairs.endIndex {
-            let symbol = MapNode.symbol(of: pairs[start].key, at: depth)
-            var end = start + 1
-            while end < pairs.endIndex, MapNode.symbol(of: pairs[end].key, at: depth) == symbol { end += 1 }
-            if let child = try build(pairs[start..<end]) { symbols.append(symbol); children.append(child) }
-            start = end
+        if pairs.isEmpty { return nil }
+        var stack: [Building] = []
+        switch try Building.begin(pairs) {
+        case .leaf(let leaf): return leaf
+        case .inner(let first): stack.append(first)
         }
-        return MapNode(prefix: UnsafeRawBufferPointer(rebasing: first.key[0..<depth]), symbols: symbols, children: children)
+        next: while var top = stack.popLast() {
+            while let group = top.takeNext() {
+                switch try Building.begin(group) {
+                case .leaf(let leaf): top.children.append(leaf)
+                case .inner(let beneath):
+                    stack.append(top)
+                    stack.append(beneath)
+                    continue next
+                }
+            }
+            let made = MapNode(prefix: top.prefix, symbols: top.symbols, children: top.children)
+            if stack.isEmpty { return made }
+            stack[stack.count - 1].children.append(made)
+        }
+        return nil
+    }
+
+    /// An inner node that is being made of sorted pairs.
+    private struct Building {
+        let pairs: ArraySlice<Pair>
+        let prefix: UnsafeRawBufferPointer
+        private var start: Int
+        private(set) var symbols = ContiguousArray<UInt16>()
+        var children = ContiguousArray<MapNode>()
+
+        enum Begun { case leaf(MapNode), inner(Building) }
+
+        static func begin(_ pairs: ArraySlice<Pair>) throws -> Begun {
+            try Memory.check()
+            if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return .leaf(MapNode(leaf: pairs)) }
+            guard let first = pairs.first, let last = pairs.last else { return .leaf(MapNode(leaf: pairs)) }
+            let depth = commonPrefix(first.key, last.key)
+            if depth >= deepestPrefix { return .leaf(MapNode(leaf: pairs)) }
+            return .inner(Building(pairs: pairs, prefix: UnsafeRawBufferPointer(rebasing: first.key[0..<depth]), start: pairs.startIndex))
+        }
+
+        private init(pairs: ArraySlice<Pair>, prefix: UnsafeRawBufferPointer, start: Int) {
+            self.pairs = pairs; self.prefix = prefix; self.start = start
+        }
+
+        /// The pairs of the next child; nil when all had their turn.
+        mutating func takeNext() -> ArraySlice<Pair>? {
+            guard start < pairs.endIndex else { return nil }
+            let symbol = MapNode.symbol(of: pairs[start].key, at: prefix.count)
+            var end = start + 1
+            while end < pairs.endIndex, MapNode.symbol(of: pairs[end].key, at: prefix.count) == symbol { end += 1 }
+            defer { start = end }
+            symbols.append(symbol)
+            return pairs[start..<end]
+        }
     }
 }

@@ -60,20 +60,31 @@ extension MapNode {
     private static func differences(
         _ a: MapNode?, _ b: MapNode?, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {
-        switch (bounds.part(of: a), bounds.part(of: b)) {
-        case (nil, nil): return
-        case (let a?, nil): try a.forEachThrowing(bounds) { try body($0, $1, nil) }
-        case (nil, let b?): try b.forEachThrowing(bounds) { try body($0, nil, $1) }
-        case (let a?, let b?):
-            MapWork.read()
-            if a === b { return }
-            if bounds.contain(a) {
-                if isSame(a, b) { return }
-                if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) { return try differencesOfSlots(a, x, y, body) }
-            }
-            let x = a.opened, y = b.opened
-            try withExtendedLifetime((x, y)) {
-                if x.leaf == nil, y.leaf == nil { try differencesOfInner(x, y, bounds, body) } else { try differencesByKey(x, y, bounds, body) }
+        // What is still to be compared, the next one last. An explicit stack: maps may be 512 nodes deep.
+        var stack = [(a, b)]
+        while let pair = stack.popLast() {
+            switch (bounds.part(of: pair.0), bounds.part(of: pair.1)) {
+            case (nil, nil): continue
+            case (let a?, nil): try a.forEachThrowing(bounds) { try body($0, $1, nil) }
+            case (nil, let b?): try b.forEachThrowing(bounds) { try body($0, nil, $1) }
+            case (let a?, let b?):
+                MapWork.read()
+                if a === b { continue }
+                if bounds.contain(a) {
+                    if isSame(a, b) { continue }
+                    if let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) {
+                        try differencesOfSlots(a, x, y, body)
+                        continue
+                    }
+                }
+                let x = a.opened, y = b.opened
+                if x.leaf == nil, y.leaf == nil {
+                    let start = stack.count
+                    withExtendedLifetime((x, y)) { appendParts(x, y, to: &stack) }
+                    stack[start...].reverse()
+                } else {
+                    try withExtendedLifetime((x, y)) { try differencesByKey(x, y, bounds, body) }
+                }
             }
         }
     }
@@ -98,53 +109,53 @@ extension MapNode {
     }
 
     private func forEachThrowing(_ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
-        MapWork.read()
-        if let flat {
-            if bounds.contain(self) || flat.node(offset).isLeaf {
-                _ = try flat.forEach(beneath: offset) { try body($1, flat.slots[$0]); return true }
+        var stack = [self]
+        while let node = stack.popLast() {
+            MapWork.read()
+            if let flat = node.flat {
+                if bounds.contain(node) || flat.node(node.offset).isLeaf {
+                    _ = try flat.forEach(beneath: node.offset) { try body($1, flat.slots[$0]); return true }
+                } else {
+                    for child in node.opened.children.reversed() { if let part = bounds.part(of: child) { stack.append(part) } }
+                }
+            } else if node.leaf != nil {
+                for i in 0..<node.count { try body(node.key(i), node.entry(i)) }
             } else {
-                for child in opened.children { try bounds.part(of: child)?.forEachThrowing(bounds, body) }
+                for child in node.children.reversed() { if let part = bounds.part(of: child) { stack.append(part) } }
             }
-            return
-        }
-        if leaf != nil {
-            for i in 0..<count { try body(key(i), entry(i)) }
-        } else {
-            for child in children { try bounds.part(of: child)?.forEachThrowing(bounds, body) }
         }
     }
 
-    private static func differencesOfInner(_ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+    /// What is to be compared of two inner nodes, in byte order.
+    private static func appendParts(_ a: MapNode, _ b: MapNode, to parts: inout [(MapNode?, MapNode?)]) {
         let shared = commonPrefix(a.prefix, b.prefix)
         if shared == a.prefix.count, shared == b.prefix.count {
             var i = 0, j = 0
             while i < a.symbols.count || j < b.symbols.count {
                 let x = i < a.symbols.count ? a.symbols[i] : .max, y = j < b.symbols.count ? b.symbols[j] : .max
-                try differences(x <= y ? a.children[i] : nil, y <= x ? b.children[j] : nil, bounds, body)
+                parts.append((x <= y ? a.children[i] : nil, y <= x ? b.children[j] : nil))
                 if x <= y { i += 1 }
                 if y <= x { j += 1 }
             }
         } else if shared == a.prefix.count {
-            try differencesBelow(a, b, UInt16(b.prefix[shared]) + 1) { try differences($0, $1, bounds, body) }
+            partsBelow(a, b, UInt16(b.prefix[shared]) + 1) { parts.append(($0, $1)) }
         } else if shared == b.prefix.count {
-            try differencesBelow(b, a, UInt16(a.prefix[shared]) + 1) { try differences($1, $0, bounds, body) }
-        } else if a.prefix[shared] < b.prefix[shared] {
-            try differences(a, nil, bounds, body)
-            try differences(nil, b, bounds, body)
+            partsBelow(b, a, UInt16(a.prefix[shared]) + 1) { parts.append(($1, $0)) }
         } else {
-            try differences(nil, b, bounds, body)
-            try differences(a, nil, bounds, body)
+            let isBefore = a.prefix[shared] < b.prefix[shared]
+            parts.append(isBefore ? (a, nil) : (nil, b))
+            parts.append(isBefore ? (nil, b) : (a, nil))
         }
     }
 
     /// `lower` lies wholly under one symbol of `upper`.
-    private static func differencesBelow(_ upper: MapNode, _ lower: MapNode, _ symbol: UInt16, _ pair: (MapNode?, MapNode?) throws -> Void) rethrows {
+    private static func partsBelow(_ upper: MapNode, _ lower: MapNode, _ symbol: UInt16, _ pair: (MapNode?, MapNode?) -> Void) {
         var met = false
         for (at, child) in zip(upper.symbols, upper.children) {
-            if !met, at > symbol { met = true; try pair(nil, lower) }
-            if at == symbol { met = true; try pair(child, lower) } else { try pair(child, nil) }
+            if !met, at > symbol { met = true; pair(nil, lower) }
+            if at == symbol { met = true; pair(child, lower) } else { pair(child, nil) }
         }
-        if !met { try pair(nil, lower) }
+        if !met { pair(nil, lower) }
     }
 
     /// At least one is a leaf: walk both. A leaf holds few keys, so what the other has more is difference.

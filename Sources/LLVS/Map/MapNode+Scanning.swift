@@ -27,13 +27,18 @@ extension MapNode {
     /// Keys are good during the call.
     @discardableResult
     func forEach(_ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        MapWork.read()
-        if let flat { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }
-        if leaf != nil {
-            for i in 0..<count where !body(key(i), entry(i)) { return false }
-            return true
+        // Explicit stacks, here and below: maps may be 512 nodes deep.
+        var stack = [self]
+        while let node = stack.popLast() {
+            MapWork.read()
+            if let flat = node.flat {
+                guard flat.forEach(beneath: node.offset, { body($1, flat.slots[$0]) }) else { return false }
+            } else if node.leaf != nil {
+                for i in 0..<node.count where !body(node.key(i), node.entry(i)) { return false }
+            } else {
+                stack.append(contentsOf: node.children.reversed())
+            }
         }
-        for child in children where !child.forEach(body) { return false }
         return true
     }
 
@@ -41,24 +46,35 @@ extension MapNode {
     /// O(key length + log n + keys visited).
     @discardableResult
     func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        MapWork.read()
-        if let flat { return flat.forEach(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) } }
-        if leaf != nil {
-            var i = search(low).index
-            while i < count {
-                let key = key(i)
-                if let high, Bytes.compare(key, high) >= 0 { return false }
-                if !body(key, entry(i)) { return false }
-                i += 1
-            }
-            return true
-        }
-        for i in children.indices {
-            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
-            case .before: continue
-            case .behind: return false
-            case .within: if !children[i].forEach(body) { return false }
-            case .across: if !children[i].forEach(from: low, to: high, body) { return false }
+        var stack = [PartOfRange.across(self)]
+        while let part = stack.popLast() {
+            switch part {
+            case .end: return false
+            case .whole(let node): if !node.forEach(body) { return false }
+            case .across(let node):
+                MapWork.read()
+                if let flat = node.flat {
+                    guard flat.forEach(beneath: node.offset, from: low, to: high, { body($1, flat.slots[$0]) }) else { return false }
+                } else if node.leaf != nil {
+                    var i = node.search(low).index
+                    while i < node.count {
+                        let key = node.key(i)
+                        if let high, Bytes.compare(key, high) >= 0 { return false }
+                        if !body(key, node.entry(i)) { return false }
+                        i += 1
+                    }
+                } else {
+                    let start = stack.count
+                    children: for i in node.children.indices {
+                        switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                        case .before: continue
+                        case .behind: stack.append(.end); break children
+                        case .within: stack.append(.whole(node.children[i]))
+                        case .across: stack.append(.across(node.children[i]))
+                        }
+                    }
+                    stack[start...].reverse()
+                }
             }
         }
         return true
@@ -67,45 +83,71 @@ extension MapNode {
     /// As `forEach(from:to:)`, from the last key that is below `high` back to the first that is not below `low`.
     @discardableResult
     func forEachBackwards(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        MapWork.read()
-        if let flat { return flat.forEachBackwards(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) } }
-        if leaf != nil {
-            let first = search(low).index
-            var i = high.map { search($0).index } ?? count
-            while i > first {
-                i -= 1
-                if !body(key(i), entry(i)) { return false }
-            }
-            return first == 0
-        }
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        for i in children.indices.reversed() {
-            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
-            case .behind: continue
-            case .before: return false
-            case .within: if !children[i].forEachBackwards(from: none, to: nil, body) { return false }
-            case .across: if !children[i].forEachBackwards(from: low, to: high, body) { return false }
+        var stack = [PartOfRange.across(self)]
+        while let part = stack.popLast() {
+            let node: MapNode, from: UnsafeRawBufferPointer, to: UnsafeRawBufferPointer?
+            switch part {
+            case .end: return false
+            case .whole(let whole): (node, from, to) = (whole, none, nil)
+            case .across(let across): (node, from, to) = (across, low, high)
+            }
+            MapWork.read()
+            if let flat = node.flat {
+                guard flat.forEachBackwards(beneath: node.offset, from: from, to: to, { body($1, flat.slots[$0]) }) else { return false }
+            } else if node.leaf != nil {
+                let first = node.search(from).index
+                var i = to.map { node.search($0).index } ?? node.count
+                while i > first {
+                    i -= 1
+                    if !body(node.key(i), node.entry(i)) { return false }
+                }
+                if first > 0 { return false }
+            } else {
+                let start = stack.count
+                children: for i in node.children.indices.reversed() {
+                    switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: from, to: to) {
+                    case .behind: continue
+                    case .before: stack.append(.end); break children
+                    case .within: stack.append(.whole(node.children[i]))
+                    case .across: stack.append(.across(node.children[i]))
+                    }
+                }
+                stack[start...].reverse()
             }
         }
         return true
     }
 
+    /// What is still to be looked at of a range, the next one last.
+    private enum PartOfRange {
+        case whole(MapNode)
+        /// A bound goes through it, perhaps.
+        case across(MapNode)
+        /// The range ends here.
+        case end
+    }
+
     /// How many keys are in the range. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
-        MapWork.read()
-        if let flat { return flat.count(beneath: offset, from: low, to: high) }
-        if leaf != nil {
-            let first = search(low).index
-            let last = high.map { search($0).index } ?? count
-            return max(0, last - first)
-        }
-        var total = 0
-        for i in children.indices {
-            switch MapNode.position(ofChildAt: symbols[i], of: prefix, from: low, to: high) {
-            case .before: continue
-            case .behind: return total
-            case .within: total += children[i].count
-            case .across: total += children[i].count(from: low, to: high)
+        var stack = [self], total = 0
+        while let node = stack.popLast() {
+            MapWork.read()
+            if let flat = node.flat {
+                total += flat.count(beneath: node.offset, from: low, to: high)
+            } else if node.leaf != nil {
+                let first = node.search(low).index
+                let last = high.map { node.search($0).index } ?? node.count
+                total += max(0, last - first)
+            } else {
+                children: for i in node.children.indices {
+                    switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                    case .before: continue
+                    case .behind: break children
+                    case .within: total += node.children[i].count
+                    case .across: stack.append(node.children[i])
+                    }
+                }
             }
         }
         return total

@@ -46,7 +46,7 @@ final class MapNode: @unchecked Sendable {
     let symbols: UnsafeBufferPointer<UInt16>
     /// Inner nodes: the common prefix of all keys beneath, from their first byte.
     let prefix: UnsafeRawBufferPointer
-    let children: ContiguousArray<MapNode>
+    @exclusivity(unchecked) private(set) var children: ContiguousArray<MapNode>
     /// The checkpoint that this node lies in, and where.
     var flat: FlatMap? { flatReference?.takeUnretainedValue() }
     /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
@@ -153,6 +153,20 @@ final class MapNode: @unchecked Sendable {
         leaf?.deallocate()
         symbols.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).deallocate() }
         flatReference?.release()
+        MapNode.letGo(of: &children)
+    }
+
+    /// Releases nodes, and those beneath that nobody else holds, one after the other: a map may be 512 nodes deep, and each
+    /// would be released from within the one above it.
+    private static func letGo(of children: inout ContiguousArray<MapNode>) {
+        var stack: ContiguousArray<MapNode> = []
+        take(&children, &stack)
+        while let node = stack.popLast() { take(&node.children, &stack) }
+    }
+
+    private static func take(_ children: inout ContiguousArray<MapNode>, _ stack: inout ContiguousArray<MapNode>) {
+        for i in children.indices where !children[i].children.isEmpty && isKnownUniquelyReferenced(&children[i]) { stack.append(children[i]) }
+        children = []
     }
 
     /// The node itself, or one like it that is not in a checkpoint: its keys copied, its children in the checkpoint still.
@@ -196,17 +210,22 @@ final class MapNode: @unchecked Sendable {
     /// the same. O(nodes that differ, and their children).
     func memory(beside other: MapNode?) -> Int {
         guard let other else { return memory }
-        if self === other { return 0 }
-        if leaf != nil {
-            guard let keys else { return memory }
-            return keys === other.keys ? memory - keys.size : memory
-        }
-        guard !children.isEmpty, !other.children.isEmpty, prefix.count == other.prefix.count else { return memory }
-        var size = memory, j = 0
-        for i in children.indices {
-            while j < other.symbols.count, other.symbols[j] < symbols[i] { j += 1 }
-            guard j < other.symbols.count, other.symbols[j] == symbols[i] else { continue }
-            if children[i] === other.children[j] { size -= children[i].memory } else { size -= children[i].memory - children[i].memory(beside: other.children[j]) }
+        var size = 0, stack = [(self, other)]
+        while let (node, other) = stack.popLast() {
+            if node === other { continue }
+            size += node.memory
+            if node.leaf != nil {
+                if let keys = node.keys, keys === other.keys { size -= keys.size }
+                continue
+            }
+            guard !node.children.isEmpty, !other.children.isEmpty, node.prefix.count == other.prefix.count else { continue }
+            var j = 0
+            for (symbol, child) in zip(node.symbols, node.children) {
+                while j < other.symbols.count, other.symbols[j] < symbol { j += 1 }
+                guard j < other.symbols.count, other.symbols[j] == symbol else { continue }
+                size -= child.memory
+                stack.append((child, other.children[j]))
+            }
         }
         return size
     }

@@ -24,11 +24,12 @@ struct ChainChanges {
     private let arena = ByteArena()
 
     /// - Parameter chain: the versions, newest first.
-    init(_ chain: [UInt32], in store: Store) throws {
+    init(_ chain: [UInt32], in store: Store, _ control: PacedControl = .none) throws {
         if chain.isEmpty { return }
         let areTrue = store.lock.withRead { chain.map { store.dag.rows[Int($0)].traits.contains(.labelsAreTrue) } }
         items.reserveCapacity(chain.count)
         for (ordinal, labelsAreTrue) in zip(chain, areTrue) {
+            try control.step(0)
             let count = store.lock.withRead { Int(store.dag.rows[Int(ordinal)].changeCount) }
             try Memory.grow(&items, by: count, "Reading \(count) changes")
             try store.forEachRecordedChange(ordinal) { change in
@@ -47,8 +48,9 @@ struct ChainChanges {
     }
 
     /// What became of the state at one version until another, as their maps tell.
-    init(from base: UInt32, to version: UInt32, in store: Store) throws {
-        try MapNode.forEachDifference(store.map(base), store.map(version)) { key, before, after in
+    init(from base: UInt32, to version: UInt32, in store: Store, _ control: PacedControl = .none) throws {
+        try MapNode.forEachDifference(store.map(base, control), store.map(version, control)) { key, before, after in
+            try control.step(0)
             try Memory.check()
             try Memory.grow(&items, "Comparing two versions")
             items.append(Item(key: arena.copy(key), entry: after, before: before == nil ? .absent : .present, isPreserved: false))
@@ -85,22 +87,32 @@ struct Meeting {
     var rightChanges = 0
 }
 
-extension History {
-    /// The versions from one back to another on its chain of first predecessors, newest first and without the latter, and
-    /// how many changes they recorded; nil when it is not on the chain.
-    func chain(from version: UInt32, behind base: UInt32) -> (versions: [UInt32], changes: Int)? {
-        let floor = rows[Int(base)].generation
-        var versions: [UInt32] = [], changes = 0, at = version
-        while at != base {
-            Work.versions.count()
-            guard rows[Int(at)].generation > floor, rows[Int(at)].first != History.none else { return nil }
-            versions.append(at)
-            changes += Int(rows[Int(at)].changeCount)
-            at = rows[Int(at)].first
-        }
-        return (versions, changes)
-    }
+/// The versions from one back to another on its chain of first predecessors, newest first and without the latter, and
+/// how many changes they recorded; nothing when it is not on the chain.
+struct ChainBehind: HistoryPass {
+    private var at: UInt32
+    private let base: UInt32
+    private var versions: [UInt32] = [], changes = 0
 
+    init(from version: UInt32, behind base: UInt32) { at = version; self.base = base }
+
+    mutating func go(_ steps: Int, in dag: History) -> (versions: [UInt32], changes: Int)?? {
+        let floor = dag.rows[Int(base)].generation
+        var left = steps
+        while at != base {
+            if left <= 0 { return nil }
+            left -= 1
+            Work.versions.count()
+            guard dag.rows[Int(at)].generation > floor, dag.rows[Int(at)].first != History.none else { return .some(nil) }
+            versions.append(at)
+            changes += Int(dag.rows[Int(at)].changeCount)
+            at = dag.rows[Int(at)].first
+        }
+        return .some((versions, changes))
+    }
+}
+
+extension History {
     /// Where the chains of first predecessors of two versions meet; nil when they do not, or when one of them has
     /// more versions and changes before that than the limits say.
     func meeting(_ a: UInt32, _ b: UInt32, leftAtMost: Int, rightAtMost: Int) -> Meeting? {

@@ -6,12 +6,13 @@ extension Store {
     /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
     /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
     ///   predecessors met, once, in memory, and what they recorded of one id of each.
-    func groupedByState(_ versions: [UInt32]) throws -> [[UInt32]] {
+    func groupedByState(_ versions: [UInt32], _ control: PacedControl = .none) throws -> [[UInt32]] {
         if versions.count < 2 { return versions.map { [$0] } }
-        let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions)
+        let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
         var groups: [[UInt32]] = [], groupsOfSketch: [UInt64: [Int]] = [:]
         for (version, sketch) in zip(versions, sketches) {
-            if let i = try groupsOfSketch[sketch]?.first(where: { try haveEqualStates(groups[$0][0], version) }) {
+            try control.step(0)
+            if let i = try groupsOfSketch[sketch]?.first(where: { try haveEqualStates(groups[$0][0], version, control) }) {
                 groups[i].append(version)
             } else {
                 groupsOfSketch[sketch, default: []].append(groups.count)
@@ -38,7 +39,7 @@ extension Store {
             if !prevails { return change.key.withUnsafeBytes { ValueID(unchecked: $0) } }
         }
         do {
-            try forEachDifference(a, b) { difference in
+            try forEachDifference(a, b, control) { difference in
                 try control.step()
                 guard try isSameValue(difference.before, difference.after, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else { throw Differ(key: Array(difference.key)) }
             }
@@ -102,12 +103,13 @@ extension Store {
 
     /// A number for each version; equal states have equal ones. What the versions hold of the ids that each of them changed last, as a
     /// difference from what the version holds at which their chains of first predecessors meet.
-    private func sketches(_ versions: [UInt32]) throws -> [UInt64] {
+    private func sketches(_ versions: [UInt32], _ control: PacedControl) throws -> [UInt64] {
         var wanted: Set<UInt32> = []
         for version in versions {
+            try control.step(0)
             if let key = try lastChange(version)?.key { wanted.insert(key.withUnsafeBytes { History.keyHash($0) }) }
         }
-        let tree = lock.withRead { ChainTree(versions, in: dag) }
+        let tree = try walk(ChainTree.Making(versions), control.look)
         let asked = Set(versions)
         var found: [UInt32: UInt64] = [:], sketch: UInt64 = 0
         // What prevails on the way to the version that is looked at, of ids that were changed on it.
@@ -117,6 +119,7 @@ extension Store {
             let base = tree.isMeeting ? try prevailing(at: top) : nil
             var stack = [Step.enter(top)]
             while let step = stack.popLast() {
+                try control.step(0)
                 switch step {
                 case .leave(let undone, let before):
                     for (id, code) in undone.reversed() { now[id] = code }
@@ -173,20 +176,32 @@ private struct ChainTree {
     var tops: [UInt32] = []
     var isMeeting = false
 
-    init(_ versions: [UInt32], in history: History) {
-        var queue = GenerationQueue(), seen: Set<UInt32> = []
-        for version in versions where seen.insert(version).inserted { queue.push(version, history.rows[Int(version)].generation) }
-        while let at = queue.pop() {
-            Work.versions.count()
-            if queue.isEmpty, tops.isEmpty {
-                tops = [at]
-                isMeeting = true
-                return
+    struct Making: HistoryPass {
+        private var tree = ChainTree()
+        private var versions: [UInt32]
+        private var queue = GenerationQueue(), seen: Set<UInt32> = []
+        init(_ versions: [UInt32]) { self.versions = versions }
+
+        mutating func go(_ steps: Int, in history: History) -> ChainTree? {
+            for version in versions where seen.insert(version).inserted { queue.push(version, history.rows[Int(version)].generation) }
+            versions = []
+            var left = steps
+            while !queue.isEmpty {
+                if left <= 0 { return nil }
+                left -= 1
+                guard let at = queue.pop() else { break }
+                Work.versions.count()
+                if queue.isEmpty, tree.tops.isEmpty {
+                    tree.tops = [at]
+                    tree.isMeeting = true
+                    return tree
+                }
+                let first = history.rows[Int(at)].first
+                if first == History.none { tree.tops.append(at); continue }
+                tree.children[first, default: []].append(at)
+                if seen.insert(first).inserted { queue.push(first, history.rows[Int(first)].generation) }
             }
-            let first = history.rows[Int(at)].first
-            if first == History.none { tops.append(at); continue }
-            children[first, default: []].append(at)
-            if seen.insert(first).inserted { queue.push(first, history.rows[Int(first)].generation) }
+            return tree
         }
     }
 }

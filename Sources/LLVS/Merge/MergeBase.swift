@@ -36,16 +36,31 @@ func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
 struct MergeBase {
     let store: Store
     let bases: [UInt32]
-    private var basesOf: [[UInt32]: [UInt32]] = [:]
+    private var folds: [[UInt32]: FoldedVersions] = [:]
     /// Of the one base.
     private var onOnly: Store.Prevailing?
 
-    init(store: Store, bases: [UInt32]) { self.store = store; self.bases = bases }
+    private let control: PacedControl
+
+    init(store: Store, bases: [UInt32], _ control: PacedControl = .none) { self.store = store; self.bases = bases; self.control = control }
 
     private struct Frame {
-        var versions: [UInt32]
+        let fold: FoldedVersions
+        var versions: [UInt32] { fold.versions }
         var next = 1
+        /// Of the versions so far, unless those disagree.
         var state: BaseState
+        /// Where they disagree: what each holds, once.
+        var candidates: [MapEntry?] = []
+        var candidateVersions: Set<UInt32> = []
+
+        mutating func add(_ entry: MapEntry?) {
+            if candidateVersions.insert(entry?.version ?? History.none).inserted { candidates.append(entry) }
+        }
+        mutating func disagree(_ x: MapEntry?, _ y: MapEntry?) {
+            add(x)
+            add(y)
+        }
     }
 
     /// What the ancestor holds for a key.
@@ -60,36 +75,36 @@ struct MergeBase {
         var stack = [try frame(bases, key)]
         var delivered: BaseState?
         while var top = stack.popLast() {
+            try control.step(0)
             if top.next == top.versions.count {
+                if !top.candidates.isEmpty { top.state = .conflicting(top.candidates) }
                 memo[top.versions] = top.state
                 delivered = top.state
                 continue
             }
             let entry = try store.entry(key, at: top.versions[top.next])
-            switch top.state {
-            case .conflicting(var candidates):
-                if !candidates.contains(where: { isSame($0, entry) }) { candidates.append(entry) }
-                top.state = .conflicting(candidates)
-            case .absent, .present:
+            if !top.candidates.isEmpty {
+                top.add(entry)
+            } else {
                 var mine: MapEntry?
                 if case .present(let entry) = top.state { mine = entry }
-                if isSame(mine, entry) { break }
-                if let x = mine, let y = entry, try store.haveSameBytes(x, y, key) {
+                if isSame(mine, entry) {
+                    // Nothing new.
+                } else if let x = mine, let y = entry, try store.haveSameBytes(x, y, key) {
                     top.state = .present(store.isStoredLater(x, y) ? x : y)
-                    break
-                }
-                let below = baseVersions(top.versions, upTo: top.next)
-                if let x = mine, let y = entry, areStoredAbove(below, x, y) {
-                    top.state = .conflicting([x, y])
-                    break
-                }
-                if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
-                    delivered = nil
-                    top.state = MergeBase.combine(known, mine, entry)
                 } else {
-                    stack.append(top)
-                    stack.append(try frame(below, key))
-                    continue
+                    let below = try top.fold.bases(upTo: top.next, in: store, control)
+                    if let x = mine, let y = entry, areStoredAbove(below, x, y) {
+                        top.disagree(x, y)
+                    } else if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
+                        delivered = nil
+                        let combined = MergeBase.combine(known, mine, entry)
+                        if case .conflicting = combined { top.disagree(mine, entry) } else { top.state = combined }
+                    } else {
+                        stack.append(top)
+                        stack.append(try frame(below, key))
+                        continue
+                    }
                 }
             }
             delivered = nil
@@ -99,17 +114,10 @@ struct MergeBase {
         return delivered ?? .absent
     }
 
-    private func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
-        Frame(versions: versions, state: BaseState(try versions.first.flatMap { try store.entry(key, at: $0) }))
-    }
-
-    /// The bases, newest first, of the fold of `versions[..<count]` and the next one.
-    private mutating func baseVersions(_ versions: [UInt32], upTo count: Int) -> [UInt32] {
-        let key = Array(versions[...count])
-        if let known = basesOf[key] { return known }
-        let found = store.lock.withRead { store.dag.bestCommonAncestors(Array(versions[..<count]), [versions[count]]) }
-        basesOf[key] = found
-        return found
+    private mutating func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
+        let fold = folds[versions] ?? FoldedVersions(versions)
+        folds[versions] = fold
+        return Frame(fold: fold, state: BaseState(try versions.first.flatMap { try store.entry(key, at: $0) }))
     }
 
     /// Whether both were stored in versions that are no ancestors of these, so that the fold of these holds
@@ -128,6 +136,32 @@ struct MergeBase {
         if xUnchanged, !yUnchanged { return BaseState(y) }
         if yUnchanged, !xUnchanged { return BaseState(x) }
         return .conflicting([x, y])
+    }
+}
+
+/// Versions that are folded in order, and the bases of the folds on the way: of the first and the second, of both and the third, and so
+/// on. Of many versions each is walked over once.
+private final class FoldedVersions {
+    let versions: [UInt32]
+    /// Those of more versions are found by what is behind all that were folded so far.
+    private static let few = 8
+    private var found: [[UInt32]] = []
+    private var merged = MergedAncestry()
+
+    init(_ versions: [UInt32]) { self.versions = versions }
+
+    /// The bases, newest first, of the fold of `versions[..<count]` and the next one.
+    func bases(upTo count: Int, in store: Store, _ control: PacedControl) throws -> [UInt32] {
+        while found.count < count {
+            let next = found.count + 1
+            if versions.count <= FoldedVersions.few {
+                found.append(try store.walk(CommonAncestors(Array(versions[..<next]), [versions[next]]), control.look))
+            } else {
+                merged = try store.walk(MergedAncestry.Adding(versions[next - 1], to: merged.taken()), control.look)
+                found.append(try store.walk(MergedAncestry.Bases(of: versions[next], in: merged), control.look))
+            }
+        }
+        return found[count - 1]
     }
 }
 

@@ -3,6 +3,8 @@ struct MergeChanges {
     private(set) var changes: [RecordChange] = []
     /// For each, where the bytes are that it preserves, as far as that is known.
     private(set) var located: [MapEntry?] = []
+    /// SHA-256 of the values that carry theirs in the record, one after another, once the id is known.
+    var digests: [UInt8] = []
     /// Holds keys and bytes.
     private var owners: [Any] = []
 

@@ -16,7 +16,7 @@ struct MergeForks {
     init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store, _ control: PacedControl) throws {
         self.store = store
         var differences: [Difference] = []
-        try store.forEachDifference(first, second) { difference in
+        try store.forEachDifference(first, second, control) { difference in
             try control.step(0)
             try Memory.check()
             try Memory.grow(&differences, "Comparing two versions")
@@ -25,7 +25,7 @@ struct MergeForks {
             differences.append(difference)
         }
         if differences.isEmpty { return nil }
-        var base = MergeBase(store: store, bases: bases)
+        var base = MergeBase(store: store, bases: bases, control)
         try Memory.grow(&forks, by: differences.count, "Merging two versions")
         for difference in differences {
             try control.step()
@@ -41,7 +41,7 @@ struct MergeForks {
             }
             forks.append(try fork ?? MergeForks.fork(difference, &base))
         }
-        if areShown { try addRemovedTwice(first, second, &base) }
+        if areShown { try addRemovedTwice(first, second, &base, control) }
     }
 
     /// The fork of an id whose bytes differ.
@@ -60,13 +60,23 @@ struct MergeForks {
     }
 
     /// What both sides removed shows in no difference of the two.
-    private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase) throws {
+    private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase, _ control: PacedControl) throws {
         var removed: Set<ValueID> = []
-        for ancestor in base.bases {
+        for (i, ancestor) in base.bases.enumerated() {
+            try control.step(0)
             var gone: [UnsafeRawBufferPointer] = []
-            try store.forEachDifference(ancestor, first) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+            if i == 0 {
+                try store.forEachDifference(ancestor, first, control) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
+            } else {
+                // What the one before holds was looked at with that: so it costs by what the ancestors differ in.
+                let onFirst = try store.prevailing(at: first)
+                try store.forEachDifference(base.bases[i - 1], ancestor, control) { difference in
+                    guard difference.before == nil, try onFirst.lookup(difference.key) == nil else { return }
+                    gone.append(arena.copy(difference.key))
+                }
+            }
             if gone.isEmpty { continue }
-            let onSecond = try store.map(second)
+            let onSecond = try store.map(second, control)
             for key in gone where onSecond?.lookup(key) == nil {
                 guard removed.insert(ValueID(unchecked: key)).inserted, case .present(let entry) = try base.state(key) else { continue }
                 forks.append(MergeFork(removedTwice: key, ancestor: entry))
@@ -116,7 +126,7 @@ struct MergeForks {
     /// side as it is dropped, labels true, in byte order of the ids.
     func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
         let resolved = try sortedAndChecked(resolved)
-        var out = MergeChanges()
+        var out = MergeChanges(), ancestry = KnownAncestry()
         try out.makeRoom(forks.count + brought.count + resolved.count)
         out.keep(arena)
         out.keep(resolved)
@@ -140,7 +150,7 @@ struct MergeForks {
             }
             let p = try fork.map(\.first) ?? pair?.first ?? store.map(first)?.lookup(key)
             let q = try fork.map(\.second) ?? pair?.second ?? store.map(second)?.lookup(key)
-            try append(change, key, (first, p), (second, q), to: &out)
+            try append(change, key, (first, p), (second, q), &ancestry, to: &out)
         }
         return out
     }
@@ -172,7 +182,7 @@ struct MergeForks {
     /// Adds an arbiter's change unless it leaves the first side, where `p` prevails, as it is.
     private func append(
         _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?), _ second: (version: UInt32, entry: MapEntry?),
-        to out: inout MergeChanges
+        _ ancestry: inout KnownAncestry, to out: inout MergeChanges
     ) throws {
         switch change {
         case .insert(let id, let data), .update(let id, let data):
@@ -192,11 +202,9 @@ struct MergeForks {
             if let p = first.entry, store.versionID(p.version) == reference.version { return }
             if let q = second.entry, store.versionID(q.version) == reference.version { return out.append(key, preserving: reference.version) }
             let ordinal = try store.checkReference(key, reference.version)
-            let inAncestry = store.lock.withRead {
-                [first.version, second.version].contains { $0 == ordinal || store.dag.isAncestor(ordinal, of: $0) }
-            }
+            let inAncestry = ancestry.contains(ordinal, behind: [first.version, second.version], in: store) {}
             if inAncestry { return out.append(key, preserving: reference.version) }
-            try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, to: &out)
+            try append(.update(change.id, data: store.value(reference)?.data ?? []), key, first, second, &ancestry, to: &out)
         }
     }
 }

@@ -10,8 +10,9 @@ extension Store {
     func prepareMerge(
         _ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation, _ control: PacedControl = .none
     ) throws -> MergeOutcome {
-        if let ahead = lock.withRead({ a == b || dag.isAncestor(b, of: a) ? a : dag.isAncestor(a, of: b) ? b : nil }) { return .fastForward(ahead) }
-        let bases = relation == .unrelated ? [] : lock.withRead { dag.bestCommonAncestors([a], [b]) }
+        if try a == b || walk(AncestorSearch(b, of: a), control.look) { return .fastForward(a) }
+        if try walk(AncestorSearch(a, of: b), control.look) { return .fastForward(b) }
+        let bases = try relation == .unrelated ? [] : walk(CommonAncestors([a], [b]), control.look)
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
@@ -23,10 +24,11 @@ extension Store {
         _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
         _ control: PacedControl
     ) throws -> MergeOutcome {
-        let (aIsNewer, areSettled) = lock.withRead { (dag.isNewer(a, b), !bases.isEmpty && dag.holdMergesOnly(a, b)) }
+        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
-            let version = mergeVersion(first, second, metadata, changes.changes)
+            var changes = changes
+            let version = mergeVersion(first, second, metadata, &changes)
             Log.write(.debug, "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): \(told(bases)), \(changes.changes.count) changes recorded.")
             return .version(version, first: first, second: second, changes: changes)
         }
@@ -50,19 +52,13 @@ extension Store {
     }
 
     /// The version of a merge: its id and timestamp follow from what it says.
-    private func mergeVersion(_ first: UInt32, _ second: UInt32, _ metadata: Metadata, _ changes: [RecordChange]) -> Version {
+    private func mergeVersion(_ first: UInt32, _ second: UInt32, _ metadata: Metadata, _ changes: inout MergeChanges) -> Version {
         let (predecessors, timestamp) = lock.withRead {
             ([dag.id(first), dag.id(second)], Clock.after(dag.rows[Int(first)].timestamp))
         }
-        var hasher = IdentityHasher("llvs merge 1")
-        hasher.add(predecessors: predecessors)
-        hasher.add(metadata)
-        hasher.add(changeCount: changes.count)
-        var size: UInt64 = 0
-        for change in changes {
-            hasher.add(change.kind, change.id, size: change.data.count, digest: SHA256.digest(change.data), stored: change.storedVersion)
-            size += UInt64(change.data.count)
-        }
-        return Version(id: VersionID(uuid8From: hasher.finish()), predecessors: predecessors, timestamp: timestamp, valueDataSize: size, metadata: metadata)
+        let size = changes.changes.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
+        var version = Version(id: EmptyRoot.id, predecessors: predecessors, timestamp: timestamp, valueDataSize: size, metadata: metadata)
+        version.id = version.contentID(RecordChanges(changes.changes), digests: &changes.digests)
+        return version
     }
 }

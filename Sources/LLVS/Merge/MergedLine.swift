@@ -19,10 +19,10 @@ final class MergedLine {
 
     /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
     /// `base` is not on the line.
-    func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store) throws -> Bool {
-        try go(to: first, in: store)
+    func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store, _ control: PacedControl = .none) throws -> Bool {
+        try go(to: first, in: store, control)
         let generation = store.lock.withRead { store.dag.rows[Int(base)].generation }
-        try extend(down: generation, in: store)
+        try extend(down: generation, in: store, control)
         var low = 0, high = links.count
         while low < high {
             let middle = (low + high) / 2
@@ -35,7 +35,7 @@ final class MergedLine {
     }
 
     /// Puts the versions on top that lead to `first`, or begins anew with it.
-    private func go(to first: UInt32, in store: Store) throws {
+    private func go(to first: UInt32, in store: Store, _ control: PacedControl) throws {
         if first == top { return }
         let more = store.lock.withRead { () -> [UInt32]? in
             guard top != History.none else { return nil }
@@ -49,7 +49,12 @@ final class MergedLine {
             return more
         }
         if let more {
-            for ordinal in more { oldestOnTop = store.older(oldestOnTop, try store.oldestPreserved(by: ordinal)) }
+            // Stopped half-way, it begins anew the next time.
+            top = History.none
+            for ordinal in more {
+                try control.step(0)
+                oldestOnTop = store.older(oldestOnTop, try store.oldestPreserved(by: ordinal))
+            }
         } else {
             links = [Link(ordinal: first, generation: store.lock.withRead { store.dag.rows[Int(first)].generation })]
             oldestOnTop = History.none
@@ -57,9 +62,10 @@ final class MergedLine {
         top = first
     }
 
-    private func extend(down generation: UInt32, in store: Store) throws {
+    private func extend(down generation: UInt32, in store: Store, _ control: PacedControl) throws {
         if links.count == 1, let first = links.first, first.generation > generation { links.reserveCapacity(1 + Int(min(first.generation - generation, 4_096))) }
         while let last = links.last, last.generation > generation {
+            try control.step(0)
             Work.versions.count()
             let next = store.lock.withRead { () -> Link? in
                 let first = store.dag.rows[Int(last.ordinal)].first

@@ -27,14 +27,14 @@ final class RecordedSides {
 
     /// Nil when the two do not meet, or only far away.
     /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
-    init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store) throws {
+    init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store, _ control: PacedControl = .none) throws {
         let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
         let limit = mapsAreHere ? RecordedSides.mostChanges : RecordedSides.mostWithoutMaps
         guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
         self.store = store
         self.meeting = meeting
-        left = try ChainChanges(meeting.left, in: store)
-        right = try ChainChanges(meeting.right, in: store)
+        left = try ChainChanges(meeting.left, in: store, control)
+        right = try ChainChanges(meeting.right, in: store, control)
         leftMap = store.maps.slot(a)
         rightMap = store.maps.slot(b)
         met = store.maps.slot(meeting.at).map { .map($0.root) }
@@ -95,9 +95,9 @@ extension Store {
     /// Calls with each id whose reference differs between the states at two versions, in byte order. Costs by what
     /// was recorded since their chains of first predecessors met, when that is nearby, else by what differs. Keys
     /// are good during the call.
-    func forEachDifference(_ a: UInt32, _ b: UInt32, _ body: (Difference) throws -> Void) throws {
+    func forEachDifference(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
-        if let sides = try RecordedSides(a, b, needsMaps: true, in: self) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
-        try MapNode.forEachDifference(map(a), map(b)) { try body(Difference(key: $0, before: $1, after: $2)) }
+        if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
+        try MapNode.forEachDifference(map(a, control), map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 }

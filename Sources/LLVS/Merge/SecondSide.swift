@@ -15,14 +15,14 @@ extension Store {
         _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
         _ control: PacedControl = .none
     ) throws -> MergeChanges? {
-        let chain = lock.withRead { () -> (versions: [UInt32], changes: Int)? in
-            guard dag.rows[Int(first)].traits.contains(.isLaterThanAncestors), dag.rows[Int(second)].traits.contains(.isLaterThanAncestors) else { return nil }
-            return dag.chain(from: second, behind: base)
+        let areOrdered = lock.withRead {
+            dag.rows[Int(first)].traits.contains(.isLaterThanAncestors) && dag.rows[Int(second)].traits.contains(.isLaterThanAncestors)
         }
-        guard let chain, try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self) else { return nil }
+        guard areOrdered, let chain = try walk(ChainBehind(from: second, behind: base), control.look),
+              try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control) else { return nil }
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = chain.versions.count == 1 || chain.versions.count + chain.changes <= Store.mostOfSecond
-        let changed = isShort ? try ChainChanges(chain.versions, in: self) : try ChainChanges(from: base, to: second, in: self)
+        let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
         let onFirst = try prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {

@@ -36,6 +36,7 @@ extension Store {
                 try checkUnconfirmed(version, changes.changes)
                 var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
                 draft.located = changes.located
+                draft.digests = changes.digests
                 try commit(draft)
                 return version
             }
@@ -56,9 +57,11 @@ extension Store {
         try checkOpen()
         try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
-        let candidates = try selectedHeads(target, selection)
+        let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
+        try paced.look()
+        let candidates = try selectedHeads(target, selection, paced)
         guard let newest = candidates.first else { return nil }
-        let groups = try groupedByState(candidates)
+        let groups = try groupedByState(candidates, paced)
         // They stand for one state.
         if groups.count == 1 { return newest == target ? nil : try version(newest) }
         return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
@@ -81,10 +84,10 @@ extension Store {
         }
         // Which of the heads hold `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
-        fold.holders = lock.withRead { heads.contains(target) ? [target] : dag.descendants(of: target, among: heads) }
+        fold.holders = heads.contains(target) ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         var joined: [UInt32] = []
         for group in groups {
-            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata) else { continue }
+            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata, control.within(.adding, 0, of: 0)) else { continue }
             if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
             joined.append(head)
         }
@@ -149,11 +152,9 @@ extension Store {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
             // What it tells is the heads.
             let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
-            let (isMergedAlready, bases) = lock.withRead { () -> (Bool, [UInt32]) in
-                merged.add(result, in: dag)
-                return merged.contains(next) ? (true, []) : (false, merged.bases(of: next, in: dag))
-            }
-            if isMergedAlready { continue }
+            merged = try walk(MergedAncestry.Adding(result, to: merged.taken()), paced.look)
+            if merged.contains(next) { continue }
+            let bases = try walk(MergedAncestry.Bases(of: next, in: merged), paced.look)
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
@@ -161,7 +162,8 @@ extension Store {
             let outcome = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
-            let draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
+            draft.digests = changes.digests
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
@@ -184,7 +186,7 @@ extension Store {
         let ordinal = try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
@@ -225,26 +227,26 @@ extension Store {
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.
-    private func selectedHeads(_ target: UInt32, _ selection: HeadSelection) throws -> [UInt32] {
+    private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
-        return lock.withRead {
-            func isNamed(_ branch: String?, _ names: [String]) -> Bool {
-                guard let branch else { return false }
-                return names.contains { Bytes.equal(Array($0.utf8), Array(branch.utf8)) }
-            }
-            var chosen = dag.heads().filter { head in
+        var chosen = lock.withRead {
+            func isNamed(_ branch: BranchName?, _ names: Set<BranchName>) -> Bool { branch.map(names.contains) ?? false }
+            var named: Set<BranchName> = []
+            if case .unbranchedAnd(let names) = selection { named = Set(names.map { BranchName($0) }) }
+            if case .branches(let names) = selection { named = Set(names.map { BranchName($0) }) }
+            return dag.heads().filter { head in
                 let branch = dag.branch(head)
                 switch selection {
                 case .all: return true
                 case .unbranched: return branch == nil
-                case .unbranchedAnd(let names): return branch == nil || isNamed(branch, names)
-                case .branches(let names): return isNamed(branch, names)
+                case .unbranchedAnd: return branch == nil || isNamed(branch, named)
+                case .branches: return isNamed(branch, named)
                 }
             }
-            // Heads are no ancestors of each other; only `target` can be one of theirs.
-            if dag.virtualRoot != target, !chosen.contains(target), dag.descendants(of: target, among: chosen).isEmpty { chosen.append(target) }
-            return chosen.sorted(by: dag.isNewer)
         }
+        // Heads are no ancestors of each other; only `target` can be one of theirs.
+        if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty { chosen.append(target) }
+        return lock.withRead { chosen.sorted(by: dag.isNewer) }
     }
 
     /// What undoing a version came to.
@@ -287,9 +289,9 @@ extension Store {
             }
         }
         if before == History.none {
-            try MapNode.forEachDifference(nil, map(undone), undo)
+            try MapNode.forEachDifference(nil, map(undone, paced), undo)
         } else {
-            try forEachDifference(before, undone) { try undo($0.key, $0.before, $0.after) }
+            try forEachDifference(before, undone, paced) { try undo($0.key, $0.before, $0.after) }
         }
         try paced.look()
         if !changes.isEmpty { reverted.version = try makeVersion(basedOn: head, changes: changes, metadata: metadata) }

@@ -65,7 +65,7 @@ public struct Metadata: Hashable, Sendable {
     }
 
     /// Throws when a version that is made here may not carry this, although one from elsewhere is taken with it: an empty key, and
-    /// a branch that is no JSON string, which ends other implementations' processes.
+    /// a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
     /// - Throws: `.invalidMetadata`.
     public func checkMade() throws {
         if entries.first?.key.isEmpty ?? false {
@@ -73,6 +73,9 @@ public struct Metadata: Hashable, Sendable {
         }
         if self[Metadata.branchKey] != nil, branch == nil {
             throw StoreError(.invalidMetadata, "The metadata under __llvs_branch is not a JSON string, which the name of a branch must be: \"draft\", with its quotes. Write it so, or give the branch by its own parameter.")
+        }
+        if let branch, branch.utf8.count > Limits.branchNameSize {
+            throw StoreError(.invalidMetadata, "The name of a branch has \(branch.utf8.count) bytes; at most \(Limits.branchNameSize) are allowed. Give a shorter one.")
         }
     }
 

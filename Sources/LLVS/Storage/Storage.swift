@@ -93,6 +93,8 @@ public protocol Storage: AnyObject, Sendable {
     /// when it does not say, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
     func hasBlob(_ id: BlobID) -> Bool
+    /// Equal in two looks when no blob came between them; nil when that is not known.
+    var blobMark: BlobMark? { get }
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
@@ -343,4 +345,16 @@ public enum Durability: UInt32, Sendable {
     case full = 1
     /// The newest versions may be missing; the rest is whole.
     case normal = 2
+}
+
+/// Tells whether blobs may have come: see `Storage.blobMark`.
+public struct BlobMark: Equatable, Sendable {
+    let inode: UInt64, modified: Int64, changed: Int64
+    init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) { self.inode = inode; self.modified = modified; self.changed = changed }
+    /// Of a storage that never has any.
+    static let unchanging = BlobMark()
+}
+
+extension Storage {
+    public var blobMark: BlobMark? { blobThreshold == nil ? .unchanging : nil }
 }

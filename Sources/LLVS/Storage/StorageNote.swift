@@ -10,7 +10,7 @@ import Darwin
 public protocol StorageNote: AnyObject, Sendable {
     /// What was written last; nil when nothing was, or it cannot be read.
     func read() throws -> [UInt8]?
-    func write(_ data: [UInt8]) throws
+    func write(_ data: UnsafeRawBufferPointer) throws
 }
 
 /// A note that is a cache of its storage: each writing replaces it. It locks nobody out.
@@ -19,13 +19,13 @@ final class CachedNote: StorageNote, @unchecked Sendable {
     private let name: String
     init(_ storage: any Storage, _ name: String) { self.storage = storage; self.name = name }
     func read() throws -> [UInt8]? { try storage.cacheGet(name) }
-    func write(_ data: [UInt8]) throws { try storage.cachePut(name, data) }
+    func write(_ data: UnsafeRawBufferPointer) throws { try storage.cachePut(name, Array(data)) }
 }
 
 /// Takes the place of a note that was let go of.
 final class ClosedNote: StorageNote {
     func read() throws -> [UInt8]? { nil }
-    func write(_ data: [UInt8]) throws {
+    func write(_ data: UnsafeRawBufferPointer) throws {
         throw StoreError(.closed, "The coordinator is closed. Open it again to go on.")
     }
 }
@@ -33,18 +33,19 @@ final class ClosedNote: StorageNote {
 /// A note in a file that stays open and locked: writing takes one system call, and no two processes or handles have it open at once.
 ///
 ///     file = slot, at 0, and slot, at 512; the one of the two that is whole and has the higher number counts
-///     slot, 160 bytes, little-endian
-///            0   8  magic "LLVSnot\n"
-///            8   8  number: one more than that of the other slot
+///     slot, 24 bytes and data, little-endian
+///            0   8  magic "LLVSnt2\n"
+///            8   8  number: one more than that of the other slot; even in the first, odd in the second
 ///           16   4  bytes of data, at most 136
-///           20      data, then zeros
-///          156   4  checksum of bytes 0..<156
+///           20   4  checksum of bytes 0..<20 and of the data
+///           24      data
+///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
 /// The lock is the system's (`flock`): it goes with the process that held it, however that ended. What was written is there after a kill
 /// at any moment, since the other slot stays as it was. Nothing is synced.
 final class NoteFile: StorageNote, @unchecked Sendable {
-    static let magic: UInt64 = 0x0A74_6F6E_5356_4C4C
-    static let slotSize = 160, slotDistance: UInt64 = 512, mostData = 136
+    static let magic: UInt64 = 0x0A32_746E_5356_4C4C, earlierMagic: UInt64 = 0x0A74_6F6E_5356_4C4C
+    static let slotSize = 160, slotDistance: UInt64 = 512, head = 24, mostData = 136
 
     private let file: OpenFile
     private let place: Place
@@ -53,8 +54,12 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     /// What is read while nothing was written here: an earlier form of the note.
     private let earlier: () throws -> [UInt8]?
     private let lock = Lock()
+    /// That of the slot that counts; 0: neither is whole.
     private var number: UInt64 = 0
-    private var data: [UInt8]?
+    /// Where the data are in that slot.
+    private var data = 0..<0
+    /// Both slots, one behind the other, as they are in the file: a save makes nothing new for the one that it writes.
+    private let slots: UnsafeMutableRawBufferPointer
 
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
@@ -62,18 +67,27 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         self.place = place; self.system = system; self.earlier = earlier
         guard let file = try NoteFile.open(place, system.mode, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
         self.file = file
+        slots = .allocate(byteCount: 2 * NoteFile.slotSize, alignment: 8)
         if !isReadOnly {
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
                 if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(place) is open already.", path: place.path) }
                 // A file system without locks: nobody can be kept out there.
             }
         }
-        for slot in 0..<2 {
-            var bytes = [UInt8](repeating: 0, count: NoteFile.slotSize)
-            let got = try? bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: UInt64(slot) * NoteFile.slotDistance) }
-            guard got == bytes.count, let found = bytes.withUnsafeBytes({ NoteFile.slot($0) }), data == nil || found.number > number else { continue }
+        slots.initializeMemory(as: UInt8.self, repeating: 0)
+        for i in 0..<2 {
+            guard let got = try? System.pread(file.descriptor, slot(i), at: UInt64(i) * NoteFile.slotDistance),
+                  let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got])) else { continue }
+            // Nobody writes so often that a number gets that high, nor one of the other slot's.
+            guard found.number % 2 == UInt64(i), found.number < 1 << 63, found.number > number else { continue }
             (number, data) = (found.number, found.data)
         }
+    }
+
+    deinit { slots.deallocate() }
+
+    private func slot(_ i: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: slots[i * NoteFile.slotSize..<(i + 1) * NoteFile.slotSize])
     }
 
     private static func open(_ place: Place, _ mode: UInt32, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> OpenFile? {
@@ -96,34 +110,47 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         return made
     }
 
-    private static func slot(_ b: UnsafeRawBufferPointer) -> (number: UInt64, data: [UInt8])? {
-        let size = Int(FrameFormat.load(b, 16, UInt32.self))
-        guard FrameFormat.load(b, 0, UInt64.self) == magic, size <= mostData,
-              FrameFormat.load(b, 156, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<156])) else { return nil }
-        return (FrameFormat.load(b, 8, UInt64.self), Array(b[20..<20 + size]))
+    private static func whole(_ b: UnsafeRawBufferPointer) -> (number: UInt64, data: Range<Int>)? {
+        guard b.count >= head else { return nil }
+        let magic = FrameFormat.load(b, 0, UInt64.self), size = FrameFormat.load(b, 16, UInt32.self)
+        guard size <= mostData else { return nil }
+        let data: Range<Int>
+        switch magic {
+        case NoteFile.magic:
+            data = head..<head + Int(size)
+            guard b.count >= data.upperBound, FrameFormat.load(b, 20, UInt32.self) == checksum(b, data) else { return nil }
+        case earlierMagic:
+            data = 20..<20 + Int(size)
+            guard b.count == slotSize, FrameFormat.load(b, 156, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[..<156])) else { return nil }
+        default: return nil
+        }
+        return (FrameFormat.load(b, 8, UInt64.self), data)
     }
 
-    func read() throws -> [UInt8]? { try lock.withLock { data } ?? earlier() }
+    private static func checksum(_ b: UnsafeRawBufferPointer, _ data: Range<Int>) -> UInt32 {
+        Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[data]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[..<20])))
+    }
 
-    func write(_ data: [UInt8]) throws {
+    func read() throws -> [UInt8]? {
+        try lock.withLock { number > 0 ? Array(slot(Int(number % 2))[data]) : nil } ?? earlier()
+    }
+
+    func write(_ data: UnsafeRawBufferPointer) throws {
         guard data.count <= NoteFile.mostData else {
             throw StoreError(.tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
         }
         try lock.withLock {
-            let next = number &+ 1
-            var slot = [UInt8](repeating: 0, count: NoteFile.slotSize)
-            slot.withUnsafeMutableBytes { b in
-                b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
-                b.storeBytes(of: next.littleEndian, toByteOffset: 8, as: UInt64.self)
-                b.storeBytes(of: UInt32(truncatingIfNeeded: data.count).littleEndian, toByteOffset: 16, as: UInt32.self)
-                for (i, byte) in data.enumerated() { b[20 + i] = byte }
-                b.storeBytes(of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<156])).littleEndian, toByteOffset: 156, as: UInt32.self)
-            }
+            let next = number &+ 1, place = NoteFile.head..<NoteFile.head + data.count
+            let b = UnsafeMutableRawBufferPointer(rebasing: slot(Int(next % 2))[..<place.upperBound])
+            b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
+            b.storeBytes(of: next.littleEndian, toByteOffset: 8, as: UInt64.self)
+            b.storeBytes(of: UInt32(truncatingIfNeeded: data.count).littleEndian, toByteOffset: 16, as: UInt32.self)
+            UnsafeMutableRawBufferPointer(rebasing: b[place]).copyMemory(from: data)
+            b.storeBytes(of: NoteFile.checksum(UnsafeRawBufferPointer(b), place).littleEndian, toByteOffset: 20, as: UInt32.self)
             do throws(Errno) {
-                try slot.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: next % 2 * NoteFile.slotDistance) }
+                try system.write(file.descriptor, UnsafeRawBufferPointer(b), at: next % 2 * NoteFile.slotDistance)
             } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
-            number = next
-            self.data = data
+            (number, self.data) = (next, place)
         }
     }
 }

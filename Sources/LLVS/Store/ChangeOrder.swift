@@ -75,34 +75,41 @@ struct ChangeOrder {
         return keys.map(\.item)
     }
 
-    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys.
+    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys. What is still to be sorted waits on a stack:
+    /// of ids that begin with each other there may be 512 levels.
     private func sort(_ keys: UnsafeMutableBufferPointer<Key>, from offset: Int) throws {
-        var keys = keys
-        keys.sort { $0.prefix < $1.prefix }
-        var start = 0
-        while start < keys.count {
-            var end = start + 1
-            while end < keys.count, keys[end].prefix == keys[start].prefix { end += 1 }
-            if end - start > 1 { try sortEqual(UnsafeMutableBufferPointer(rebasing: keys[start..<end]), at: offset) }
-            start = end
+        var stack = [(keys: keys, offset: offset)]
+        while let (unsorted, offset) = stack.popLast() {
+            var keys = unsorted
+            keys.sort { $0.prefix < $1.prefix }
+            var start = 0
+            while start < keys.count {
+                var end = start + 1
+                while end < keys.count, keys[end].prefix == keys[start].prefix { end += 1 }
+                let equal = UnsafeMutableBufferPointer(rebasing: keys[start..<end])
+                if end - start > 1, let shared = try sortEqual(equal, at: offset) { stack.append((equal, shared)) }
+                start = end
+            }
         }
     }
 
-    /// Sorts ids whose first `offset` bytes, and the eight behind, are equal.
-    private func sortEqual(_ keys: UnsafeMutableBufferPointer<Key>, at offset: Int) throws {
+    /// Sorts ids whose first `offset` bytes, and the eight behind, are equal, if they are few. Else puts the eight bytes behind all that
+    /// they share into the keys, and answers where these begin: they are still to be sorted.
+    private func sortEqual(_ keys: UnsafeMutableBufferPointer<Key>, at offset: Int) throws -> Int? {
         var keys = keys
         let first = id(keys[0])
         // One that ends within the eight bytes differs from others at most by the NULs that they have there.
         if keys.count > ChangeOrder.fewIDs, keys.allSatisfy({ id($0).count >= offset + 8 }) {
             let shared = keys.reduce(Int.max) { ChangeOrder.sharedBytes(first, id($1), from: offset + 8, atMost: $0) }
             for i in keys.indices { keys[i].prefix = Bytes.word(id(keys[i]), at: shared) }
-            return try sort(keys, from: shared)
+            return shared
         }
         keys.sort { Bytes.compare(id($0), id($1)) < 0 }
         for i in 1..<keys.count where Bytes.equal(id(keys[i - 1]), id(keys[i])) {
             let id = ValueID(unchecked: id(keys[i]))
             throw StoreError(.duplicateID, "The value id \"\(id)\" is named twice in one version. Name each id once.", valueID: id)
         }
+        return nil
     }
 
     @inline(__always)

@@ -8,6 +8,8 @@ struct Draft {
     var traits: History.Traits
     /// For each change that preserves bytes, where they are; empty when that is not known of any.
     var located: [MapEntry?] = []
+    /// SHA-256 of the values that carry theirs in the record and have no file yet, one after another, where they are known already.
+    var digests: [UInt8] = []
 
     init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges, traits: History.Traits = []) {
         self.version = version; self.first = first; self.second = second; self.changes = changes; self.traits = traits

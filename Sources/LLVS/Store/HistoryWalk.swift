@@ -27,7 +27,7 @@ public final class HistoryWalk {
     }
 
     private let store: Store
-    private let branch: [UInt8]?
+    private let branch: BranchName?
     private let value: ValueID?
     private let prefix: [UInt8]
     /// The way there is still to go: by generations, or a list made beforehand.
@@ -53,18 +53,20 @@ public final class HistoryWalk {
 
     fileprivate init(_ store: Store, _ query: HistoryQuery, _ control: OperationControl) throws {
         self.store = store
-        branch = query.branch.map { Array($0.utf8) }
+        branch = query.branch.map { BranchName($0) }
         value = query.value
         prefix = query.prefix
         try control.check(.reading, 0, of: 0, doing: HistoryWalk.doing(store))
         let from = try store.walkStarts(query.from), hiding = try store.walkStarts(query.hiding)
         let wanted = try query.value.map { try store.versionsThatMayHaveChanged($0, control) }
+        if let wanted, query.from.isEmpty, hiding.isEmpty {
+            let keys = store.lock.withRead { store.dag.orderKeys(wanted) }
+            let paced = control.paced(.reading, doing: HistoryWalk.doing(store))
+            listed = try keys.sorted(looking: paced.look).reversed().map(\.ordinal)[...]
+            return
+        }
         store.lock.withRead {
             let dag = store.dag
-            if let wanted, query.from.isEmpty, hiding.isEmpty {
-                listed = dag.inTopologicalOrder(wanted).reversed()[...]
-                return
-            }
             if let wanted {
                 candidates = Set(wanted)
                 floor = wanted.reduce(.max) { min($0, dag.rows[Int($1)].generation) }
@@ -131,7 +133,7 @@ public final class HistoryWalk {
                 rows += 1
                 if isHidden { continue }
                 if candidates != nil, candidates?.remove(ordinal) == nil { continue }
-                if let branch, dag.branch(ordinal).map({ $0.utf8.elementsEqual(branch) }) != true { continue }
+                if let branch, dag.branch(ordinal) != branch { continue }
                 found.append(ordinal)
             }
             walked += rows

@@ -3,12 +3,25 @@
 struct PendingVersions {
     struct Record {
         var place: RecordPlace
+        /// Without metadata, of which there may be much.
         var header: RecordHeader
+        var branch: BranchName?
+        init(place: RecordPlace, header: RecordHeader) {
+            self.place = place
+            self.header = header
+            branch = header.metadata.branchName
+            self.header.metadata = Metadata()
+        }
     }
     private(set) var records: [VersionID: Record] = [:]
     private var waiting: [VersionID: [VersionID]] = [:]
-    /// Those that wait for a blob: looked at again at each scan.
+    /// Those that wait for a blob: looked at again when some may have come.
     private(set) var waitingForBlobs: Set<VersionID> = []
+    /// What the storage told before they were looked at last, and from when on they are looked at all the same.
+    private var blobMark: BlobMark?
+    private var nextLook = -Double.infinity
+    /// The rows of the history below this were looked at: they are stored or given up, and nothing waits for them.
+    private var settledRows = 0
     /// Further records of versions that wait, the same by meaning, whose large values lie elsewhere: somebody made the
     /// version again when those of the first record were lost. One that is whole is enough.
     private var alternatives: [VersionID: [Record]] = [:]
@@ -45,16 +58,39 @@ struct PendingVersions {
         return ids.compactMap { records.removeValue(forKey: $0) }
     }
 
-    /// Those that waited for any of which `isHere` says that it is, and shall be tried again.
-    mutating func takeWaiting(_ isHere: (VersionID) -> Bool) -> [Record] {
-        waiting.keys.filter(isHere).flatMap { take(waitingFor: $0) }
+    /// Those that waited for versions which are here by now, and shall be tried again; and whether others wait for one that is being stored.
+    /// O(rows that were not settled the last time).
+    mutating func takeReady(in history: History) -> (ready: [Record], isStoring: Bool) {
+        var ready: [Record] = [], isStoring = false, areSettled = true
+        for i in settledRows..<max(settledRows, history.rows.count) {
+            let ordinal = UInt32(truncatingIfNeeded: i)
+            switch history.rows[i].state {
+            case .live: ready += take(waitingFor: history.id(ordinal))
+            case .hidden: isStoring = isStoring || waiting[history.id(ordinal)] != nil
+            case .staged, .dead, .virtual: break
+            }
+            areSettled = areSettled && history.rows[i].isSettled
+            if areSettled { settledRows = i + 1 }
+        }
+        return (ready, isStoring)
     }
 
-    /// Whether something waits for any of those.
-    func isWaiting(for isMeant: (VersionID) -> Bool) -> Bool { waiting.keys.contains(where: isMeant) }
+    /// How many rows the next `takeReady` goes over, for tests.
+    func unsettledRows(in history: History) -> Int { history.rows.count - settledRows }
 
-    mutating func takeWaitingForBlobs() -> [Record] {
+    /// A look at so many for their blobs costs nothing to speak of.
+    private static let few = 64
+
+    /// Those that wait for blobs, when some may have come. Where the storage cannot tell, many are looked at so often only that
+    /// most of the time is left for other things.
+    /// - Parameter mark: what the storage told just now.
+    mutating func takeWaitingForBlobs(_ mark: BlobMark?) -> [Record] {
+        if let mark, mark == blobMark { return [] }
+        if mark == nil, waitingForBlobs.count > PendingVersions.few, Clock.steady() < nextLook { return [] }
+        blobMark = mark
         defer { waitingForBlobs = [] }
         return waitingForBlobs.compactMap { records.removeValue(forKey: $0) }
     }
+    /// They were looked at, which took so many seconds.
+    mutating func lookedForBlobs(_ seconds: Double) { nextLook = Clock.steady() + 10 * seconds }
 }

@@ -6,7 +6,22 @@ extension Store {
         public var version: Version
         /// Its changes, in any order, each id once.
         public var changes: [Value.Change]
+        /// Whether it is what its id says, where that was looked at already.
+        var vouching: Vouching?
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
+
+        /// The same without the bytes of its values.
+        var withoutData: ReceivedVersion {
+            var copy = self
+            copy.changes = changes.map { change in
+                switch change {
+                case .insert(let id, _): .insert(id, data: [])
+                case .update(let id, _): .update(id, data: [])
+                default: change
+                }
+            }
+            return copy
+        }
     }
 
     /// What became of a received version.
@@ -19,20 +34,38 @@ extension Store {
     }
 
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
-    /// with its problem and holds back only what depends on it. A version that is here, and in which damage was met, is made whole.
+    /// with its problem and holds back only what depends on it. One that is not what its id says (`.contentMismatch`) keeps nothing else
+    /// out, be it of the same id. A version that is here, and in which damage was met, is made whole.
     /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    /// - Throws: failures of the storage only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false) throws -> [Addition] {
+    /// - Parameter control: looked at with stage `.adding`.
+    /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")
-        var results = [Addition?](repeating: nil, count: received.count)
-        let order = predecessorsFirst(received)
+        let control = control.paced(.adding, of: received.count, doing: "Adding versions to \(self.description)")
+        let count = received.count
+        var received = received, results = [Addition?](repeating: nil, count: count), prepared: [Prepared?] = []
+        for i in received.indices {
+            try control.step(0)
+            do { prepared.append(try prepare(received[i])) } catch let error as StoreError where Store.isProblem(error.code) {
+                results[i] = .problem(error)
+                prepared.append(nil)
+            }
+        }
+        if try needsEmptyRoot(received, prepared) {
+            received.append(ReceivedVersion(version: EmptyRoot.version, changes: []))
+            prepared.append(Prepared(sorted: [], vouching: .content))
+            results.append(nil)
+        }
+        let order = predecessorsFirst(received, prepared)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
-        var batch: [VersionID: Int] = [:]
+        var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         do {
             for i in order {
+                guard let ready = prepared[i] else { continue }
+                try control.step()
                 do {
-                    if try repairWhereDamaged(received[i], isVerifying: isVerifying) { results[i] = .repaired; continue }
-                    guard let draft = try draft(for: received[i], beside: (drafts, batch)) else { results[i] = .alreadyPresent; continue }
+                    if try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) { results[i] = .repaired; continue }
+                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -49,31 +82,75 @@ extension Store {
         if !ids.isEmpty {
             tellOfNew(ids)
         }
-        return results.map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
+        return results.prefix(count).map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
 
     private static func isProblem(_ code: StoreError.Code) -> Bool {
         switch code {
         case .missingPredecessor, .versionMismatch, .invalidVersionID, .invalidValueID, .invalidUTF8, .tooLarge, .duplicateID,
-             .invalidReference, .invalidMetadata, .invalidArgument, .damaged: true
+             .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .contentMismatch: true
         default: false
         }
     }
 
-    /// Indices in an order that has each version behind those of its predecessors that are in the batch.
-    private func predecessorsFirst(_ received: [ReceivedVersion]) -> [Int] {
-        var index: [VersionID: Int] = [:]
-        for (i, item) in received.enumerated() { index[item.version.id] = i }
+    /// A received version that can be one, and is what its id says.
+    private struct Prepared {
+        /// Borrowed from it, in order of the ids.
+        var sorted: [RecordChange]
+        var vouching: Vouching
+        /// Of the values that carry theirs in the record.
+        var digests: [UInt8] = []
+    }
+
+    private func prepare(_ received: ReceivedVersion) throws -> Prepared {
+        var prepared = Prepared(sorted: try sortedChanges(received), vouching: .free)
+        let version = received.version
+        if version.id.hasContentForm, version.id.text != nil, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
+        prepared.vouching = received.vouching ?? version.vouching(RecordChanges(prepared.sorted), digests: &prepared.digests)
+        if prepared.vouching == .none, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
+        return prepared
+    }
+
+    /// Keeps in mind whether a version is what its id says, so that its bytes need not be kept for that.
+    /// - Throws: `.contentMismatch`, and what is wrong with its changes.
+    func look(at received: inout ReceivedVersion) throws {
+        guard received.version.id.hasContentForm else { return }
+        let looked = received
+        received.vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
+    }
+
+    /// Whether a version is what its id says.
+    func isGenuine(_ received: ReceivedVersion) throws -> Bool {
+        do {
+            return try withExtendedLifetime(received) { try prepare(received).vouching != .free }
+        } catch let error as StoreError where Store.isProblem(error.code) { return false }
+    }
+
+    /// Whether something builds on the empty root that is neither here nor among the versions: its content is known, so nobody waits for it.
+    private func needsEmptyRoot(_ received: [ReceivedVersion], _ prepared: [Prepared?]) throws -> Bool {
+        guard try !contains(EmptyRoot.id) else { return false }
+        var isNamed = false
+        for (item, ready) in zip(received, prepared) where ready != nil {
+            if item.version.id == EmptyRoot.id { return false }
+            isNamed = isNamed || item.version.predecessors.contains(EmptyRoot.id)
+        }
+        return isNamed
+    }
+
+    /// Indices of those that can be versions, in an order that has each behind those of its predecessors that are in the batch.
+    private func predecessorsFirst(_ received: [ReceivedVersion], _ prepared: [Prepared?]) -> [Int] {
+        var index: [VersionID: [Int]] = [:]
+        for (i, item) in received.enumerated() where prepared[i] != nil { index[item.version.id, default: []].append(i) }
         var order: [Int] = []
         var state = [UInt8](repeating: 0, count: received.count)  // 0 not seen, 1 on the stack, 2 done
-        for start in received.indices where state[start] == 0 {
+        for start in received.indices where state[start] == 0 && prepared[start] != nil {
             var stack = [start]
             while let i = stack.last {
                 if state[i] == 0 {
                     state[i] = 1
                     var needs = received[i].version.predecessors
                     for change in received[i].changes { if case .preserve(let reference) = change { needs.append(reference.version) } }
-                    for need in needs { if let j = index[need], state[j] == 0 { stack.append(j) } }
+                    for need in needs { for j in index[need] ?? [] where state[j] == 0 { stack.append(j) } }
                 } else {
                     stack.removeLast()
                     if state[i] == 1 { state[i] = 2; order.append(i) }
@@ -111,8 +188,8 @@ extension Store {
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for received: ReceivedVersion, beside others: Batch) throws -> Draft? {
-        let version = received.version, sorted = try sortedChanges(received)
+    private func draft(for version: Version, _ prepared: Prepared, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl) throws -> Draft? {
+        let sorted = prepared.sorted
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
                 throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ. One was taken; remove the other where it comes from.", versionID: version.id.description)
@@ -122,10 +199,13 @@ extension Store {
         if try existingVersion(version, sorted, comparingTimestamp: true) != nil { return nil }
         try checkUnconfirmed(version, sorted)
         let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, beside: others) }
+        if prepared.vouching == .oldMerge, let first = ordinals.first,
+           version.timestamp.bitPattern != Clock.after(lock.withRead { dag.rows[Int(first)].timestamp }).bitPattern { throw version.isNotWhatItsIDSays }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
-            let inAncestry = lock.withRead { ordinals.contains { $0 == ordinal || dag.isAncestor(ordinal, of: $0) } }
+            try control.step(0)
+            let inAncestry = try ancestry.contains(ordinal, behind: ordinals, in: self, control.look)
             guard inAncestry else {
                 throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
@@ -133,8 +213,11 @@ extension Store {
         }
         var recorded = version
         recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
-        return Draft(version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted,
+        var draft = Draft(
+            version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted,
             traits: sorted.contains { $0.kind == .preserve } ? .preserves : [])
+        draft.digests = prepared.digests
+        return draft
     }
 
     /// What a batch holds so far, and where by id.
@@ -151,7 +234,7 @@ extension Store {
     ) throws {
         let kind: Value.Change.Kind?
         if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
-            kind = other.draft.changes.first { Bytes.equal($0.id, id) }?.kind
+            kind = other.draft.changes.change(of: id)?.kind
         } else {
             kind = try findChange(place(of: ordinal), id)?.kind
         }
@@ -206,7 +289,7 @@ extension Store {
         for (i, (ordinal, draft)) in drafts.enumerated() {
             do {
                 try Memory.check()
-                try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
+                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
             } catch {
                 removeBlobs(blobs + encoder.blobs, after: error)
                 throw error

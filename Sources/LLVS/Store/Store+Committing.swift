@@ -4,11 +4,13 @@ extension Store {
     ///
     /// The state at the version is that at `basedOn` (empty when nil: the version is a root) with the changes
     /// applied. `insert` and `update` both set the value and are recorded with the label that is true there;
-    /// removing what is not there records nothing. With one predecessor at most no version records a `preserve`: the bytes are
+    /// removing what is not there records nothing. Without an `id` the id follows from what the version holds
+    /// (docs/format.md). With one predecessor at most no version records a `preserve`: the bytes are
     /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
     /// `remove`. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
-    ///   `.invalidVersionID` (also for one that differs from a known one by case, or that cannot be a file name everywhere), `.versionMismatch` (the id is
+    ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the form
+    ///   of those that follow from content and is none), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
@@ -50,33 +52,58 @@ extension Store {
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
-            var version = Version(
-                id: id ?? surroundings.newID?() ?? newIDs.next(), predecessors: predecessor.map { [$0] } ?? [], timestamp: 0, valueDataSize: size, metadata: metadata)
-            if id != nil { inFlight.begin(version.id) }
-            defer { if id != nil { inFlight.end(version.id) } }
-            if id != nil {
-                // Another handle may have taken the id.
-                _ = try findOrdinal(version.id)
-                if let timestamp { version.timestamp = timestamp }
-                if let existing = try existingVersion(version, recorded, comparingTimestamp: timestamp != nil) { return (existing, false) }
-                try version.id.checkIsFileName()
+            let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
+            let version = Version(id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size, metadata: metadata)
+            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .labelsAreTrue)
+            if id != nil || timestamp != nil {
+                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) { try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view) }
             }
-            if version.id == EmptyRoot.id {
-                version.timestamp = EmptyRoot.version.timestamp
-            } else {
-                let unconfirmed = id.flatMap { id in lock.withRead { unpublished.unconfirmed(id) } }
-                let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-                if let timestamp {
-                    try checkTimestamp(timestamp, behind: behind, predecessor)
-                    version.timestamp = timestamp
-                } else {
-                    version.timestamp = unconfirmed?.timestamp ?? id.flatMap(waitingTimestamp) ?? max(surroundings.clock(), behind.map(Clock.after) ?? -.infinity)
-                }
-            }
-            if id != nil { try checkUnconfirmed(version, recorded) }
-            let draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .labelsAreTrue)
+            draft.version.timestamp = surroundings.times.next(surroundings.clock(), behind: behind)
+            draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
-            return (version, true)
+            return (draft.version, true)
+        }
+    }
+
+    /// Makes a version whose id or timestamp the caller gave, unless the very same is here.
+    private func makeOnce(
+        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (Draft) throws -> Void
+    ) throws -> (version: Version, isNew: Bool) {
+        let predecessor = draft.version.predecessors.first
+        if !isNamed, let timestamp {
+            try checkTimestamp(timestamp, behind: behind, predecessor)
+            draft.version.id = draft.version.contentID(draft.changes, digests: &draft.digests)
+        }
+        let id = draft.version.id
+        inFlight.begin(id)
+        defer { inFlight.end(id) }
+        // Another handle may have taken the id. What another stored under one that follows from its content is the same.
+        if isNamed { _ = try findOrdinal(id) }
+        if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) { return (existing, false) }
+        if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
+        try checkUnconfirmed(draft.version, draft.changes)
+        try commit(draft)
+        return (draft.version, true)
+    }
+
+    /// Sees to it that a version that is not here can have the id that the caller gave, and gives it its timestamp.
+    private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
+        let id = draft.version.id
+        if let twin = lock.withRead({ dag.caseTwin(of: id) }) {
+            throw StoreError(.invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.", versionID: id.description)
+        }
+        try id.checkIsFileName()
+        if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
+        if let timestamp { try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first) }
+        // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
+        let known = timestamp ?? lock.withRead { unpublished.unconfirmed(id) }?.timestamp ?? waitingTimestamp(id)
+        draft.version.timestamp = known ?? surroundings.times.next(surroundings.clock(), behind: behind)
+        guard id.hasContentForm else { return }
+        guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
+            throw StoreError(
+                .invalidVersionID,
+                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, and this one holds something else. Give no id, or one of another form. Of a version whose outcome was not known: it is not stored; make it without an id.",
+                versionID: id.description)
         }
     }
 
@@ -200,7 +227,7 @@ extension Store {
     private func waitingTimestamp(_ id: VersionID) -> Double? { lock.withRead { pending.records[id]?.header.timestamp } }
 
     /// The version of that id, when it is here and the same by meaning.
-    /// - Throws: `.versionMismatch` when it is another, `.invalidVersionID` when one differs by case only.
+    /// - Throws: `.versionMismatch` when it is another.
     func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
         if wanted.id == EmptyRoot.id {
             var same = EmptyRoot.version
@@ -210,9 +237,6 @@ extension Store {
             }
         }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
-            if let twin = lock.withRead({ dag.caseTwin(of: wanted.id, includingUnpublished: true) }) {
-                throw StoreError(.invalidVersionID, "The version id \(wanted.id) differs from the known \(twin) by case only. Choose another.", versionID: wanted.id.description)
-            }
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
             var asked = wanted
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
@@ -252,7 +276,7 @@ extension Store {
                 do {
                     // What is kept of the changes once they are stored must not fail.
                     if draft.changes.count < Store.flatChanges { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
-                    try encoder.encode(draft.version, draft.changes, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
+                    try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
                     place = try noting([draft]) { try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first } }
                 } catch {
                     removeBlobs(encoder.blobs, after: error)
@@ -308,7 +332,7 @@ extension Store {
     func appendHidden(_ draft: Draft) -> UInt32 {
         let ordinal = dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
-            first: draft.first, second: draft.second, branch: draft.version.branch,
+            first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
             traits: draft.traits)
         dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }

@@ -89,7 +89,8 @@ extension Store {
         while true {
             let (ready, isStoring) = lock.withWrite { () -> ([PendingVersions.Record], Bool) in
                 guard pending.count > 0 else { return ([], false) }
-                return (pending.takeWaiting { dag.ordinal(of: $0) != nil }, unpublished.running > 0 && pending.isWaiting(for: dag.isHidden))
+                let (ready, isStoring) = pending.takeReady(in: dag)
+                return (ready, unpublished.running > 0 && isStoring)
             }
             for record in ready { added += admit(record) }
             guard isStoring else { return added }
@@ -112,11 +113,22 @@ extension Store {
                 added += result.added
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
-            let retry = lock.withWrite { pending.takeWaitingForBlobs() }
-            for record in retry { added += admit(record) }
+            added += lookForBlobs()
             wholeDigests.forget()
             return (added, conflicts)
         }
+    }
+
+    /// Lets in versions that waited for blobs which have come.
+    private func lookForBlobs() -> [VersionID] {
+        guard lock.withRead({ !pending.waitingForBlobs.isEmpty }) else { return [] }
+        let mark = storage.blobMark, began = Clock.steady()
+        let waiting = lock.withWrite { pending.takeWaitingForBlobs(mark) }
+        if waiting.isEmpty { return [] }
+        var added: [VersionID] = []
+        for record in waiting { added += admit(record) }
+        lock.withWrite { pending.lookedForBlobs(Clock.steady() - began) }
+        return added
     }
 
     /// Takes one record into the history, and with it all that waited for it. `choices`: the one record to take
@@ -151,7 +163,7 @@ extension Store {
                 return .known(row.place, row.checksum, isWaiting: false)
             }
             if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
-            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, place) else { return .slow }
+            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, header.metadata.branchName, place) else { return .slow }
             if let prefix { keepChanges(ordinal, header, prefix) }
             return .admitted
         }
@@ -188,9 +200,9 @@ extension Store {
         }
     }
 
-    /// Makes a version live whose predecessors are all here and whose id clashes with none; else answers nil.
+    /// Makes a version live whose predecessors are all here; else answers nil.
     /// The caller holds the lock for writing.
-    private func publishLocked(_ header: RecordHeader, _ place: RecordPlace) -> UInt32? {
+    private func publishLocked(_ header: RecordHeader, _ branch: BranchName?, _ place: RecordPlace) -> UInt32? {
         var first = History.none, second = History.none
         if let id = header.predecessors.first {
             guard let ordinal = dag.ordinal(of: id) else { return nil }
@@ -200,10 +212,9 @@ extension Store {
             guard let ordinal = dag.ordinal(of: header.predecessors[1]) else { return nil }
             second = ordinal
         }
-        guard dag.caseTwin(of: header.id) == nil else { return nil }
         let ordinal = dag.append(
             id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
-            branch: header.metadata.branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
+            branch: branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
             traits: header.dependencies.isEmpty ? [] : .preserves)
         dag.publish(ordinal, place: place, checksum: header.checksum)
         return ordinal
@@ -235,8 +246,8 @@ extension Store {
         let x = try wholeDigests.of(a, digestOfWhole), y = try wholeDigests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
-            if x == nil { noteDamage(a, "A record of version \(id) is damaged.", version: id, isOneOfTwo: y != nil) }
-            if y == nil { noteDamage(b, "A record of version \(id) is damaged.", version: id, isOneOfTwo: x != nil) }
+            if x == nil { noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil) }
+            if y == nil { noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil) }
             return (x == nil && y != nil ? b : a, x == nil)
         }
         if x == y { return (a, false) }
@@ -245,9 +256,9 @@ extension Store {
         return (prevailing, false)
     }
 
-    /// Nil when the record is damaged; blobs are not looked at.
+    /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
-        do { return try isWhole(place, withBlobs: false) ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
+        do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
     }
 
     /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
@@ -256,7 +267,7 @@ extension Store {
         var work = [first]
         while let next = work.popLast() {
             let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
-            let whole = candidates.first { $0.header.blobs.allSatisfy(storage.hasBlob) }
+            let whole = candidates.first { $0.header.blobs.allSatisfy { Work.blobs.count(); return storage.hasBlob($0) } }
             let record = whole ?? next, header = record.header, blobsHere = whole != nil
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }
@@ -266,14 +277,7 @@ extension Store {
                     return
                 }
                 guard blobsHere else { pending.add(record, missing: nil); return }
-                if let twin = dag.caseTwin(of: header.id) {
-                    let (file, offset) = storage.location(record.place)
-                    damages.append(StorageDamage(
-                        file: file, offset: offset,
-                        message: "The id of version \(header.id) differs from that of \(twin) by case only; it is left out.", version: header.id))
-                    return
-                }
-                guard publishLocked(header, record.place) != nil else { return }
+                guard publishLocked(header, record.branch, record.place) != nil else { return }
                 pending.forget(header.id)
                 added.append(header.id)
                 work += pending.take(waitingFor: header.id)

@@ -1,9 +1,10 @@
 /// The map of a version: from memory, or made from the nearest one behind it and the changes between.
 extension Store {
     /// What prevails at a version; nil is the empty map.
-    func map(_ ordinal: UInt32) throws -> MapNode? { try mapSlot(ordinal).root }
+    func map(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapNode? { try mapSlot(ordinal, control).root }
 
-    func mapSlot(_ ordinal: UInt32) throws -> MapCache.Slot {
+    /// - Throws: also what the control throws; what was made of the way by then is kept.
+    func mapSlot(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapCache.Slot {
         if let slot = maps.slot(ordinal) { return slot }
         if let view = lines.view(ordinal) {
             let (root, from) = try view.map()
@@ -12,28 +13,17 @@ extension Store {
             return slot
         }
         if let slot = try takeCheckpoint(of: ordinal) { return slot }
-        // Back along the first predecessors to a map that is here.
-        var chain: [(ordinal: UInt32, changes: Int)] = []
-        var base = MapCache.Slot()
-        let near = lock.withRead { () -> UInt32? in
-            var at = ordinal
-            while true {
-                let row = dag.rows[Int(at)]
-                chain.append((at, Int(row.changeCount)))
-                at = row.first
-                if at == History.none { return nil }
-                if let slot = maps.slot(at) { base = slot; return nil }
-                if let checkpoint, checkpoint.isOf(at) { return at }
-                if lines.view(at) != nil { return at }
-            }
-        }
+        var way = WayToMap(ordinal)
+        while !lock.withRead({ goBack(&way) }) { try control.look() }
+        let chain = way.chain
         // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
-        if let near { base = try mapSlot(near) }
+        let base = try way.near.map { try mapSlot($0, control) } ?? way.base
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
         let stretch = max(MapCache.anchorSpacing, chain.count / 32)
         while i >= 0 {
+            try control.step(0)
             let next = chain[i]
             if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
                 let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
@@ -47,6 +37,7 @@ extension Store {
             try Memory.expect(max(chain[i].changes, min(stretch, 1 << 16)) * 128, "Making the map of a version")
             var last = i
             while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
+                try control.step(0)
                 try Memory.check()
                 try forEachRecordedChange(chain[i].ordinal) { arena.append($0.key, $0.entry) }
                 used += max(1, chain[i].changes)
@@ -57,6 +48,34 @@ extension Store {
             slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
         }
         return slot
+    }
+
+    /// Back along the first predecessors of a version, to a map that is here or can be had.
+    private struct WayToMap {
+        var at: UInt32
+        var chain: [(ordinal: UInt32, changes: Int)] = []
+        /// What is here: a map, or nothing at the end.
+        var base = MapCache.Slot()
+        /// Of which a map can be had.
+        var near: UInt32?
+        init(_ ordinal: UInt32) { at = ordinal }
+    }
+
+    /// Versions that are walked over with the lock held.
+    private static let stretch = 4_096
+
+    /// Goes back some versions; whether the end of the way is found. The caller holds the lock.
+    private func goBack(_ way: inout WayToMap) -> Bool {
+        for _ in 0..<Store.stretch {
+            Work.versions.count()
+            let row = dag.rows[Int(way.at)]
+            way.chain.append((way.at, Int(row.changeCount)))
+            way.at = row.first
+            if way.at == History.none { return true }
+            if let slot = maps.slot(way.at) { way.base = slot; return true }
+            if checkpoint?.isOf(way.at) == true || lines.view(way.at) != nil { way.near = way.at; return true }
+        }
+        return false
     }
 
     /// What prevails for single ids at a version. No map is made of one that the changes since another tell.

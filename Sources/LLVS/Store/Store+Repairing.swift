@@ -52,9 +52,10 @@ extension Store {
     }
 
     /// Whether a version was here and damaged, and is whole now.
-    func repairWhereDamaged(_ received: ReceivedVersion, isVerifying: Bool) throws -> Bool {
+    /// - Parameter sorted: its changes, borrowed from it.
+    func repairWhereDamaged(_ received: ReceivedVersion, _ sorted: [RecordChange], isVerifying: Bool) throws -> Bool {
         guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else { return false }
-        try withExtendedLifetime(received) { try repair(damaged, received) }
+        try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
         return true
     }
 
@@ -67,8 +68,7 @@ extension Store {
 
     /// Makes good what is damaged of a version that is here.
     /// - Throws: `.versionMismatch` when what is whole of it here, or known of what is not, is another's; failures of the storage.
-    func repair(_ ordinal: UInt32, _ received: ReceivedVersion) throws {
-        let sorted = try sortedChanges(received)
+    func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange]) throws {
         let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
         try checkSameHeader(received.version, row, ordinal, place)
         guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else { throw Store.isAnother(received.version.id) }
@@ -123,7 +123,7 @@ extension Store {
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? readHeader(place)
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
-        guard version.predecessors == predecessors, version.branch == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
+        guard version.predecessors == predecessors, version.metadata.branchName == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
     }
 

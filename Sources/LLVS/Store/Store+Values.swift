@@ -218,7 +218,7 @@ extension Store {
         if x == y { return [] }
         // Of a part the maps tell with less work than what was recorded, once they are there.
         let areMapsHere = !bounds.areOpen && maps.slot(x) != nil && maps.slot(y) != nil
-        if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self) {
+        if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self, control) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
             try MapNode.forEachDifference(map(x), map(y), within: bounds) { key, before, after in

@@ -6,6 +6,11 @@ public struct VerifyReport: Sendable {
     public var values: UInt64 = 0
     /// Versions whose ancestry is not completely here.
     public var pending: UInt64 = 0
+    /// Versions of the history that the id of a head vouches for: on a way back from it, all ids are those that follow from what the versions
+    /// hold, so that none of them can have been another when the head was made.
+    public var vouched: UInt64 = 0
+    /// All others: what they hold, or what leads to them, has an id of the caller's or of another implementation's, or is damaged.
+    public var unvouched: UInt64 = 0
     /// What is not as it was written: where, and what is lost with it.
     public var damages: [StorageDamage] = []
     /// Files that end in bytes that count as never written, or without saying that they are complete, and that no process of this
@@ -30,6 +35,7 @@ extension Store {
         // Without the commit lock: the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
+        countVouched(verification.whole, &verification.report)
         return verification.report
     }
 
@@ -43,6 +49,7 @@ extension Store {
         /// What the storage tells.
         var met: [StorageDamage] = []
         var caches: CacheVerification
+        var ancestry = KnownAncestry()
     }
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
@@ -50,7 +57,7 @@ extension Store {
             let header = try readHeader(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
-            let values = try verifyValues(record.place, &verification.report, control)
+            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             if verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
@@ -63,52 +70,85 @@ extension Store {
     }
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
-    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ control: OperationControl) throws -> UInt64 {
-        var values: UInt64 = 0, unchecked = 0, told: UInt64 = 0, sum: UInt64 = 0
-        var version: VersionID?, strangers: Set<VersionID>?
+    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> UInt64 {
+        var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
+        let version = try readHeader(place).version
+        var check = try ContentCheck(version, changeCount: readHeader(place).changeCount)
         try forEachChange(place) { entry, header in
-            (version, told) = (header.id, header.valueDataSize)
             if entry.kind == .preserve {
-                let none = strangers ?? self.strangers(among: header)
+                let none = try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
                 strangers = none
                 try verifyPreserve(entry, header, place, strangers: none, &report)
             }
-            guard entry.kind == .insert || entry.kind == .update else { return }
+            guard entry.kind == .insert || entry.kind == .update else {
+                check?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+                return
+            }
             sum &+= UInt64(entry.size)
             do {
                 try withValue(entry, in: place, of: header.id) { bytes in
-                    if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
-                        throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                    guard check != nil || entry.digest != nil else { return }
+                    let words = SHA256.words(bytes)
+                    try withUnsafeBytes(of: words) { found in
+                        if let digest = entry.digest, !digest.elementsEqual(found) {
+                            throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                        }
+                        check?.add(setting: entry.id, size: entry.size, digest: found)
                     }
                 }
                 values += 1
             } catch let error as StoreError where Store.isOfOne(error.code) {
                 report.add(error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id), blob: entry.blob == nil ? nil : error.path, lost: .value)
+                // Of what is not known nothing can be computed.
+                check = nil
             }
             unchecked += entry.size
             guard unchecked >= OperationControl.bytesPerCheck else { return }
             unchecked = 0
             try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
         }
-        if version == nil { (version, told) = try { ($0.id, $0.valueDataSize) }(readHeader(place)) }
-        if told != sum, let version {
-            let (file, offset) = storage.location(place)
+        let (file, offset) = storage.location(place), id = version.id
+        if version.valueDataSize != sum {
             report.damages.append(StorageDamage(
                 file: file, offset: offset,
-                message: "Version \(version) says that it stored \(told) bytes of values, and stored \(sum). All of it can be read; whoever wrote the record wrote it wrong.",
-                version: version, lost: .nothing))
+                message: "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). All of it can be read; whoever wrote the record wrote it wrong.",
+                version: id, lost: .nothing))
+        }
+        if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
+            report.damages.append(StorageDamage(
+                file: file, offset: offset,
+                message: "What is recorded under the id of version \(id) is not what the id says: somebody wrote another version under it, or changed it. The genuine version is not here.",
+                version: id, lost: .version))
         }
         return values
     }
 
-    /// The versions that a record's preserves name and that are here, but none of its ancestors.
-    private func strangers(among header: RecordHeader) -> Set<VersionID> {
+    /// How much of the history the ids of the heads vouch for.
+    private func countVouched(_ whole: Set<VersionID>, _ report: inout VerifyReport) {
         lock.withRead {
-            let predecessors = header.predecessors.compactMap { dag.ordinal(of: $0) }
-            guard predecessors.count == header.predecessors.count else { return [] }
-            let named = Set(header.dependencies.compactMap { dag.ordinal(of: $0) })
-            return Set(dag.strangers(among: named, to: predecessors).map { dag.id($0) })
+            var isReached = [Bool](repeating: false, count: dag.rows.count)
+            for head in dag.headOrdinals { isReached[Int(head)] = true }
+            // Rows come behind their predecessors.
+            for i in dag.rows.indices.reversed() where dag.rows[i].state == .live {
+                let id = dag.id(UInt32(truncatingIfNeeded: i))
+                guard isReached[i], id.text == nil, id.hasContentForm, whole.contains(id) else { report.unvouched += 1; continue }
+                report.vouched += 1
+                for predecessor in [dag.rows[i].first, dag.rows[i].second] where predecessor != History.none { isReached[Int(predecessor)] = true }
+            }
         }
+    }
+
+    /// The versions that a record's preserves name and that are here, but none of its ancestors.
+    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<VersionID> {
+        let paced = control.paced(.verifying, doing: "Verifying")
+        let (predecessors, named) = lock.withRead { (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) }) }
+        guard predecessors.count == header.predecessors.count else { return [] }
+        var strangers: Set<VersionID> = []
+        for case (let id, let ordinal?) in named {
+            try paced.step(0)
+            if try !ancestry.contains(ordinal, behind: predecessors, in: self, paced.look) { strangers.insert(id) }
+        }
+        return strangers
     }
 
     /// Tells of a preserve that names a version which is here and stored no bytes under that id, or which is no ancestor.
@@ -140,8 +180,10 @@ extension Store {
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
+        let paced = control.paced(.verifying, doing: "Verifying")
         nameVersions(in: &verification.met)
         for damage in verification.met {
+            try paced.step(0)
             if damage.lost == .unfinished { report.unfinished.append(damage); continue }
             // A blob: the record that names it has said whose value is in it.
             let named = report.damages.indices.filter { report.damages[$0].file == damage.file && report.damages[$0].value != nil && damage.version == nil }
@@ -157,14 +199,17 @@ extension Store {
             report.pending = UInt64(pending.count)
             report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
-        for i in report.damages.indices { tellIfWaiting(&report.damages[i]) }
+        for i in report.damages.indices {
+            try paced.step(0)
+            tellIfWaiting(&report.damages[i])
+        }
         for i in report.damages.indices {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
         }
         // Records that nobody can name any more may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
-        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report)
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
         verification.report = report
     }
 
@@ -199,7 +244,8 @@ extension Store {
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {
-            let values = try verifyValues(place, &report, control)
+            var ancestry = KnownAncestry()
+            let values = try verifyValues(place, &report, &ancestry, control)
             if report.damages.count == before {
                 // All parts of it are what was written: what says what they are together is not.
                 var harmless = damage

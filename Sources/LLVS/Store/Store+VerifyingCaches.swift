@@ -22,7 +22,7 @@ extension Store {
             guard Int(ordinal) < rows, !confirmed[Int(ordinal)] else { return }
             let row = history.rows[Int(ordinal)]
             confirmed[Int(ordinal)] = row.timestamp.bitPattern == header.timestamp.bitPattern && row.valueDataSize == header.valueDataSize
-                && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branch
+                && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branchName
                 && history.predecessors(ordinal).map(history.id) == header.predecessors
         }
 
@@ -34,7 +34,7 @@ extension Store {
 
     /// Removes caches that say other than the records, and tells of them.
     /// - Parameter explained: versions of which damage was found that explains why no record of them was met; nil: of all.
-    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport) throws {
+    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl) throws {
         guard found.rows > 0 else { return }
         // Others may have added versions since.
         try reloadHistory()
@@ -49,12 +49,12 @@ extension Store {
         }
         var isWrong = hidden != nil || wrong != nil
         if let version = wrong ?? hidden { report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version)) }
-        if !isWrong, let version = wrongKeys(below: found.rows) {
+        if !isWrong, let version = try wrongKeys(below: found.rows, control) {
             isWrong = true
             report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
         }
         // A map can only be held against records that are there, and that the history names rightly.
-        if !isWrong, let checkpoint = lock.withRead({ checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint) {
+        if !isWrong, let checkpoint = lock.withRead({ checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint, control) {
             isWrong = true
             report.damages.append(wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
             try? storage.cacheDelete(checkpoint.name)
@@ -70,8 +70,9 @@ extension Store {
     }
 
     /// A version of which the history says that it changed other ids than its record does; nil when there is none.
-    private func wrongKeys(below end: Int) -> VersionID? {
+    private func wrongKeys(below end: Int, _ control: PacedControl) throws -> VersionID? {
         for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
+            try control.step()
             guard let told = lock.withRead({ dag.isLive(Int(ordinal)) ? dag.keyHashes(of: ordinal).map { Array($0) } : nil }) else { continue }
             var recorded: [UInt32] = []
             recorded.reserveCapacity(told.count)
@@ -88,25 +89,28 @@ extension Store {
     }
 
     /// Whether a map from the caches is what the records make.
-    private func isTrue(_ checkpoint: MapCheckpoint) throws -> Bool {
+    private func isTrue(_ checkpoint: MapCheckpoint, _ control: PacedControl) throws -> Bool {
         for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
             // One that cannot be taken is void, and so never believed.
             guard let cached = try takeCheckpoint(of: ordinal)?.root else { continue }
             let made: MapNode?
-            do { made = try madeFromRecords(ordinal) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
+            do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
             guard let made, made.count == cached.count else { return false }
+            var stopped: (any Error)?
             let isSame = cached.forEach { key, entry in
+                do { try control.step() } catch { stopped = error; return false }
                 guard let right = made.lookup(key), right.version == entry.version else { return false }
                 let sizes = [right.size, entry.size], offsets = [right.bodyOffset, entry.bodyOffset]
                 return (sizes.contains(MapEntry.unknownSize) || sizes[0] == sizes[1]) && (offsets.contains(0) || offsets[0] == offsets[1])
             }
+            if let stopped { throw stopped }
             if !isSame { return false }
         }
         return true
     }
 
     /// The map of a version, whatever is in memory or in caches.
-    private func madeFromRecords(_ ordinal: UInt32) throws -> MapNode? {
+    private func madeFromRecords(_ ordinal: UInt32, _ control: PacedControl) throws -> MapNode? {
         var chain: [UInt32] = []
         lock.withRead {
             var at = ordinal
@@ -118,6 +122,7 @@ extension Store {
             arena = KeyArena()
         }
         while let next = chain.popLast() {
+            try control.step()
             try readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version no id comes twice.

@@ -62,21 +62,21 @@ extension Store {
     public func allVersionIDs() throws -> [VersionID] {
         try lock.withRead {
             try checkOpenLocked()
-            try Memory.expect(dag.liveCount * (16 + MemoryLayout<VersionID>.stride), "A list of \(dag.liveCount) versions")
-            return dag.topologicalOrder().map(dag.id)
-        }
+            try Memory.expect(dag.liveCount * (16 + 2 * MemoryLayout<OrderKey>.stride), "A list of \(dag.liveCount) versions")
+            return dag.orderKeys(dag.liveOrdinals)
+        }.sorted {}.map(\.id)
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
     public func isAncestor(_ a: VersionID, of b: VersionID) throws -> Bool {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        return lock.withRead { dag.isAncestor(x, of: y) }
+        return walk(AncestorSearch(x, of: y))
     }
 
     /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
     /// Empty when the two are not related. Costs by what lies between the versions and their bases.
     public func mergeBases(_ a: VersionID, _ b: VersionID) throws -> [VersionID] {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        return lock.withRead { dag.bestCommonAncestors([x], [y]).map(dag.id) }
+        return ids(walk(CommonAncestors([x], [y])))
     }
 }

@@ -79,7 +79,6 @@ public final class Store: @unchecked Sendable {
     /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
     let pastReads = PastReads(), largeReads = PastReads()
     let savedLines = SavedLines()
-    let newIDs = VersionIDSource()
     /// Set before the store is used.
     package var surroundings = Surroundings()
     /// What was read of the records lately; half of the memory budget.

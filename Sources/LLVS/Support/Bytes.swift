@@ -110,6 +110,18 @@ struct SHA256 {
         digest.withUnsafeMutableBufferPointer { if let p = $0.baseAddress { llvs_shim_sha256_final(&context, p) } }
         return digest
     }
+    /// The same as it lies in memory, in four words.
+    mutating func finishWords() -> (UInt64, UInt64, UInt64, UInt64) {
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &words) { if let p = $0.assumingMemoryBound(to: UInt8.self).baseAddress { llvs_shim_sha256_final(&context, p) } }
+        return words
+    }
+    /// SHA-256 as it lies in memory, in four words.
+    static func words(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64) {
+        var hash = SHA256()
+        hash.update(bytes)
+        return hash.finishWords()
+    }
     static func digest(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         var hash = SHA256()
         hash.update(bytes)

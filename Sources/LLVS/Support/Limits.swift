@@ -11,6 +11,8 @@ public enum Limits {
     public static let changesPerVersion = 1 << 24
     /// Bytes of one version's metadata, keys and values together: 16 MiB.
     public static let metadataSize = 16 << 20
+    /// Bytes in the name of a branch of a version that is made here: 1 KiB.
+    public static let branchNameSize = 1_024
     /// Bytes in a metadata key.
     public static let metadataKeySize = 4_096
 }

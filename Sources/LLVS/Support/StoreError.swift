@@ -54,6 +54,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let invalidJSON = Code(rawValue: -63)
         public static let invalidBase64 = Code(rawValue: -64)
         public static let identifierMismatch = Code(rawValue: -65)
+        public static let contentMismatch = Code(rawValue: -74)
         public static let missingVersion = Code(rawValue: -66)
         public static let snapshotDamaged = Code(rawValue: -67)
         public static let snapshotMissing = Code(rawValue: -68)

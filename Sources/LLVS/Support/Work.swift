@@ -9,6 +9,10 @@ enum Work: UInt32 {
     case pages = 2
     /// Versions that were passed on a walk through history.
     case versions = 3
+    /// Blobs that were looked for.
+    case blobs = 4
+    /// Looks at a control.
+    case looks = 5
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }

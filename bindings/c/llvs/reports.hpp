@@ -27,6 +27,8 @@ struct VerifyReport {
     std::uint64_t versions = 0, values = 0, pending = 0;
     /// Damaged places; and those where files are unfinished, which are not among them.
     std::vector<Damage> damages, unfinished;
+    /// Versions of the history that the ids of the heads vouch for, and all others.
+    std::uint64_t vouched = 0, unvouched = 0;
 };
 
 /// What a snapshot's manifest says.

@@ -266,7 +266,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_verify(raw(), control, &found, error); });
         detail::Handle<llvs_verify_report, llvs_verify_report_free> owned(found);
         return {found->versions, found->values, found->pending, detail::damages(found->damages, found->damage_count),
-                detail::damages(found->unfinished, found->unfinished_count)};
+                detail::damages(found->unfinished, found->unfinished_count), found->vouched, found->unvouched};
     }
     /// Counts; see llvs_statistics.
     llvs_statistics statistics() const {

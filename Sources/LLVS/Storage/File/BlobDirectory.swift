@@ -1,3 +1,4 @@
+import CLLVSShims
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -92,6 +93,16 @@ final class BlobDirectory: @unchecked Sendable {
         _ = try writer.finish(digest: digest)
         lock.withLock { open.removeAll { $0.id == name } }
         return written
+    }
+
+    /// Of the directory's times, which are believed as those of an exchange folder are: on a file system of this machine, and when they
+    /// were older than two seconds.
+    var mark: BlobMark? {
+        let status: System.Status
+        do throws(Errno) { status = try System.status(path) } catch { return error == .missing ? BlobMark.unchanging : nil }
+        let newest = max(status.modified, status.changed), (age, overflow) = System.now.subtractingReportingOverflow(newest)
+        guard !overflow, age > 2_000_000_000, llvs_shim_is_local(path) == 1 else { return nil }
+        return BlobMark(inode: status.inode, modified: status.modified, changed: status.changed)
     }
 
     /// A blob was written; it is to be synced.

@@ -241,6 +241,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return blobs.has(id)
     }
 
+    public var blobMark: BlobMark? { blobs.mark }
+
     public func blobTells(_ id: BlobID) -> [UInt8]? {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return nil }
         return blobs.tells(id)

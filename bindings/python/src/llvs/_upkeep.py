@@ -66,6 +66,8 @@ class Upkeep(Handle):
                 report.pending,
                 _damages(report.damages, report.damage_count),
                 _damages(report.unfinished, report.unfinished_count),
+                report.vouched,
+                report.unvouched,
             )
         finally:
             lib.llvs_verify_report_free(pointer.value)

@@ -68,6 +68,7 @@ class ErrorCode(enum.IntEnum):
     FOREIGN_FILE = c.ERROR_FOREIGN_FILE
     CUT_SHORT = c.ERROR_CUT_SHORT
     UNPORTABLE_ID = c.ERROR_UNPORTABLE_ID
+    CONTENT_MISMATCH = c.ERROR_CONTENT_MISMATCH
 
 
 #: Which class stands for which code: the last that names it.
@@ -268,6 +269,7 @@ class ExchangeDataError(
     codes=[
         c.ERROR_INVALID_JSON, c.ERROR_CUT_SHORT, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64,
         c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE, c.ERROR_UNPORTABLE_ID,
+        c.ERROR_CONTENT_MISMATCH,
     ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""

@@ -72,6 +72,11 @@ class VerifyReport(NamedTuple):
     damages: tuple[Damage, ...]
     #: Places where files are unfinished (`Loss.UNFINISHED`): somebody was killed, or a file was cut short or damaged at its end.
     unfinished: tuple[Damage, ...]
+    #: Versions of the history that the id of a head vouches for: on a way back from a head, all ids are computed from what the versions
+    #: hold, so that none was changed since the head was made.
+    vouched: int
+    #: All other versions of the history.
+    unvouched: int
 
 
 class Salvaged(NamedTuple):

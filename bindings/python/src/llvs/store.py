@@ -167,7 +167,8 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
         timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond after
         the predecessor when the clock is behind that.
-        id: the id to make it under; None: a new UUID. Making the same version again under its id is not an error.
+        id: the id to make it under; None: one that is computed from what the version holds (a UUID of version 8; callers cannot choose
+            such ids). Making the same version again under its id is not an error.
 
         Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
         VersionMismatchError, StorageError. Cost: the changes; O(log n) in the number of values.

@@ -64,6 +64,8 @@ class llvs_verify_report(ctypes.Structure):
         ("damage_count", c_size_t),
         ("unfinished", c_void_p),
         ("unfinished_count", c_size_t),
+        ("vouched", c_uint64),
+        ("unvouched", c_uint64),
     ]
 
 

@@ -1,0 +1,214 @@
+/// A walk over the DAG that goes a stretch at a time, so that whoever waits for the store's lock, and whoever wants to stop the
+/// walk, gets a turn. What it has met stays true between two stretches: rows only come, and those of stored versions stay.
+protocol HistoryPass {
+    associatedtype Outcome
+    /// Goes on by about so many versions; nil when it is not at its end.
+    mutating func go(_ steps: Int, in dag: History) -> Outcome?
+}
+
+extension HistoryPass {
+    /// All of it at once.
+    mutating func finish(in dag: History) -> Outcome {
+        while true { if let outcome = go(.max, in: dag) { return outcome } }
+    }
+}
+
+extension Store {
+    /// Versions that are walked over with the lock held.
+    private static let stretch = 8_192
+
+    /// Walks to the end, a stretch at a time; the caller holds no lock.
+    func walk<Pass: HistoryPass>(_ pass: consuming Pass) -> Pass.Outcome { walk(pass) {} }
+
+    /// As above.
+    /// - Parameter look: called between stretches; what it throws ends the walk.
+    func walk<Pass: HistoryPass>(_ pass: consuming Pass, _ look: () throws -> Void) rethrows -> Pass.Outcome {
+        while true {
+            if let outcome = lock.withRead({ pass.go(Store.stretch, in: dag) }) { return outcome }
+            try look()
+        }
+    }
+}
+
+/// Whether a version is an ancestor of another: reachable by going back at least one step.
+struct AncestorSearch: HistoryPass {
+    let ancestor: UInt32
+    private let descendant: UInt32
+    /// Where a walk along a line of one predecessor each has come to; nil behind its end.
+    private var line: UInt32?
+    private var seen: Set<UInt32> = [], stack: [UInt32] = []
+
+    init(_ ancestor: UInt32, of descendant: UInt32) { self.ancestor = ancestor; self.descendant = descendant; line = descendant }
+
+    mutating func go(_ steps: Int, in dag: History) -> Bool? {
+        if ancestor == descendant { return false }
+        let floor = dag.rows[Int(ancestor)].generation
+        var left = steps
+        // A line is walked without remembering it.
+        while var at = line {
+            if left <= 0 { return nil }
+            left -= 1
+            Work.versions.count()
+            guard dag.rows[Int(at)].second == History.none else {
+                line = nil
+                stack = [at]
+                break
+            }
+            at = dag.rows[Int(at)].first
+            if at == ancestor { return true }
+            if at == History.none || dag.rows[Int(at)].generation <= floor { return false }
+            line = at
+        }
+        while let ordinal = stack.popLast() {
+            if left <= 0 { stack.append(ordinal); return nil }
+            left -= 1
+            Work.versions.count()
+            let row = dag.rows[Int(ordinal)]
+            for predecessor in [row.second, row.first] where predecessor != History.none {
+                if predecessor == ancestor { return true }
+                if dag.rows[Int(predecessor)].generation > floor, seen.insert(predecessor).inserted { stack.append(predecessor) }
+            }
+        }
+        return false
+    }
+}
+
+/// Which of two sides reach a version, as far as a walk by generation has found out.
+private struct Side: OptionSet {
+    let rawValue: UInt8
+    static let left = Side(rawValue: 1), right = Side(rawValue: 2), stale = Side(rawValue: 4)
+    static let both: Side = [.left, .right]
+}
+
+/// All best common ancestors of two sets of versions: common ancestors (or members of both) that are not
+/// ancestors of another common ancestor. Newest first in canonical order.
+///
+/// Source: git's paint-down-to-common (commit-reach.c), walked by generation: when a version is taken all
+/// its descendants in the walk have been, so the first common ones met are the best.
+struct CommonAncestors: HistoryPass {
+    private var left: [UInt32], right: [UInt32]
+    private var isOnLines: Bool
+    private var marks: [UInt32: Side] = [:]
+    private var queue = GenerationQueue()
+    /// Entries of the queue that are not stale.
+    private var open = 0
+    private var found: [UInt32] = []
+
+    init(_ left: [UInt32], _ right: [UInt32]) {
+        self.left = left; self.right = right
+        isOnLines = left.count == 1 && right.count == 1
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
+        var budget = steps
+        if isOnLines {
+            // Lines of one predecessor each, back to where they meet or part: the higher goes back, so none is passed that is
+            // an ancestor of the other, or the other itself.
+            while left[0] != right[0] {
+                if budget <= 0 { return nil }
+                budget -= 1
+                Work.versions.count()
+                let leftIsHigher = dag.rows[Int(left[0])].generation >= dag.rows[Int(right[0])].generation
+                let row = dag.rows[Int(leftIsHigher ? left[0] : right[0])]
+                guard row.first != History.none, row.second == History.none else { isOnLines = false; break }
+                if leftIsHigher { left[0] = row.first } else { right[0] = row.first }
+            }
+            if isOnLines { return left }
+        }
+        if marks.isEmpty {
+            for ordinal in left { paint(ordinal, .left, dag) }
+            for ordinal in right { paint(ordinal, .right, dag) }
+        }
+        while open > 0, let ordinal = queue.first {
+            if budget <= 0 { return nil }
+            budget -= 1
+            _ = queue.pop()
+            Work.versions.count()
+            var side = marks[ordinal] ?? []
+            if !side.contains(.stale) {
+                open -= 1
+                if side.contains(.both) { found.append(ordinal); side.insert(.stale) }
+            }
+            let row = dag.rows[Int(ordinal)]
+            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
+        }
+        return found.sorted(by: dag.isNewer)
+    }
+
+    private mutating func paint(_ ordinal: UInt32, _ side: Side, _ dag: History) {
+        let old = marks[ordinal]
+        let new = (old ?? []).union(side)
+        if let old, old == new { return }
+        marks[ordinal] = new
+        if old == nil {
+            queue.push(ordinal, dag.rows[Int(ordinal)].generation)
+            if !new.contains(.stale) { open += 1 }
+        } else if new.contains(.stale), let old, !old.contains(.stale) {
+            open -= 1
+        }
+    }
+}
+
+/// Whether every version that can be reached from exactly one of the two, of which none is an ancestor of the
+/// other, is a merge. Walked by generation as above, so that it costs by what lies between the two and their
+/// bases, whatever their shape.
+struct MergesOnly: HistoryPass {
+    private let a: UInt32, b: UInt32
+    private var marks: [UInt32: Side] = [:]
+    private var queue = GenerationQueue()
+    /// Entries of the queue that one side alone reaches, as far as is known.
+    private var open = 0
+
+    init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
+
+    mutating func go(_ steps: Int, in dag: History) -> Bool? {
+        if marks.isEmpty {
+            if MergesOnly.hasOther(a, notBehind: b, dag) || MergesOnly.hasOther(b, notBehind: a, dag) { return false }
+            paint(a, .left, dag)
+            paint(b, .right, dag)
+        }
+        var budget = steps
+        while open > 0, let ordinal = queue.first {
+            if budget <= 0 { return nil }
+            budget -= 1
+            _ = queue.pop()
+            Work.versions.count()
+            let side = marks[ordinal] ?? .both
+            let row = dag.rows[Int(ordinal)]
+            if side != .both {
+                open -= 1
+                guard row.second != History.none else { return false }
+            }
+            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
+        }
+        return true
+    }
+
+    /// Whether a version that is no merge is soon met at or behind one, above the other, so that it cannot be behind that. After a fold of
+    /// many heads that are merges, all of the merges made so far would be walked over for each of them otherwise.
+    private static func hasOther(_ version: UInt32, notBehind other: UInt32, _ dag: History) -> Bool {
+        let floor = dag.rows[Int(other)].generation
+        if dag.rows[Int(version)].second == History.none { return true }
+        var stack = [version], left = 64
+        while left > 0, let at = stack.popLast() {
+            left -= 1
+            Work.versions.count()
+            let row = dag.rows[Int(at)]
+            guard row.generation > floor else { continue }
+            if row.second == History.none { return true }
+            stack.append(row.first)
+            stack.append(row.second)
+        }
+        return false
+    }
+
+    private mutating func paint(_ ordinal: UInt32, _ side: Side, _ dag: History) {
+        let old = marks[ordinal]
+        let new = (old ?? []).union(side)
+        if let old, old == new { return }
+        marks[ordinal] = new
+        if old == nil { queue.push(ordinal, dag.rows[Int(ordinal)].generation) }
+        if old == nil, new != .both { open += 1 }
+        if old != nil, new == .both { open -= 1 }
+    }
+}

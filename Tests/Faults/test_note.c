@@ -1,0 +1,321 @@
+/*
+ * Where a coordinator is, after its process was killed, or its note was damaged.
+ *
+ * A coordinator saves numbers, one after another, and moves back in time in between. Its process is killed at every call that changes
+ * something, before, within and after it, and by others at any moment. At the next opening the current version is the one acknowledged last,
+ * or the one that was being made current. Then the two slots of the note are cut off, mixed and overwritten.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "files.h"
+#include "random.h"
+#include "shim.h"
+
+/* Every STEPS_BACKth step moves back to the first version, where the number is 0; all others save the number of the step. */
+enum { PREPARED = 3, STEPS = 7, STEPS_BACK = 4, SLOT_SIZE = 60, SLOT_DISTANCE = 512, KILLS_AT_ANY_MOMENT = 25 };
+
+struct shared {
+    long asked, acknowledged; /* steps */
+    llvs_version_id first;
+    char failure[1024];
+};
+static struct shared *shared;
+static long passed, failed;
+static char *root;
+
+static struct place {
+    const char *name, *note;
+    llvs_storage_kind storage;
+    llvs_durability durability;
+} places[] = {
+    {"file, normal", "store/cache/coordinator-main.note", LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL},
+    {"file, full", "store/cache/coordinator-main.note", LLVS_STORAGE_FILE, LLVS_DURABILITY_FULL},
+    {"sqlite, normal", "store-coordinator-main.note", LLVS_STORAGE_SQLITE, LLVS_DURABILITY_NORMAL},
+};
+static const struct place *place;
+
+static void fail(const char *format, long a, long b) {
+    if (!shared->failure[0]) snprintf(shared->failure, sizeof shared->failure, format, a, b);
+}
+
+static int works(llvs_status status, llvs_error *error) {
+    if (status == LLVS_OK) return 1;
+    if (!shared->failure[0]) snprintf(shared->failure, sizeof shared->failure, "%s: %s", llvs_status_name(status), llvs_error_message(error));
+    llvs_error_free(error);
+    return 0;
+}
+
+static llvs_coordinator *open_it(void) {
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_store_options store = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator *coordinator = NULL;
+    llvs_error *error;
+    char *path = path_of(root, "store");
+    store.storage = place->storage;
+    store.durability = place->durability;
+    options.store = &store;
+    if (!works(llvs_coordinator_open(llvs_str(path), &options, &coordinator, &error), error)) coordinator = NULL;
+    free(path);
+    return coordinator;
+}
+
+static void close_it(llvs_coordinator *coordinator) {
+    llvs_error *error;
+    works(llvs_coordinator_close(coordinator, &error), error);
+    llvs_coordinator_free(coordinator);
+}
+
+static int save(llvs_coordinator *coordinator, long number, llvs_version_id *version) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_error *error;
+    char text[32];
+    snprintf(text, sizeof text, "%ld", number);
+    change.kind = LLVS_CHANGE_UPDATE;
+    change.id = llvs_str("number");
+    change.data = llvs_str(text);
+    return works(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, version, NULL, NULL, &error), error);
+}
+
+/* The number at the current version; -1 when there is none. */
+static long number_of(llvs_coordinator *coordinator) {
+    llvs_buffer data;
+    llvs_error *error;
+    long number = -1;
+    if (!works(llvs_coordinator_value(coordinator, llvs_str("number"), &data, NULL, &error), error)) return -1;
+    if (data.data) number = atol((const char *)data.data);
+    llvs_buffer_dispose(&data);
+    return number;
+}
+
+static long number_after(long step) { return step > PREPARED && step % STEPS_BACK == 0 ? 0 : step; }
+
+static int go(llvs_coordinator *coordinator, long step) {
+    llvs_error *error;
+    int worked;
+    shared->asked = step;
+    if (number_after(step) == step) worked = save(coordinator, step, NULL);
+    else worked = works(llvs_coordinator_set_current_version(coordinator, llvs_id(&shared->first), &error), error);
+    if (worked) shared->acknowledged = step;
+    return worked;
+}
+
+/* ---- in children ---- */
+
+static void prepare(void *payload) {
+    llvs_coordinator *coordinator = open_it();
+    (void)payload;
+    if (!coordinator || !save(coordinator, 0, &shared->first)) return;
+    for (long step = 1; step <= PREPARED; step++) go(coordinator, step);
+    close_it(coordinator);
+}
+
+static void work(void *payload) {
+    long last = *(long *)payload;
+    llvs_coordinator *coordinator = open_it();
+    for (long step = shared->acknowledged + 1; coordinator && step <= last && go(coordinator, step); step++) { }
+    if (coordinator) close_it(coordinator);
+}
+
+/* Looks where the coordinator is, and whether it goes on from there. */
+static void look(void *payload) {
+    long first = ((long *)payload)[0], second = ((long *)payload)[1];
+    llvs_version_id missing;
+    llvs_error *error;
+    llvs_coordinator *coordinator = open_it();
+    if (!coordinator) return;
+    long number = number_of(coordinator);
+    if (number != first && number != second) fail("it is at %ld, after %ld was acknowledged", number, first);
+    if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size) fail("a version is missing: %ld %ld", first, second);
+    if (save(coordinator, 1000, NULL) && number_of(coordinator) != 1000) fail("it does not go on from %ld, but is at %ld", number, number_of(coordinator));
+    close_it(coordinator);
+    if (!(coordinator = open_it())) return;
+    if (number_of(coordinator) != 1000) fail("after %ld it went on, and is at %ld when it is opened again", number, number_of(coordinator));
+    close_it(coordinator);
+}
+
+/* ---- */
+
+static int is_told(const char *doing, long at, int part) {
+    if (!shared->failure[0]) {
+        passed++;
+        return 0;
+    }
+    printf("FAILED %s: %s, call %ld, part %d: %s\n", place->name, doing, at, part, shared->failure);
+    shared->failure[0] = 0;
+    failed++;
+    return 1;
+}
+
+static void look_for(long a, long b) {
+    long numbers[2] = {a, b};
+    int status = run_in_child(look, numbers, 120);
+    if (status != 0) fail("looking ended with %ld%ld", status, 0);
+}
+
+static void begin(const char *base, const struct shared *prepared) {
+    remove_tree(root);
+    copy_tree(base, root);
+    *shared = *prepared;
+}
+
+/* 1 when the process was killed, 0 when it came to its end. */
+static int was_killed(int status) {
+    if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return 1;
+    if (status != 0) fail("the workload ended with %ld%ld", status, 0);
+    return 0;
+}
+
+static void kill_at_every_call(const char *base, const struct shared *prepared) {
+    unsigned kinds = CALLS_CHANGING | CALL_LOCK;
+    long last = STEPS, at = 0, kills = 0;
+    for (int killed = 1; killed;) {
+        at++;
+        for (int part = -1; part <= WRITE_PARTS && killed; part++) {
+            enum fault_action action = part < 0 ? FAULT_KILL_BEFORE : part < WRITE_PARTS ? FAULT_KILL_WITHIN : FAULT_KILL_AFTER;
+            begin(base, prepared);
+            faults_watch(root);
+            faults_plan(action, kinds, at);
+            faults->part = part < 0 ? 0 : part;
+            killed = was_killed(run_in_child(work, &last, 120));
+            unsigned kind = faults->fired_kind;
+            faults_stop();
+            look_for(number_after(shared->acknowledged), number_after(shared->asked));
+            if (is_told("killed", at, part)) return;
+            kills += killed;
+            /* Only a write has parts. */
+            if (part < 0 && kind != CALL_WRITE) part = WRITE_PARTS - 1;
+        }
+    }
+    printf("ok     %s: killed at %ld calls, %ld times\n", place->name, at - 1, kills);
+}
+
+static void kill_at_any_moment(const char *base, const struct shared *prepared, uint64_t *random) {
+    long last = 1000000;
+    /* Nothing is watched: whoever is killed there may hold the lock of the watch. */
+    faults_watch("/none");
+    for (int i = 0; i < KILLS_AT_ANY_MOMENT; i++) {
+        struct timespec pause = {0, (long)random_below(random, 30000000)};
+        int status;
+        begin(base, prepared);
+        fflush(NULL);
+        pid_t child = fork();
+        if (child < 0) broken("cannot fork");
+        if (child == 0) {
+            work(&last);
+            _exit(0);
+        }
+        while (__atomic_load_n(&shared->acknowledged, __ATOMIC_RELAXED) == PREPARED) usleep(200);
+        nanosleep(&pause, NULL);
+        kill(child, SIGKILL);
+        while (waitpid(child, &status, 0) < 0) if (errno != EINTR) broken("cannot wait");
+        if (!was_killed(status)) fail("it was not killed: %ld%ld", status, 0);
+        look_for(number_after(shared->acknowledged), number_after(shared->asked));
+        if (is_told("killed at any moment", shared->acknowledged, 0)) return;
+    }
+    printf("ok     %s: killed at %d moments\n", place->name, KILLS_AT_ANY_MOMENT);
+}
+
+/* The note after `PREPARED` saves, with bytes of it replaced; where the coordinator is then. */
+static int with_note(const char *base, const struct shared *prepared, const uint8_t *bytes, uint64_t size, long a, long b, const char *doing, long at) {
+    char *path;
+    begin(base, prepared);
+    path = path_of(root, place->note);
+    if (size > 0) write_file(path, bytes, size);
+    else if (unlink(path) != 0) broken("cannot remove %s", path);
+    free(path);
+    look_for(a, b);
+    return is_told(doing, at, 0);
+}
+
+static struct entry *note_in(struct tree *tree) {
+    for (size_t i = 0; i < tree->count; i++) if (strcmp(tree->entries[i].path, place->note) == 0) return &tree->entries[i];
+    broken("there is no note at %s", place->note);
+}
+
+static void damage(const char *base, const struct shared *prepared) {
+    struct tree tree = read_tree(base);
+    struct entry *note = note_in(&tree);
+    uint8_t *whole = note->bytes, bytes[SLOT_DISTANCE + SLOT_SIZE];
+    if (note->size != sizeof bytes) broken("the note has %ld bytes", (long)note->size);
+    /* The slot with the higher number, in its bytes 8 to 15, is the newer one: it says PREPARED, and the other one less. */
+    int newer = whole[8] > whole[SLOT_DISTANCE + 8] ? 0 : SLOT_DISTANCE, older = SLOT_DISTANCE - newer;
+    int told = 0;
+    /* A slot is 24 bytes and the id. Torn: the writing of the newer one was cut off, over what lay there, zeros say. */
+    for (int size = 0; size < SLOT_SIZE && !told; size += 4) {
+        memcpy(bytes, whole, sizeof bytes);
+        memset(bytes + newer + size, 0, (size_t)(SLOT_SIZE - size));
+        told = with_note(base, prepared, bytes, sizeof bytes, PREPARED - 1, PREPARED - 1, "a torn slot", size);
+    }
+    for (int at = 0; at < SLOT_SIZE && !told; at += 5) {
+        memcpy(bytes, whole, sizeof bytes);
+        bytes[newer + at] ^= 0x41;
+        told = with_note(base, prepared, bytes, sizeof bytes, PREPARED - 1, PREPARED - 1, "the newer slot damaged", at);
+        memcpy(bytes, whole, sizeof bytes);
+        bytes[older + at] ^= 0x41;
+        told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "the older slot damaged", at);
+        bytes[newer + at] ^= 0x41;
+        /* Nothing is known: it goes on at the newest head. */
+        told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "both slots damaged", at);
+    }
+    /* The newer slot over the older one, which then bears a number that only the other may; and the file cut short, and gone. */
+    memcpy(bytes, whole, sizeof bytes);
+    memcpy(bytes + older, whole + newer, SLOT_SIZE);
+    told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "one slot twice", 0);
+    for (int size = 0; size <= SLOT_DISTANCE && !told; size += 128) {
+        told = with_note(base, prepared, whole, (uint64_t)size, PREPARED - 1, PREPARED, "the file cut short", size);
+    }
+    if (!told) printf("ok     %s: slots torn and damaged\n", place->name);
+    free_tree(&tree);
+}
+
+int main(int argc, char **argv) {
+    static struct shared prepared;
+    double minutes = 0;
+    uint64_t seed = 1;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--minutes") == 0) minutes = atof(argv[i + 1]);
+        if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 10);
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) broken("no memory");
+    char folder[] = "llvs-note-XXXXXX";
+    if (!mkdtemp(folder)) broken("cannot make a folder");
+    char *top = realpath(folder, NULL);
+    if (!top) broken("cannot find %s", folder);
+    faults_make(0);
+    time_t end = time(NULL) + (time_t)(minutes * 60);
+    do {
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            place = &places[i];
+            char *base = path_of(top, "base");
+            remove_tree(base);
+            make_folder(base);
+            memset(shared, 0, sizeof *shared);
+            root = base;
+            if (run_in_child(prepare, NULL, 120) != 0 || shared->failure[0] || shared->acknowledged != PREPARED) broken("cannot prepare: %s", shared->failure);
+            prepared = *shared;
+            root = path_of(top, "run");
+            kill_at_every_call(base, &prepared);
+            kill_at_any_moment(base, &prepared, &seed);
+            damage(base, &prepared);
+            free(root);
+            free(base);
+        }
+    } while (failed == 0 && time(NULL) < end);
+    remove_tree(top);
+    free(top);
+    printf("%ld passed, %ld failed\n", passed, failed);
+    return failed > 0 || passed == 0;
+}

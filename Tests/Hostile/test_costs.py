@@ -1,0 +1,74 @@
+"""What somebody else can make a store spend: it goes with what is sent, and ends when it is cancelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import llvs
+import pytest
+
+#: As in ExchangeLimits.
+TOLD_NAMES = 1_000
+
+
+def fill(folder: Path, names: int) -> None:
+    (folder / "versions").mkdir(parents=True, exist_ok=True)
+    for i in range(names):
+        (folder / "versions" / f"none of ours {i}").touch()
+
+
+def test_a_folder_full_of_names_tells_of_some_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    fill(folder, 3 * TOLD_NAMES)
+    (folder / "versions" / ".left-by-a-syncer").touch()
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
+        for _ in range(2):
+            problems = exchange.retrieve().problems
+            assert len(problems) == TOLD_NAMES + 1
+            assert any(f"{2 * TOLD_NAMES} further names" in str(problem) for problem in problems)
+        store.make_version(insert={"x": b"1"})
+        exchange.send()
+    with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, folder.as_uri()) as exchange:
+        assert len(exchange.retrieve().versions) == 1
+
+
+def test_listing_a_folder_ends_when_it_is_cancelled(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    fill(folder, 3 * TOLD_NAMES)
+    looks = 0
+
+    def progress(*_: object) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks < 3
+
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
+        with pytest.raises(llvs.CancelledError):
+            exchange.retrieve(progress=progress)
+        assert looks == 3
+
+
+def test_the_name_of_a_branch_is_short(tmp_path: Path) -> None:
+    with llvs.Store(tmp_path / "store") as store:
+        longest = "b" * 1024
+        made = store.make_version(insert={"x": b"1"}, branch=longest)
+        assert [head.id for head in store.heads if head.branch == longest] == [made.id]
+        with pytest.raises(llvs.Error, match="1024"):
+            store.make_version(made, update={"x": b"1"}, branch=longest + "b")
+        # Its size in UTF-8 counts.
+        with pytest.raises(llvs.Error, match="1024"):
+            store.make_version(made, update={"x": b"1"}, branch="\N{LATIN SMALL LETTER E WITH ACUTE}" * 513)
+
+
+def test_metadata_of_many_versions_is_not_held(tmp_path: Path) -> None:
+    """Much metadata comes whole to another store, a piece at a time."""
+    folder = tmp_path / "folder"
+    with llvs.Store(tmp_path / "store", durability="normal") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
+        at = None
+        for i in range(300):
+            at = store.make_version(at, update={"x": b"%d" % i}, metadata={"note": f"{i} " + "n" * 40_000})
+        exchange.send()
+    with llvs.Store(tmp_path / "other", durability="normal") as other, llvs.Exchange(other, folder.as_uri()) as exchange:
+        result = exchange.retrieve()
+        assert len(result.versions) == 300 and not result.problems
+        assert [str(version.metadata["note"]).split()[0] for version in other.history()] == [str(i) for i in reversed(range(300))]

@@ -1,0 +1,271 @@
+#if DEBUG
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// What somebody else can make this side spend, counted in steps: twice as much of it costs about twice as many, never four times.
+@Suite struct HostileCostTests {
+    /// The steps of a size, and of twice that.
+    private static func isLinear(_ size: Int, _ steps: (Int) throws -> Int) throws {
+        let once = try steps(size), twice = try steps(2 * size)
+        #expect(twice <= 3 * once + 1_000, "\(size): \(once) steps, \(2 * size): \(twice) steps")
+    }
+
+    private static func received(_ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double) throws -> Store.ReceivedVersion {
+        Store.ReceivedVersion(
+            version: Version(id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: time, valueDataSize: 0, metadata: Metadata()),
+            changes: changes)
+    }
+
+    /// Two lines that are merged across each other at each step, and on top of them a version that preserves much of what is below.
+    @Test func preservesAgainstALadderOfMerges() throws {
+        try Self.isLinear(500) { size in
+            let store = try memoryStore()
+            let ids = try (0..<size).map { try ValueID("id \($0)") }
+            var ladder = [try Self.received("root", [], ids.map { .insert($0, data: [1]) }, at: 0)]
+            for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
+            for i in 1...size {
+                for (own, other) in [("a", "b"), ("b", "a")] { ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1))) }
+            }
+            let root = try VersionID("root")
+            let top = try Self.received("top", ["a\(size)", "b\(size)"], ids.map { .preserve(.init(id: $0, version: root)) }, at: Double(size + 2))
+            for addition in try store.add(ladder) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            return try Work.versions.counting {
+                guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
+            }
+        }
+    }
+
+    /// Each merge of a ladder preserves what the root stored.
+    @Test func aPreserveInEachMergeOfALadder() throws {
+        try Self.isLinear(400) { size in
+            let store = try memoryStore()
+            let x = try ValueID("x"), root = try VersionID("root")
+            var ladder = [try Self.received("root", [], [.insert(x, data: [1])], at: 0)]
+            for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [.update(x, data: [2])], at: 1)) }
+            for i in 1...size {
+                for (own, other) in [("a", "b"), ("b", "a")] {
+                    ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [.preserve(.init(id: x, version: root))], at: Double(i + 1)))
+                }
+            }
+            return try Work.versions.counting {
+                for addition in try store.add(ladder) { guard case .added = addition else { Issue.record("\(addition)"); return } }
+            }
+        }
+    }
+
+    /// Whoever has asked to stop is heard at the first look, and whoever asks through the progress callback at the next.
+    @Test func addingLooksAtItsControl() throws {
+        let store = try memoryStore(), x = try ValueID("x"), root = try VersionID("root")
+        var ladder = [try Self.received("root", [], [.insert(x, data: [1])], at: 0)]
+        for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
+        for i in 1...10_000 {
+            for (own, other) in [("a", "b"), ("b", "a")] { ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1))) }
+        }
+        let token = CancelToken()
+        token.cancel()
+        #expect(throws: StoreError.self) { try store.add(ladder, OperationControl(token: token)) }
+        #expect(try store.statistics().versions == 0)
+        _ = try store.add(ladder)
+        let top = try Self.received("top", ["a10000", "b10000"], [.preserve(.init(id: x, version: root))], at: 20_000)
+        for mostLooks in 1...2 {
+            let looks = Looks()
+            let steps = try Work.versions.counting {
+                #expect(throws: StoreError.self) { try store.add([top], OperationControl(progress: { _ in looks.count() < mostLooks })) }
+            }
+            #expect(steps <= mostLooks * 9_000, "\(steps) versions were walked over")
+        }
+        #expect(throws: StoreError.self) { try store.add([top], OperationControl(token: token)) }
+        guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
+    }
+
+    /// Walks through a long history end at the first look after somebody asked, whichever call makes them.
+    @Test func longWalksLookAtTheirControl() throws {
+        let store = try memoryStore(), x = try ValueID("x")
+        var all = [try Self.received("root", [], [.insert(x, data: [1])], at: 0), try Self.received("other", ["root"], [.update(x, data: [2])], at: 1)]
+        for other in ["a", "b"] { all.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
+        for i in 1...15_000 {
+            for (own, other) in [("a", "b"), ("b", "a")] { all.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1))) }
+        }
+        all.append(try Self.received("tip", ["a15000"], [.update(x, data: [3])], at: 20_000))
+        _ = try store.add(all)
+        let root = try VersionID("root"), other = try VersionID("other"), tip = try VersionID("tip")
+        let calls: [(String, (OperationControl) throws -> Void)] = [
+            ("merge", { _ = try store.merge(other, with: tip, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
+            ("merge heads", { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, $0) }),
+            ("differences", { _ = try store.differences(from: root, to: tip, $0) }),
+            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), $0).next(.max, $0) }),
+        ]
+        for (name, call) in calls {
+            let token = CancelToken()
+            token.cancel()
+            let none = try Work.versions.counting { #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) } }
+            #expect(none <= 10_000, "\(name) walked over \(none) versions although it was cancelled before")
+            let looks = Looks()
+            let steps = try Work.versions.counting { #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) } }
+            #expect(steps <= 30_000 && looks.number == 3, "\(name) walked over \(steps) versions, and looked \(looks.number) times")
+        }
+        #expect(try store.heads().count == 3)
+    }
+
+    private final class Looks: @unchecked Sendable {
+        private let lock = Lock()
+        private(set) var number = 0
+        func count() -> Int { lock.withLock { number += 1; return number } }
+    }
+
+    /// Listing a folder, and putting what is to be sent in order.
+    @Test func longListsLookAtTheirControl() throws {
+        let temporary = TemporaryFolder()
+        let transport = try FolderTransport(path: temporary.path)
+        try FolderFiles.makeDirectory(temporary.path + "/versions")
+        for i in 0..<5_000 { try temporary.write("versions/name \(i)", "") }
+        let looks = Looks()
+        _ = try transport.list(OperationControl(progress: { _ in _ = looks.count(); return true }))
+        #expect(looks.number >= 4)
+        #expect(throws: StoreError.self) { try transport.list(OperationControl(progress: { _ in looks.count() < 6 })) }
+        var random = SeededRandom(seed: 7), sorts = 0
+        let keys = (0..<100_000).map { _ in OrderKey(generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)), id: VersionID(high: random.next(), low: random.next()), ordinal: 0) }
+        let sorted = keys.sorted { sorts += 1 }
+        #expect(sorts >= 10 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
+    }
+
+    /// Many versions side by side, merged one after the other in two orders: they are the best common ancestors of the two results.
+    @Test func manyCommonBases() throws {
+        try Self.isLinear(150) { size in
+            let store = try memoryStore()
+            let x = try ValueID("x")
+            var all = [try Self.received("root", [], [.insert(x, data: [0])], at: 0)]
+            for i in 0..<size { all.append(try Self.received("base\(i)", ["root"], [.update(i == size - 1 ? x : ValueID("id \(i)"), data: bytes("\(i)"))], at: Double(i + 1))) }
+            for (side, order) in [("a", Array(0..<size)), ("b", Array((0..<size).reversed()))] {
+                for i in 1..<size {
+                    all.append(try Self.received("\(side)\(i)", [i == 1 ? "base\(order[0])" : "\(side)\(i - 1)", "base\(order[i])"], i == size - 1 ? [.update(x, data: bytes(side))] : [], at: Double(size + i)))
+                }
+            }
+            for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            let a = try VersionID("a\(size - 1)"), b = try VersionID("b\(size - 1)")
+            #expect(try store.mergeBases(a, b).count == size)
+            return try Work.versions.counting { try store.merge(a, with: b, arbiter: BuiltInArbiter.mostRecentChange) }
+        }
+    }
+
+    /// Heads, each of them a merge of a version of a line and of its root, or of the version on that.
+    @Test(arguments: [1, 2]) func manyHeadsOnALineAndItsRoot(roots: Int) throws {
+        try Self.isLinear(300) { size in
+            let store = try memoryStore()
+            var all = [try Self.received("line0", [], [.insert(ValueID("x"), data: [0])], at: 0)]
+            for i in 1...size { all.append(try Self.received("line\(i)", ["line\(i - 1)"], [.update(ValueID("x"), data: bytes("\(i)"))], at: Double(i))) }
+            for i in roots + 1..<size {
+                all.append(try Self.received("head\(i)", ["line\(i)", "line\(i % roots)"], [.insert(ValueID("head \(i)"), data: [1])], at: Double(size + i)))
+            }
+            for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            let into = try VersionID("line\(size)")
+            return try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+        }
+    }
+
+    /// Versions whose large values are not here are not asked about again as long as nothing came.
+    @Test func versionsThatWaitForBlobs() throws {
+        let directory = TemporaryDirectory(), path = directory.path + "/store", count = 40
+        var options = Store.Options()
+        options.durability = .normal
+        let store = try Store(path: path, options: options)
+        let root = try store.set(["x": "0"], nil)
+        for i in 0..<count {
+            try store.makeVersion(basedOn: root.id, changes: [.insert(ValueID("large"), data: [UInt8](repeating: UInt8(i), count: (1 << 20) + 1))])
+        }
+        try store.close()
+        TemporaryDirectory.remove(path + "/cache")
+        let blobs = try System.names(in: path + "/blobs")
+        try #require(blobs.count == count)
+        try System.rename(path + "/blobs/" + blobs[0], directory.path + "/kept")
+        for name in blobs.dropFirst() { try System.unlink(path + "/blobs/" + name) }
+        let again = try Store(path: path, options: options)
+        #expect(try again.statistics().pending == UInt64(count))
+        // The times of the directory tell nothing for two seconds.
+        usleep(2_500_000)
+        try again.reloadHistory()
+        let asked = try Work.blobs.counting { for i in 0..<50 { _ = try again.version(VersionID("unknown\(i)")) } }
+        #expect(asked == 0, "\(asked) blobs were asked for")
+        try System.rename(directory.path + "/kept", path + "/blobs/" + blobs[0])
+        try again.reloadHistory()
+        #expect(try again.statistics().pending == UInt64(count - 1))
+    }
+
+    /// Versions that wait for others are not gone over for each id that is not known.
+    @Test func versionsThatWaitForOthers() throws {
+        let directory = TemporaryDirectory(), path = directory.path + "/store"
+        var options = Store.Options()
+        options.durability = .normal
+        let store = try Store(path: path, options: options)
+        for i in 0..<2_000 { _ = store.admit(PendingVersions.Record(place: RecordPlace(segment: 0, offset: UInt64(i), length: 1), header: try Self.header("waits\(i)", on: "missing\(i)"))) }
+        #expect(try store.statistics().pending == 2_000)
+        for i in 0..<50 { try store.set(["x": "\(i)"], nil) }
+        let looked = store.lock.withWrite { store.pending.takeReady(in: store.dag) }
+        #expect(looked.ready.isEmpty && !looked.isStoring)
+        #expect(store.lock.withRead { store.pending.unsettledRows(in: store.dag) } == 0)
+    }
+
+    private static func header(_ id: String, on predecessor: String) throws -> RecordHeader {
+        let encoder = RecordEncoder()
+        let metadata = try Metadata([(bytes("key"), [UInt8](repeating: 1, count: 10_000)), (Metadata.branchKey, bytes("\"" + String(repeating: "b", count: 5_000) + "\""))])
+        let version = Version(id: try VersionID(id), predecessors: [try VersionID(predecessor)], timestamp: 1, valueDataSize: 0, metadata: metadata)
+        try encoder.encode(version, RecordChanges([]), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+        let record = try encoder.bytes(RecordChanges([]))
+        guard case .whole(let header) = record.withUnsafeBytes({ RecordHeader.read($0, recordLength: UInt64(record.count)) }) else {
+            throw StoreError(.internal, "A header cannot be read.")
+        }
+        return header
+    }
+
+    /// Neither metadata nor long names of branches are in memory for each version.
+    @Test func whatVersionsCarryIsNotHeldForEach() throws {
+        let record = PendingVersions.Record(place: RecordPlace(segment: 0, offset: 0, length: 1), header: try Self.header("one", on: "other"))
+        #expect(record.header.metadata.isEmpty)
+        #expect(record.branch?.key.count == 33 && record.branch == BranchName(String(repeating: "b", count: 5_000)))
+        #expect(BranchName("draft").key == bytes("draft"))
+        let store = try memoryStore(), longest = String(repeating: "b", count: Limits.branchNameSize)
+        var metadata = Metadata()
+        metadata.branch = longest
+        let made = try store.makeVersion(basedOn: nil, changes: [], metadata: metadata)
+        #expect(try store.heads(onBranch: longest).map(\.id) == [made.id] && store.heads(onBranch: longest + "b").isEmpty)
+        metadata.branch = longest + "b"
+        do {
+            _ = try store.makeVersion(basedOn: nil, changes: [], metadata: metadata)
+            Issue.record("a name that is too long was taken")
+        } catch let error as StoreError { #expect(error.code == .invalidMetadata && error.message.contains("1024")) }
+        // One that comes from elsewhere is taken, and known by its name.
+        let version = Version(id: try VersionID("elsewhere"), predecessors: [made.id], timestamp: 1, valueDataSize: 0, metadata: metadata)
+        _ = try store.add([.init(version: version, changes: [])])
+        #expect(try store.heads(onBranch: longest + "b").map(\.branch) == [longest + "b"])
+        #expect(try store.walk(HistoryQuery(branch: longest + "b")).next(9).map(\.version) == [version.id])
+        let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: []) }
+        #expect(try index.count < 1_000 && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.heads(onBranch: longest + "b").count == 1)
+    }
+
+    /// Of a folder that is full of names which are none of ours, and of versions which are none, few are held.
+    @Test func namesThatAreNoneOfOurs() throws {
+        let store = try memoryStore(), count = 3 * ExchangeLimits.foreignCount
+        let name = "costs \(UInt64.random(in: 0 ... .max))", transport = MemoryTransport(name: name)
+        for i in 0..<count { transport.plant("none of ours \(i)", version: [], changes: nil) }
+        for i in 0..<100 { transport.plant(".expected \(i)", version: [], changes: nil) }
+        let listing = try transport.list(OperationControl())
+        #expect(listing.foreign.count == ExchangeLimits.foreignCount && listing.furtherForeign == count - ExchangeLimits.foreignCount)
+        let problems = try Exchange(store: store, transport: transport).retrieve().problems
+        #expect(problems.count == ExchangeLimits.foreignCount + 1 && problems.contains { $0.error.message.contains("\(count - ExchangeLimits.foreignCount) further names") })
+    }
+
+    @Test func versionFilesThatAreNone() throws {
+        let store = try memoryStore(), count = ExchangeLimits.problemCount + 50
+        let transport = MemoryTransport(name: "costs \(UInt64.random(in: 0 ... .max))")
+        for i in 0..<count { transport.plant("empty\(i)", version: [], changes: []) }
+        let problems = try Exchange(store: store, transport: transport).retrieve().problems
+        #expect(problems.count == ExchangeLimits.problemCount + 1 && problems.contains { $0.error.message.hasPrefix("50 further") })
+    }
+}
+#endif
