@@ -10,7 +10,8 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
         let conflicts = try Items(merged.records, in: arena) { record, _ in
             llvs_conflict(
                 struct_size: UInt32(sizeOf: llvs_conflict.self), kind: record.kind.rawValue, path: try bytes(record.path),
-                base: try bytes(record.base), newer: try bytes(record.newer), older: try bytes(record.older), result: try bytes(record.result),
+                base: try bytes(record.base), newer: try bytes(record.newer), older: try bytes(record.older),
+                    result: try bytes(record.result),
                 rule_prefix: try bytes(record.rule?.prefix), rule_pattern: try bytes(record.rule?.pattern))
         }
         try super.init(arena, llvs_merged_value(

@@ -11,10 +11,12 @@ static llvs_merged_value *merged(const char *rules, const char *base, const char
 }
 
 static int is(llvs_bytes bytes, const char *text) {
-    return text ? bytes.data && bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0 && bytes.data[bytes.size] == 0 : !bytes.data;
+    return text ? bytes.data && bytes.size == strlen(text) && memcmp(bytes.data, text,
+        bytes.size) == 0 && bytes.data[bytes.size] == 0 : !bytes.data;
 }
 
-static void each_row(const char *rules, const char *base, const char *newer, const char *older, const char *expected, llvs_merged_source source) {
+static void each_row(const char *rules, const char *base, const char *newer, const char *older, const char *expected,
+    llvs_merged_source source) {
     llvs_merged_value *result = merged(rules, base, newer, older);
     assert_true(is(result->data, expected));
     assert_int_equal(result->source, source);
@@ -30,7 +32,8 @@ static void both_sides_edits_are_kept(void **state) {
     each_row("\"auto\"", "{\"a\":1}", "{\"a\":1}", NULL, NULL, LLVS_MERGED_ABSENT);
     each_row("\"auto\"", NULL, NULL, "[1]", "[1]", LLVS_MERGED_OLDER);
     each_row("{\"/n\":\"counter\"}", "{\"n\":1}", "{\"n\":2}", "{\"n\":3}", "{\"n\":4}", LLVS_MERGED_COMPUTED);
-    each_row("{\"merge\":1,\"ids\":{\"\":\"text\"}}", "The cat sat.", "The cat sat down.", "A cat sat.", "A cat sat down.", LLVS_MERGED_COMPUTED);
+    each_row("{\"merge\":1,\"ids\":{\"\":\"text\"}}", "The cat sat.", "The cat sat down.", "A cat sat.", "A cat sat down.",
+        LLVS_MERGED_COMPUTED);
     each_row("\"text\"", "", "a", "", "a", LLVS_MERGED_NEWER);
 }
 
@@ -73,7 +76,8 @@ static void the_id_chooses_the_rules(void **state) {
 }
 
 static void saving_keeps_what_the_application_does_not_know_of(void **state) {
-    const llvs_bytes decoded = llvs_str("{\"a\":1,\"b\":1}"), saved = llvs_str("{\"a\":2}"), was = llvs_str("{\"a\":1,\"b\":1,\"new\":{\"x\":1}}");
+    const llvs_bytes decoded = llvs_str("{\"a\":1,\"b\":1}"), saved = llvs_str("{\"a\":2}"),
+        was = llvs_str("{\"a\":1,\"b\":1,\"new\":{\"x\":1}}");
     llvs_merge_values_options options = LLVS_MERGE_VALUES_OPTIONS_INIT;
     llvs_merged_value *result;
     (void)state;

@@ -7,8 +7,10 @@ import random
 from typing import Any, Optional
 
 NAMES = ["a", "b", "id", "k", "n", "t", "\u00e9", "e\u0301", "*", "a/b", "~", ""]
-NUMBERS = ["0", "1", "2", "-0", "1.0", "1e0", "10", "1e1", "0.1", "0.25", "-3", "9007199254740993", "1e400", "1e-30", "123456789012345678901234567890"]
-WORDS = ["a", "b", "ab", "1", " ", "\n", "\r\n", "\r", ".", "_", "\u00e9", "e\u0301", "\u4e00", "\u3042", "\U0001f1e6", "\U0001f1e7", "\u200d", "\U0001f3fd", "\u0301", "\t"]
+NUMBERS = ["0", "1", "2", "-0", "1.0", "1e0", "10", "1e1", "0.1", "0.25", "-3", "9007199254740993", "1e400", "1e-30",
+    "123456789012345678901234567890"]
+WORDS = ["a", "b", "ab", "1", " ", "\n", "\r\n", "\r", ".", "_", "\u00e9", "e\u0301", "\u4e00", "\u3042", "\U0001f1e6", "\U0001f1e7",
+    "\u200d", "\U0001f3fd", "\u0301", "\t"]
 KINDS = ["auto", "register", "counter", "set", "list", "tuple", "text"]
 POINTERS = ["", "/id", "/k", "/n", "/a", "/0", "/a~1b"]
 
@@ -25,7 +27,8 @@ def dumps(value: Any, comma: str = ",", colon: str = ":", ascii_only: bool = Fal
     if isinstance(value, Spelled):
         return value.text
     if isinstance(value, dict):
-        return "{" + comma.join(dumps(name, ascii_only=ascii_only) + colon + dumps(item, comma, colon, ascii_only) for name, item in value.items()) + "}"
+        return "{" + comma.join(dumps(name, ascii_only=ascii_only) + colon + dumps(item, comma, colon, ascii_only) for name,
+            item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + comma.join(dumps(item, comma, colon, ascii_only) for item in value) + "]"
     return json.dumps(value, ensure_ascii=ascii_only)
@@ -109,7 +112,8 @@ class Generator:
         if kind in ("list", "set") and self.rng.randrange(3):
             rule["key"] = [self.rng.choice(POINTERS) for _ in range(self.rng.choice([1, 1, 2]))]
         if self.rng.randrange(3) == 0:
-            rule["pick"] = self.rng.choice(["newer", "older", "max", "min", "arbiter", {"max": self.rng.choice(POINTERS)}, {"min": self.rng.choice(POINTERS)}])
+            rule["pick"] = self.rng.choice(["newer", "older", "max", "min", "arbiter", {"max": self.rng.choice(POINTERS)},
+                {"min": self.rng.choice(POINTERS)}])
         if self.rng.randrange(6) == 0:
             rule["delete"] = self.rng.choice(["edit", "delete"])
         if self.rng.randrange(8) == 0:

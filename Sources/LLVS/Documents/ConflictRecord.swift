@@ -72,7 +72,10 @@ public struct ConflictRecord: Sendable, Equatable {
         member("o", base)
         member("path", path)
         member("result", result)
-        if let rule { member("rule", [UInt8(ascii: "[")] + Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern) + [UInt8(ascii: "]")]) }
+        if let rule {
+            let pair = Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern)
+            member("rule", [UInt8(ascii: "[")] + pair + [UInt8(ascii: "]")])
+        }
         member("x", newer)
         member("y", older)
         out.append(UInt8(ascii: "}"))
@@ -151,5 +154,22 @@ enum RecordPath {
             }
         }
         return out + [UInt8(ascii: "]")]
+    }
+
+    /// A place that was contested, as records show it.
+    static func json(_ place: [ContestedValues.Step]) -> [UInt8] {
+        let steps = place.map { step -> [UInt8] in
+            switch step {
+            case .name(let name):
+                var out: [UInt8] = []
+                name.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+                return out
+            case .slot(let slot): return Array("{\"index\":\(slot)}".utf8)
+            case .key(.value, _, _): return Array("{\"index\":0}".utf8)
+            case .key(_, let key, let occurrence):
+                return Array("{\"key\":".utf8) + key + Array((occurrence > 0 ? ",\"occurrence\":\(occurrence)}" : "}").utf8)
+            }
+        }
+        return [UInt8(ascii: "[")] + Array(steps.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
     }
 }

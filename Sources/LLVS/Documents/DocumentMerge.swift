@@ -8,6 +8,8 @@ public struct MergedValue: Sendable {
     public let source: Source
     /// What was decided where both sides had changed the same.
     public let records: [ConflictRecord]
+    /// The values between which the merge chose, when it was asked for them.
+    public var contested = ContestedValues()
 
     /// SHA-256 of the records as canonical JSON, in hexadecimal.
     public func digest(id: [UInt8]) -> String {
@@ -39,7 +41,8 @@ public struct DocumentMerge {
         work = DocumentWork(check)
     }
 
-    /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it removed.
+    /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it
+    /// removed.
     public var saving: DocumentMerge { DocumentMerge(rules: rules, saves: true, work: work) }
 
     private init(rules: ValueRules, saves: Bool, work: DocumentWork) {
@@ -49,33 +52,95 @@ public struct DocumentMerge {
     }
 
     /// Merges what two sides made of a base; nil is absent.
+    /// - Parameters:
+    ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
+    ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
     /// - Throws: what `check` throws, and `.outOfMemory`.
     public func merge(
-        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?
+        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?,
+        contested: ContestedValues = ContestedValues(), tellsContested: Bool = false
     ) throws -> MergedValue {
-        if let unchanged = unchanged(base, newer, older) { return unchanged }
-        let kind = topRule?.kind ?? .auto
+        if contested.isEmpty, let unchanged = unchanged(base, newer, older) { return unchanged }
+        let kind = rules.top?.kind ?? .auto
+        let total = [base, newer, older].reduce(0) { $0 + ($1?.count ?? 0) }
+        try Memory.expect(total, "Merging a value")
         let trees = try [base, newer, older].map { try $0.map { try read($0, as: kind) } }
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        let all = try trees.map { try $0 ?? JSONTree(whole: empty, as: .raw) } + (rules.tree.map { [$0] } ?? [])
+        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) } + (rules.text.map { [$0] } ?? [])
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = ValueMerge(values, RuleStates(rules), rulesTree: 3, saves: saves)
-        let result = try merge.run(ref(0), ref(1), ref(2))
-        let (bytes, source) = try write(result, kind, values, newer, older)
-        return MergedValue(bytes: bytes, source: source, records: try merge.records.map { try record($0, merge) })
+        let known = contested.isEmpty ? nil : unchanged(base, newer, older)
+        let result = try known == nil ? merge.run(ref(0), ref(1), ref(2)) : .absent
+        let (bytes, source) = try known.map { ($0.bytes, $0.source) } ?? write(result, kind, values, newer, older)
+        var records = try merge.records.map { try record($0, merge) }
+        if !contested.isEmpty { records += try contestedRecords(contested, [ref(0), ref(1), ref(2)], bytes, kind, merge) }
+        var merged = MergedValue(bytes: bytes, source: source, records: records)
+        for draft in tellsContested ? merge.records : [] {
+            let steps = try ContestedValues.steps(draft.place, in: values)
+            try merged.contested.add(draft.inputs.x, at: steps, in: values)
+            try merged.contested.add(draft.inputs.y, at: steps, in: values)
+        }
+        return merged
     }
 
-    private var topRule: MergeRule? { RuleStates(rules).rule(RuleStates.start).map { rules.rules[$0] } }
+    /// One side as a whole, with a record.
+    func picking(
+        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool
+    ) throws -> MergedValue {
+        func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? {
+            guard let bytes else { return nil }
+            let values = DocumentValues([try read(bytes, as: .auto)], work: work)
+            return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: values)
+        }
+        let (x, y) = (try json(newer), try json(older))
+        let record = ConflictRecord(
+            kind: .pick, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)
+        return MergedValue(
+            bytes: (newerStands ? newer : older).map { Array($0) }, source: newerStands ? .newer : .older, records: [record])
+    }
+
+    /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
+    private func contestedRecords(
+        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: ValueMerge
+    ) throws -> [ConflictRecord] {
+        try (result ?? []).withUnsafeBytes { bytes in
+            let text = try result == nil ? nil : read(bytes, as: kind), made = try text.map { DocumentValues([$0], work: work) }
+            var records: [ConflictRecord] = []
+            for (place, digests) in contested.places {
+                let found = try inputs.map { try ContestedValues.find(place, from: $0, merge.rules, in: merge.values) }
+                let (x, y) = (found[1].value, found[2].value)
+                guard !x.isAbsent, !y.isAbsent, try !merge.values.same(x, y) else { continue }
+                let both = try [x, y].map { try ContestedValues.digest($0, in: merge.values) }
+                guard digests.isSuperset(of: both) else { continue }
+                let root = ValueRef(tree: 0, node: 0)
+                let stands = try made.map { try ContestedValues.find(place, from: root, merge.rules, in: $0).value } ?? .absent
+                func json(_ ref: ValueRef, _ values: DocumentValues?) throws -> [UInt8]? {
+                    guard let values, !ref.isAbsent else { return nil }
+                    return try CanonicalWriter.bytes(of: ref, in: values)
+                }
+                let rule = merge.rules.rule(found[1].state).map { rules.rules[$0] }
+                records.append(ConflictRecord(
+                    kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
+                    newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made), rule: rule.map { ($0.prefix, $0.pattern) }))
+            }
+            return records.sorted { a, b in
+                let order = Bytes.compare(a.path, b.path)
+                return order != 0 ? order < 0 : Bytes.compare(a.json(id: []), b.json(id: [])) < 0
+            }
+        }
+    }
 
     /// What is clear without looking into the values.
-    private func unchanged(_ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?) -> MergedValue? {
+    private func unchanged(
+        _ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
+    ) -> MergedValue? {
         func same(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) -> Bool {
             guard let a, let b else { return a == nil && b == nil }
             return Bytes.equal(a, b)
         }
         if newer == nil, older == nil { return MergedValue(bytes: nil, source: .absent, records: []) }
-        guard topRule?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
+        guard rules.top?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
         var taken: (UnsafeRawBufferPointer?, MergedValue.Source)?
         if same(newer, base) { taken = (older, .older) } else if same(older, base) { taken = (newer, .newer) }
         if taken == nil, same(newer, older), !rules.hasCounter { taken = (newer, .newer) }
@@ -84,30 +149,33 @@ public struct DocumentMerge {
         return MergedValue(bytes: Array(bytes), source: same(bytes, newer) ? .newer : taken.1, records: [])
     }
 
-    private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind) throws -> JSONTree {
+    private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind) throws -> JSONText {
         switch kind {
         case .bytes: break
         case .text:
-            if Bytes.isValidUTF8(bytes) { return try JSONTree(whole: bytes, as: .string) }
+            if Bytes.isValidUTF8(bytes) { return try JSONText(whole: bytes, as: .string) }
         default:
-            if let tree = try JSONTreeParser.parse(bytes, work: work) {
-                let top = tree.kind(0)
-                if top >= .array || (top == .number && kind == .counter) { return tree }
+            if let text = try JSONTreeParser.parse(bytes, work: work) {
+                let top = text.tree.kind(0)
+                if top >= .array || (top == .number && kind == .counter) { return text }
             }
         }
-        return try JSONTree(whole: bytes, as: .raw)
+        return try JSONText(whole: bytes, as: .raw)
     }
 
     private func write(
-        _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
+        _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?,
+        _ older: UnsafeRawBufferPointer?
     ) throws -> ([UInt8]?, MergedValue.Source) {
         if result.isAbsent { return (nil, .absent) }
         var bytes: [UInt8]
-        if result.tree < 3, result.node == 0 {
+        if !result.isComputed, result.tree < 3, result.node == 0 {
             bytes = Array(values.tree(result).bytes)
         } else if kind == .text, values.kind(result) == .string {
-            if result.isComputed, case .text(let text) = values.computed[Int(result.node)] { bytes = text } else { bytes = Array(values.text(result)) }
+            bytes = []
+            if !result.isComputed { bytes = Array(values.text(result)) } else if case .text(let text) = values.computed[Int(result.node)] { bytes = text }
         } else {
+            try Memory.expect((newer?.count ?? 0) + (older?.count ?? 0), "Writing a merged value")
             bytes = try CanonicalWriter.bytes(of: result, in: values)
         }
         let source: MergedValue.Source = bytes.withUnsafeBytes { all in
@@ -120,9 +188,9 @@ public struct DocumentMerge {
 
     private func record(_ draft: RecordDraft, _ merge: ValueMerge) throws -> ConflictRecord {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
-        let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }
+        let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
         return ConflictRecord(
-            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o), newer: try bytes(draft.inputs.x),
-            older: try bytes(draft.inputs.y), result: try bytes(draft.result), rule: rule.map { ($0.prefix, $0.pattern) })
+            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o),
+            newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result), rule: rule.map { ($0.prefix, $0.pattern) })
     }
 }

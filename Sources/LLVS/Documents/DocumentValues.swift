@@ -21,21 +21,20 @@ enum ComputedValue {
 
 /// The values that a merge works with: the trees of its inputs and of its rules, and what it computed.
 final class DocumentValues {
-    private(set) var trees: [JSONTree]
+    private let texts: [JSONText]
+    private let trees: UnsafeMutablePointer<JSONTree>
     private(set) var computed: [ComputedValue] = []
     let work: DocumentWork
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
     private var digests: [UInt64: UInt64] = [:]
 
-    init(_ trees: [JSONTree], work: DocumentWork) {
-        self.trees = trees
+    init(_ texts: [JSONText], work: DocumentWork) {
+        self.texts = texts
+        trees = UnsafeMutablePointer.allocate(capacity: texts.count)
+        for (i, text) in texts.enumerated() { (trees + i).initialize(to: text.tree) }
         self.work = work
     }
-
-    func add(_ tree: JSONTree) -> ValueRef {
-        trees.append(tree)
-        return ValueRef(tree: UInt32(truncatingIfNeeded: trees.count - 1), node: 0)
-    }
+    deinit { trees.deallocate() }
 
     func add(_ value: ComputedValue) -> ValueRef {
         computed.append(value)
@@ -108,38 +107,66 @@ final class DocumentValues {
         return try walk(a, b, &budget) ?? false
     }
 
-    /// Nil when the budget does not suffice.
+    /// Goes through both side by side. Nil when the budget does not suffice.
     private func walk(_ a: ValueRef, _ b: ValueRef, _ budget: inout Int) throws -> Bool? {
         let p = tree(a), q = tree(b)
         var pairs = [(a.node, b.node)]
-        while let (i, j) = pairs.popLast() {
-            let s = p.text(i), t = q.text(j)
-            if s.count == t.count {
-                try work.done(1 + s.count >> 5)
-                if Bytes.equal(s, t) { continue }
-            }
-            let isObject = p.kind(i) == .object
-            var left = p.children(of: i), right = q.children(of: j)
-            guard left.count == right.count else { return false }
-            try work.done(left.count)
-            budget -= left.count
-            if budget < 0 { return nil }
-            if isObject, !MemberOrder.agrees(left, p, right, q) {
-                if !p.isSorted(i) { try MemberOrder.sort(&left, in: p, work) }
-                if !q.isSorted(j) { try MemberOrder.sort(&right, in: q, work) }
-                if !MemberOrder.agrees(left, p, right, q) { return false }
-            }
-            for k in 0..<left.count {
-                let kind = p.kind(left[k])
-                guard kind == q.kind(right[k]) else { return false }
+        while let (first, second) = pairs.popLast() {
+            var i = first, j = second
+            let end = p.next(first), otherEnd = q.next(second)
+            // What is open: where it ends on both sides, and whether a name comes next.
+            var open: [(end: UInt32, otherEnd: UInt32, isObject: Bool, node: UInt32, other: UInt32)] = []
+            while i < end || j < otherEnd {
+                while let top = open.last, i == top.end || j == top.otherEnd {
+                    guard i == top.end, j == top.otherEnd else { return false }
+                    open.removeLast()
+                }
+                if i >= end || j >= otherEnd { break }
+                budget -= 1
+                if budget < 0 { return nil }
+                if let top = open.last, top.isObject {
+                    if !Bytes.equal(p.text(i), q.text(j)) {
+                        // Another order of members, or others.
+                        guard let members = try matched(p, top.node, q, top.other) else { return false }
+                        budget -= members.count
+                        pairs += members
+                        (i, j) = (top.end, top.otherEnd)
+                        continue
+                    }
+                    i += 1
+                    j += 1
+                }
+                let kind = p.kind(i)
+                guard kind == q.kind(j) else { return false }
                 if kind == .array || kind == .object {
-                    pairs.append((left[k], right[k]))
-                } else if try !same(ValueRef(tree: a.tree, node: left[k]), ValueRef(tree: b.tree, node: right[k])) {
-                    return false
+                    let s = p.text(i), t = q.text(j)
+                    if s.count == t.count {
+                        try work.done(1 + s.count >> 5)
+                        if Bytes.equal(s, t) { (i, j) = (p.next(i), q.next(j)); continue }
+                    }
+                    open.append((p.next(i), q.next(j), kind == .object, i, j))
+                    i += 1
+                    j += 1
+                } else {
+                    guard try same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) else { return false }
+                    try work.done(1)
+                    i += 1
+                    j += 1
                 }
             }
+            guard i == end, j == otherEnd else { return false }
         }
         return true
+    }
+
+    /// The values of members that have the same names; nil when the names are not the same.
+    private func matched(_ p: JSONTree, _ node: UInt32, _ q: JSONTree, _ other: UInt32) throws -> [(UInt32, UInt32)]? {
+        var left = p.children(of: node), right = q.children(of: other)
+        guard left.count == right.count else { return nil }
+        if !p.isSorted(node) { try MemberOrder.sort(&left, in: p, work) }
+        if !q.isSorted(other) { try MemberOrder.sort(&right, in: q, work) }
+        guard MemberOrder.agrees(left, p, right, q) else { return nil }
+        return Array(zip(left, right))
     }
 
     // MARK: Digests
@@ -261,23 +288,46 @@ enum MemberOrder {
 
     /// Sorts the values of members by their names.
     static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentWork) throws {
-        guard values.count > 1 else { return }
+        guard values.count > 8 else {
+            for i in values.indices.dropFirst() {
+                var j = i
+                while j > 0, Bytes.compare(tree.text(values[j - 1] - 1), tree.text(values[j] - 1)) > 0 {
+                    values.swapAt(j - 1, j)
+                    j -= 1
+                }
+            }
+            return
+        }
+        let order = try order(of: values, in: tree, work)
+        values = order.map { values[Int($0)] }
+    }
+
+    /// The places of the values, in the order of their names.
+    static func order(of values: [UInt32], in tree: JSONTree, _ work: DocumentWork) throws -> [UInt32] {
         try work.done(values.count)
+        guard let one = values.first else { return [] }
         // Names often begin alike: eight bytes behind that decide most comparisons.
-        let first = tree.text(values[0] - 1)
+        let first = tree.text(one - 1)
         var shared = first.count
         for value in values {
-            let name = tree.text(value - 1)
-            var n = min(shared, name.count), i = 0
+            let name = tree.text(value - 1), n = min(shared, name.count)
+            var i = 0
             while i < n, name[i] == first[i] { i += 1 }
-            n = i
-            shared = n
+            shared = i
         }
-        var keyed: [(word: UInt64, value: UInt32)] = []
+        struct Keyed {
+            var word: UInt64
+            var place: UInt32
+        }
+        var keyed: [Keyed] = []
         keyed.reserveCapacity(values.count)
-        for value in values { keyed.append((Bytes.word(tree.text(value - 1), at: shared), value)) }
-        keyed.sort { a, b in a.word != b.word ? a.word < b.word : Bytes.compare(tree.text(a.value - 1), tree.text(b.value - 1)) < 0 }
-        for i in 0..<values.count { values[i] = keyed[i].value }
+        for (i, value) in values.enumerated() {
+            keyed.append(Keyed(word: Bytes.word(tree.text(value - 1), at: shared), place: UInt32(truncatingIfNeeded: i)))
+        }
+        keyed.sort { a, b in
+            a.word != b.word ? a.word < b.word : Bytes.compare(tree.text(values[Int(a.place)] - 1), tree.text(values[Int(b.place)] - 1)) < 0
+        }
         try work.done(values.count)
+        return keyed.map(\.place)
     }
 }

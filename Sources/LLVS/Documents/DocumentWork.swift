@@ -1,3 +1,19 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension Bytes {
+    /// Whether the byte is among them.
+    static func contains(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return false }
+        return memchr(base, Int32(byte), bytes.count) != nil
+    }
+}
+
 /// Counts what a merge does, and looks from time to time whether it is to stop.
 final class DocumentWork {
     private static let perCheck = 1 << 20

@@ -12,7 +12,9 @@ struct EditScript {
     private static func place(_ d: Int, _ k: Int) -> Int { d * (d + 1) / 2 + (k + d) / 2 }
 
     /// Compares, from the end; false when that takes too many steps, all of which count.
-    mutating func find(_ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, steps: inout Int, work: DocumentWork) throws -> Bool {
+    mutating func find(
+        _ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, steps: inout Int, work: DocumentWork
+    ) throws -> Bool {
         self.base = base[o]
         self.side = side[s]
         reached.removeAll(keepingCapacity: true)
@@ -32,8 +34,10 @@ struct EditScript {
                         if d > 0 {
                             x = Self.nowhere
                             // A token less of the base, or of the side.
-                            if k > -d { let before = reached[Self.place(d - 1, k - 1)]; if before >= 0, before < n { x = before + 1 } }
-                            if k < d { let before = reached[Self.place(d - 1, k + 1)]; if before >= 0, Int(before) - k <= m { x = max(x, before) } }
+                            let left = k > -d ? reached[Self.place(d - 1, k - 1)] : Self.nowhere
+                            let right = k < d ? reached[Self.place(d - 1, k + 1)] : Self.nowhere
+                            if left >= 0, left < n { x = left + 1 }
+                            if right >= 0, Int(right) - k <= m { x = max(x, right) }
                             guard x >= 0 else { continue }
                         }
                         var i = Int(x), j = i - k

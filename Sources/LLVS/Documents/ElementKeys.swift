@@ -1,7 +1,7 @@
 /// Tells the elements of lists and sets apart: numbers for what is the same element on several sides.
 struct ElementKeys {
     /// What an element is known by; keys of different sources are never the same.
-    enum Source: UInt8 { case declared, id, value }
+    enum Source: UInt8, Sendable { case declared, id, value }
 
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
@@ -80,6 +80,15 @@ struct ElementKeys {
         return kind == .string || kind == .number ? ValueRef(tree: element.tree, node: node) : nil
     }
 
+    /// What an element is known by, without looking for others like it.
+    func source(of element: ValueRef) -> Source { identify(element).0 }
+
+    /// Bytes that are the same for the same key of a source.
+    func bytes(of element: ValueRef, _ source: Source) throws -> [UInt8] {
+        let written = try parts(of: element, source).map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
+        return Array(written.joined(separator: [UInt8(ascii: ",")]))
+    }
+
     /// What makes the key of an element: the values at the declared pointers, its `id`, or itself.
     func parts(of element: ValueRef, _ source: Source) -> [ValueRef] {
         switch source {
@@ -95,7 +104,9 @@ struct ElementKeys {
         case .id: return try values.same(Self.id(of: a, in: values) ?? .absent, Self.id(of: b, in: values) ?? .absent)
         case .declared:
             for pointer in declared ?? [] {
-                guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else { return false }
+                guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else {
+                    return false
+                }
             }
             return true
         }

@@ -30,7 +30,8 @@ struct JSONDecimal: Equatable {
         var digits: [UInt8] = []
         digits.reserveCapacity(lexeme.count)
         for byte in lexeme {
-            if byte >= 0x30, byte <= 0x39 { digits.append(byte - 0x30) } else if byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E") { break }
+            if byte | 0x20 == UInt8(ascii: "e") { break }
+            if byte >= 0x30, byte <= 0x39 { digits.append(byte - 0x30) }
         }
         self.init(negative: lexeme.first == UInt8(ascii: "-"), digits: digits, exponent: spelling.exponent - spelling.fraction)
     }

@@ -19,9 +19,10 @@ enum JSONKind: UInt8, Comparable {
 ///
 ///     {"a": [1, 2]}   ->   object · "a" · array · 1 · 2
 ///
-/// A member is its name and then its value, so the name of the value at `i` is at `i - 1`. `next` of a container is behind all that is in it.
-/// The tree borrows the bytes that it was made from, unless it owns them.
-final class JSONTree {
+/// A member is its name and then its value, so the name of the value at `i` is at `i - 1`. `next` of a container is
+/// behind all that is in it.
+/// This is a view, good while the `JSONText` lives that it is of.
+struct JSONTree {
     ///     head   bits 0-25 where it starts in its bytes · 26-28 kind · 29 a string with escapes · 30 as it is written canonically ·
     ///            31 an object whose members are in order
     struct Node {
@@ -39,36 +40,9 @@ final class JSONTree {
 
     let bytes: UnsafeRawBufferPointer
     let count: Int
-    private let nodes: UnsafeMutablePointer<Node>
+    fileprivate let nodes: UnsafeMutablePointer<Node>
     /// What strings with escapes stand for.
-    private let decoded: UnsafeMutableRawPointer?
-    private let owned: UnsafeMutableRawPointer?
-
-    /// Takes over `nodes` and `decoded`, which are released by `free`.
-    init(_ bytes: UnsafeRawBufferPointer, nodes: UnsafeMutablePointer<Node>, count: Int, decoded: UnsafeMutableRawPointer?, owned: UnsafeMutableRawPointer? = nil) {
-        self.bytes = bytes
-        self.nodes = nodes
-        self.count = count
-        self.decoded = decoded
-        self.owned = owned
-    }
-
-    deinit {
-        free(nodes)
-        free(decoded)
-        free(owned)
-    }
-
-    /// A value that is not parsed: text as one string, or bytes.
-    init(whole bytes: UnsafeRawBufferPointer, as kind: JSONKind) throws {
-        self.bytes = bytes
-        let memory = try Memory.allocate(MemoryLayout<Node>.stride, "Merging a value")
-        nodes = memory.bindMemory(to: Node.self).baseAddress ?? UnsafeMutablePointer<Node>.allocate(capacity: 1)
-        nodes.initialize(to: Node(head: UInt32(kind.rawValue) << 26, length: UInt32(clamping: bytes.count), next: 1))
-        count = 1
-        decoded = nil
-        owned = nil
-    }
+    fileprivate let decoded: UnsafeMutableRawPointer?
 
     @inline(__always)
     subscript(_ node: UInt32) -> Node { nodes[Int(node)] }
@@ -100,8 +74,10 @@ final class JSONTree {
     @inline(__always)
     func text(_ node: UInt32) -> UnsafeRawBufferPointer {
         let entry = nodes[Int(node)]
-        let start = Int(entry.head & Self.startMask), base = entry.head & Self.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress
-        guard let base else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let start = Int(entry.head & Self.startMask)
+        guard let base = entry.head & Self.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         return UnsafeRawBufferPointer(start: base + start, count: Int(entry.length))
     }
 
@@ -153,6 +129,36 @@ final class JSONTree {
             }
         }
         return node
+    }
+}
+
+/// Owns the tree of a value. The bytes that it was made from stay the caller's, unless it was given them.
+final class JSONText {
+    let tree: JSONTree
+    private let owned: UnsafeMutableRawPointer?
+
+    /// Takes over `nodes`, `decoded` and `owned`, which are released by `free`.
+    init(
+        _ bytes: UnsafeRawBufferPointer, nodes: UnsafeMutablePointer<JSONTree.Node>, count: Int, decoded: UnsafeMutableRawPointer?,
+        owned: UnsafeMutableRawPointer? = nil
+    ) {
+        tree = JSONTree(bytes: bytes, count: count, nodes: nodes, decoded: decoded)
+        self.owned = owned
+    }
+
+    /// A value that is not parsed: text as one string, or bytes.
+    convenience init(whole bytes: UnsafeRawBufferPointer, as kind: JSONKind) throws {
+        let size = MemoryLayout<JSONTree.Node>.stride
+        let memory = try Memory.allocate(size, "Merging a value").bindMemory(to: JSONTree.Node.self)
+        guard let nodes = memory.baseAddress else { throw StoreError(.outOfMemory, "Merging a value needs \(size) bytes of memory.") }
+        nodes.initialize(to: JSONTree.Node(head: UInt32(kind.rawValue) << 26, length: UInt32(clamping: bytes.count), next: 1))
+        self.init(bytes, nodes: nodes, count: 1, decoded: nil)
+    }
+
+    deinit {
+        free(tree.nodes)
+        free(tree.decoded)
+        free(owned)
     }
 }
 

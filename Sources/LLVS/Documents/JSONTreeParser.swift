@@ -14,7 +14,7 @@ struct JSONTreeParser {
     /// Nil when the text cannot be merged inside.
     /// - Parameter copying: the tree keeps bytes of its own.
     /// - Throws: what `work` throws, and `.outOfMemory`.
-    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONTree? {
+    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONText? {
         guard bytes.count > 0, bytes.count <= sizeLimit, Bytes.isValidUTF8(bytes) else { return nil }
         guard copying else {
             var parser = JSONTreeParser(bytes, work)
@@ -53,10 +53,10 @@ struct JSONTreeParser {
         open.reserveCapacity(16)
     }
 
-    private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONTree? {
+    private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONText? {
         do {
             if try parse(), let nodes {
-                return JSONTree(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
+                return JSONText(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
             }
         } catch {
             free(nodes)
@@ -115,7 +115,7 @@ struct JSONTreeParser {
     private mutating func follow(_ name: UInt32, first: Bool) {
         let i = open.count - 1
         if open[i].sorted {
-            if !first, Bytes.compare(text(open[i].name), text(name)) >= 0 { open[i].sorted = false }
+            if !first, Bytes.compare(texts[open[i].name], texts[name]) >= 0 { open[i].sorted = false }
             open[i].name = name
         }
     }
@@ -153,7 +153,9 @@ struct JSONTreeParser {
 
     private mutating func word(_ word: StaticString, _ kind: JSONKind) throws -> Bool {
         let size = word.utf8CodeUnitCount
-        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else { return false }
+        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else {
+            return false
+        }
         try add(kind, from: position, length: size, JSONTree.canonicalBit)
         position += size
         return true
@@ -169,7 +171,9 @@ struct JSONTreeParser {
                 guard try areDistinct(top) else { return false }
             }
         }
-        if top.canonical, !top.isObject || top.sorted { nodes[i].head |= JSONTree.canonicalBit } else if !open.isEmpty { open[open.count - 1].canonical = false }
+        if top.canonical, !top.isObject || top.sorted {
+            nodes[i].head |= JSONTree.canonicalBit
+        } else if !open.isEmpty { open[open.count - 1].canonical = false }
         return true
     }
 
@@ -187,21 +191,32 @@ struct JSONTreeParser {
     private mutating func grow() throws {
         let wanted = max(16, capacity + capacity / 2, bytes.count / 32), stride = MemoryLayout<JSONTree.Node>.stride
         guard let more = realloc(nodes, wanted * stride) else {
-            throw StoreError(.outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not.")
+            throw StoreError(
+                .outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not.")
         }
         nodes = more.bindMemory(to: JSONTree.Node.self, capacity: wanted)
         capacity = wanted
     }
 
-    private func text(_ node: UInt32) -> UnsafeRawBufferPointer { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)[node] }
+    private var texts: NodeTexts { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded) }
 
     /// Whether no name is there twice; for objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let nodes else { return false }
-        let texts = NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded)
-        names.begin(object.members)
+        let texts = texts, end = nodes[Int(object.node)].next
         var i = object.node + 1
-        let end = nodes[Int(object.node)].next
+        if object.members <= 8 {
+            while i < end {
+                var j = nodes[Int(i) + 1].next
+                while j < end {
+                    if Bytes.equal(texts[i], texts[j]) { return false }
+                    j = nodes[Int(j) + 1].next
+                }
+                i = nodes[Int(i) + 1].next
+            }
+            return true
+        }
+        names.begin(object.members)
         while i < end {
             if !names.insert(i, texts) { return false }
             i = nodes[Int(i) + 1].next
@@ -295,14 +310,18 @@ private struct NodeTexts {
 
 /// Finds out whether names are distinct.
 private struct DistinctNames {
-    private var slots: [(hash: UInt64, name: UInt32)] = []
+    private struct Slot {
+        var hash: UInt64 = 0
+        var name: UInt32 = 0
+    }
+    private var slots: [Slot] = []
     private var mask = 0
 
     mutating func begin(_ count: Int) {
         var size = 16
         while size < 2 * count { size *= 2 }
-        if slots.count < size { slots = [(UInt64, UInt32)](repeating: (0, 0), count: size) } else {
-            for i in 0..<size { slots[i] = (0, 0) }
+        if slots.count < size { slots = [Slot](repeating: Slot(), count: size) } else {
+            for i in 0..<size { slots[i] = Slot() }
         }
         mask = size - 1
     }
@@ -315,7 +334,7 @@ private struct DistinctNames {
             if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
             i = (i + 1) & mask
         }
-        slots[i] = (hash, name)
+        slots[i] = Slot(hash: hash, name: name)
         return true
     }
 }

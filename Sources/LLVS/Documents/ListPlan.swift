@@ -11,7 +11,7 @@ final class ListPlan {
     /// The class of each key: which elements would have the same key but for their occurrence.
     private var classes: [UInt32] = []
     /// How many elements of its class a key has before it.
-    private var occurrences: [Int] = []
+    private var occurrences: [UInt32] = []
     private var keys: ElementKeys
     private var newerAnchors: [Bool] = []
     private var olderAnchors: [Bool] = []
@@ -21,6 +21,7 @@ final class ListPlan {
         base = values.isKind(o, .array) ? values.tree(o).children(of: o.node) : []
         newer = values.tree(x).children(of: x.node)
         older = values.tree(y).children(of: y.node)
+        try Memory.expect(48 * (base.count + newer.count + older.count), "Merging a list")
         keys = ElementKeys(values, declared: key, usesID: true, atMost: max(base.count, newer.count, older.count))
         try number(o, x, y)
         try findAnchors()
@@ -31,7 +32,8 @@ final class ListPlan {
 
     /// Gives each element its key: the first of a class has one, the next of that class the one after it.
     private func number(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef) throws {
-        var first: [UInt32] = [], next: [UInt32] = []
+        var first: [UInt32] = [], next: [UInt32] = [], keys = keys
+        defer { self.keys = keys }
         func assign(_ container: ValueRef, _ elements: [UInt32]) throws -> [UInt32] {
             var last = [UInt32](repeating: .max, count: keys.count)
             var numbers: [UInt32] = []
@@ -130,7 +132,12 @@ final class ListPlan {
     func step(_ child: Int) -> RecordPath.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
         guard source != .value else { return .index(child < base.count ? child : 0) }
-        return .key(keys.parts(of: keys.element(kind), source), occurrence: occurrences[child])
+        return .key(keys.parts(of: keys.element(kind), source), occurrence: Int(occurrences[child]))
+    }
+
+    func contestedStep(_ child: Int) throws -> ContestedValues.Step {
+        let kind = Int(classes[child]), source = keys.source(kind)
+        return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: Int(occurrences[child]))
     }
 
     // MARK: Order

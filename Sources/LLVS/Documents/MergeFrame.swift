@@ -31,7 +31,9 @@ final class MergeFrame {
     func deliver(_ result: ValueRef) { results.append(result) }
 
     @inline(__always)
-    private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef { node == Self.none ? .absent : ValueRef(tree: container.tree, node: node) }
+    private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef {
+        node == Self.none ? .absent : ValueRef(tree: container.tree, node: node)
+    }
     func o(_ i: Int) -> ValueRef { ref(inputs.o, base[i]) }
     func x(_ i: Int) -> ValueRef { ref(inputs.x, newer[i]) }
     func y(_ i: Int) -> ValueRef { ref(inputs.y, older[i]) }
@@ -54,19 +56,17 @@ final class MergeFrame {
         if agree {
             // All three have the same names in the same order, as most often: that order is found once.
             if !p.isSorted(x.node) {
-                var places: [UInt32: Int] = [:]
-                places.reserveCapacity(left.count)
-                for (i, value) in left.enumerated() { places[value] = i }
-                try MemberOrder.sort(&left, in: p, values.work)
-                let order = left.map { places[$0] ?? 0 }
-                right = order.map { right[$0] }
-                if hasBase { middle = order.map { middle[$0] } }
+                let order = try MemberOrder.order(of: left, in: p, values.work)
+                left = order.map { left[Int($0)] }
+                right = order.map { right[Int($0)] }
+                if hasBase { middle = order.map { middle[Int($0)] } }
             }
             (newer, older) = (left, right)
             base = hasBase ? middle : [UInt32](repeating: Self.none, count: left.count)
             results.reserveCapacity(count)
             return
         }
+        try Memory.expect(32 * (left.count + right.count + middle.count), "Merging an object")
         if !p.isSorted(x.node) { try MemberOrder.sort(&left, in: p, values.work) }
         if !q.isSorted(y.node) { try MemberOrder.sort(&right, in: q, values.work) }
         if hasBase, !b.isSorted(o.node) { try MemberOrder.sort(&middle, in: b, values.work) }

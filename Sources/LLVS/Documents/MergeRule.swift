@@ -1,5 +1,5 @@
-/// What one rule says about the values that it is for.
-struct MergeRule {
+/// What one rule says about the values that it is for. Does not change once it is read.
+final class MergeRule: @unchecked Sendable {
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
     enum Unit: String, CaseIterable { case word, line, char }
     enum Pick {
@@ -26,6 +26,8 @@ struct MergeRule {
     /// Where it stands in the rules: the prefix of ids, and the pattern.
     var prefix: [UInt8] = []
     var pattern: [UInt8] = []
+    /// It stands in no rules of a store.
+    var isBuiltIn = false
 }
 
 /// What is wrong with rules, and where.
@@ -68,18 +70,21 @@ final class ValueRules: @unchecked Sendable {
         var counts = false
     }
 
-    /// The tree of the rules; what rules say is absent stands there.
-    let tree: JSONTree?
+    /// The text of the rules; what rules say is absent stands there.
+    let text: JSONText?
     private(set) var rules: [MergeRule] = []
     fileprivate private(set) var nodes = [Node()]
 
     /// Rules for everything: `auto`.
-    convenience init() { self.init(tree: nil, []) }
+    convenience init() { self.init(nil, []) }
 
-    init(tree: JSONTree?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
-        self.tree = tree
+    init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
+        self.text = text
         for (pattern, rule) in rules { add(pattern, rule) }
     }
+
+    /// The rule of the whole value.
+    var top: MergeRule? { nodes[0].rule.map { rules[$0] } }
 
     /// Whether equal sides may make another value: the rules hold a counter.
     var hasCounter: Bool { nodes[0].counts }
@@ -141,8 +146,8 @@ final class RuleStates {
         var names: [[UInt8]: Int?] = [:]
         for place in places { for name in rules.nodes[place].names.keys { names[name] = .some(nil) } }
         states.append(State(
-            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first, counts: places.contains { rules.nodes[$0].counts },
-            names: names, any: nil))
+            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first,
+            counts: places.contains { rules.nodes[$0].counts }, names: names, any: nil))
         known[places] = states.count - 1
         return states.count - 1
     }

@@ -11,10 +11,10 @@ public final class MergeSchema {
     /// - Parameter partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
     /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
     public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
-        guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {
+        guard let text = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {
             throw InvalidRules([], "JSON is expected: UTF-8, no name twice in one object, at most 64 MiB and 128 levels")
         }
-        let reader = MergeSchemaReader(tree)
+        let reader = MergeSchemaReader(text)
         if partly, reader.isPart {
             prefixes = [([], try reader.readPart())]
             none = ValueRules()
@@ -39,14 +39,18 @@ public final class MergeSchema {
 /// Reads rules, and says of the first thing that is wrong what and where it is.
 private struct MergeSchemaReader {
     private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit", "overlap"]
+    private let text: JSONText
     private let tree: JSONTree
 
-    init(_ tree: JSONTree) { self.tree = tree }
+    init(_ text: JSONText) {
+        self.text = text
+        tree = text.tree
+    }
 
     /// Whether it is what stands under one prefix: everything but an object with the number of the rules.
     var isPart: Bool { tree.kind(0) != .object || member("merge", of: 0) == nil }
 
-    func readPart() throws -> ValueRules { ValueRules(tree: tree, try rules(0, [], [])) }
+    func readPart() throws -> ValueRules { ValueRules(text, try rules(0, [], [])) }
 
     func read() throws -> [(prefix: [UInt8], rules: ValueRules)] {
         guard tree.kind(0) == .object else { throw InvalidRules([], "an object is expected") }
@@ -56,10 +60,12 @@ private struct MergeSchemaReader {
             throw InvalidRules(Array("/merge".utf8), "rules of number \(string(merge)) are not known here", isUnknownMerge: true)
         }
         guard let ids = member("ids", of: 0) else { return [] }
-        guard tree.kind(ids) == .object else { throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules") }
+        guard tree.kind(ids) == .object else {
+            throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules")
+        }
         return try tree.children(of: ids).map { value in
             let prefix = Array(tree.text(value - 1))
-            return (prefix, ValueRules(tree: tree, try rules(value, prefix, below(Array("/ids".utf8), value))))
+            return (prefix, ValueRules(text, try rules(value, prefix, below(Array("/ids".utf8), value))))
         }
     }
 
@@ -78,7 +84,7 @@ private struct MergeSchemaReader {
     }
 
     private func rule(_ node: UInt32, _ prefix: [UInt8], _ pattern: [UInt8], _ pointer: [UInt8], atTop: Bool) throws -> MergeRule {
-        var rule = MergeRule()
+        let rule = MergeRule()
         rule.prefix = prefix
         rule.pattern = pattern
         switch tree.kind(node) {
@@ -86,7 +92,7 @@ private struct MergeSchemaReader {
         case .object:
             if let kind = member("as", of: node) { rule.kind = try choice(kind, pointer + Array("/as".utf8)) }
             try checkPlace(rule, pointer, atTop)
-            for value in tree.children(of: node) { try read(value, into: &rule, below(pointer, value)) }
+            for value in tree.children(of: node) { try read(value, into: rule, below(pointer, value)) }
         default: throw InvalidRules(pointer, "a rule is expected: the name of a kind, or an object")
         }
         try checkPlace(rule, pointer, atTop)
@@ -97,10 +103,12 @@ private struct MergeSchemaReader {
     }
 
     private func checkPlace(_ rule: MergeRule, _ pointer: [UInt8], _ atTop: Bool) throws {
-        guard rule.kind != .bytes || atTop else { throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"") }
+        guard rule.kind != .bytes || atTop else {
+            throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"")
+        }
     }
 
-    private func read(_ value: UInt32, into rule: inout MergeRule, _ pointer: [UInt8]) throws {
+    private func read(_ value: UInt32, into rule: MergeRule, _ pointer: [UInt8]) throws {
         let name = string(value - 1)
         func only(_ kinds: [MergeRule.Kind]) throws {
             guard kinds.contains(rule.kind) else {
@@ -132,7 +140,8 @@ private struct MergeSchemaReader {
             try only([.text])
             rule.keepsBoth = try oneOf(value, ["pick", "both"], pointer) == "both"
         default:
-            throw InvalidRules(pointer, "a rule has no member of that name, but \(Self.members.map { "\"\($0)\"" }.joined(separator: ", "))")
+            let known = Self.members.map { "\"\($0)\"" }.joined(separator: ", ")
+            throw InvalidRules(pointer, "a rule has no member of that name, but \(known)")
         }
     }
 
@@ -173,12 +182,16 @@ private struct MergeSchemaReader {
     }
 
     private func pointers(_ node: UInt32, _ pointer: [UInt8]) throws -> [[[UInt8]]] {
-        guard tree.kind(node) == .array, tree.next(node) > node + 1 else { throw InvalidRules(pointer, "a list of one or more pointers is expected") }
+        guard tree.kind(node) == .array, tree.next(node) > node + 1 else {
+            throw InvalidRules(pointer, "a list of one or more pointers is expected")
+        }
         return try tree.children(of: node).enumerated().map { try self.pointer($1, pointer + Array("/\($0)".utf8)) }
     }
 
     private func pointer(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {
-        guard tree.kind(node) == .string else { throw InvalidRules(pointer, "a pointer is expected: \"\", or segments that begin with \"/\"") }
+        guard tree.kind(node) == .string else {
+            throw InvalidRules(pointer, "a pointer is expected: \"\", or segments that begin with \"/\"")
+        }
         return try segments(Array(tree.text(node)), pointer, stars: false).map {
             if case .name(let name) = $0 { return name }
             return []
@@ -211,7 +224,9 @@ private struct MergeSchemaReader {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] { pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1)) }
+    private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] {
+        pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1))
+    }
     private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
 }
 

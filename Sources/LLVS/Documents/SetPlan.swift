@@ -56,6 +56,11 @@ final class SetPlan {
         return .key(keys.parts(of: keys.element(kind), source), occurrence: parts[child].occurrence)
     }
 
+    func contestedStep(_ child: Int) throws -> ContestedValues.Step {
+        let kind = Int(parts[child].kind), source = keys.source(kind)
+        return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: parts[child].occurrence)
+    }
+
     /// The elements that came out, in the order of their bytes.
     func emit(_ results: [ValueRef], _ values: DocumentValues) throws -> [ValueRef] {
         var written: [UInt8] = [], elements: [(start: Int, end: Int, ref: ValueRef)] = []
@@ -68,9 +73,10 @@ final class SetPlan {
             elements.append((start, written.count, result))
         }
         written.withUnsafeBytes { all in
-            elements.sort { a, b in
-                Bytes.compare(UnsafeRawBufferPointer(rebasing: all[a.start..<a.end]), UnsafeRawBufferPointer(rebasing: all[b.start..<b.end])) < 0
+            func bytes(_ element: (start: Int, end: Int, ref: ValueRef)) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(rebasing: all[element.start..<element.end])
             }
+            elements.sort { Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
         return elements.map(\.ref)

@@ -1,5 +1,5 @@
-/// Which tokens of a text a side kept: the common prefix and suffix, tokens that are there once on both sides, and what a shortest edit script
-/// keeps between those.
+/// Which tokens of a text a side kept: the common prefix and suffix, tokens that are there once on both sides, and what a
+/// shortest edit script keeps between those.
 struct TextAlignment {
     /// Steps of comparing that one value may take.
     static let stepLimit = 1 << 26
@@ -17,6 +17,7 @@ struct TextAlignment {
     struct Part {
         var base: Range<Int>
         var side: Range<Int>
+        var size: Int { base.count + side.count }
     }
 
     /// - Parameters:
@@ -43,15 +44,17 @@ struct TextAlignment {
     private struct Count {
         var base: Int32 = 0
         var side: Int32 = 0
-        /// Sums of places: the place, where there is one.
-        var basePlaces = 0
-        var sidePlaces = 0
+        /// Sums of places, as far as they go into 32 bits: the place, where there is one.
+        var basePlaces: UInt32 = 0
+        var sidePlaces: UInt32 = 0
     }
 
     /// Finds what is kept for certain; the parts that are left have no token that is there once on both sides.
     ///
-    /// The largest part of each is gone on with at once, with what is counted already: so every token is counted a logarithmic number of times.
+    /// The largest part of each is gone on with at once, with what is counted already: so no token is counted
+    /// more than a logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
+        try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
         var counts = [Count](repeating: Count(), count: count), candidates: [UInt32] = []
         var open = [Part(base: 0..<base.count, side: 0..<side.count)], left: [Part] = []
 
@@ -59,13 +62,13 @@ struct TextAlignment {
             for i in part.base {
                 let token = Int(base[i])
                 counts[token].base -= 1
-                counts[token].basePlaces -= i
+                counts[token].basePlaces &-= UInt32(truncatingIfNeeded: i)
                 if counts[token].base == 1, counts[token].side == 1 { candidates.append(base[i]) }
             }
             for i in part.side {
                 let token = Int(side[i])
                 counts[token].side -= 1
-                counts[token].sidePlaces -= i
+                counts[token].sidePlaces &-= UInt32(truncatingIfNeeded: i)
                 if counts[token].base == 1, counts[token].side == 1 { candidates.append(side[i]) }
             }
         }
@@ -82,8 +85,16 @@ struct TextAlignment {
                 try work.done(1 + part.base.count + part.side.count)
                 guard !part.base.isEmpty, !part.side.isEmpty else { break }
                 if !isCounted {
-                    for i in part.base { counts[Int(base[i])].base += 1; counts[Int(base[i])].basePlaces += i }
-                    for i in part.side { counts[Int(side[i])].side += 1; counts[Int(side[i])].sidePlaces += i }
+                    for i in part.base {
+                        let token = Int(base[i])
+                        counts[token].base += 1
+                        counts[token].basePlaces &+= UInt32(truncatingIfNeeded: i)
+                    }
+                    for i in part.side {
+                        let token = Int(side[i])
+                        counts[token].side += 1
+                        counts[token].sidePlaces &+= UInt32(truncatingIfNeeded: i)
+                    }
                     candidates.removeAll(keepingCapacity: true)
                     for i in part.side where counts[Int(side[i])].side == 1 && counts[Int(side[i])].base == 1 { candidates.append(side[i]) }
                     isCounted = true
@@ -96,29 +107,42 @@ struct TextAlignment {
                 let members = try IncreasingRun.members(candidates.map { Int32(truncatingIfNeeded: counts[Int($0)].basePlaces) }, work)
                 let anchors = candidates.indices.filter { members[$0] }.map { i in
                     let count = counts[Int(candidates[i])]
-                    return (base: count.basePlaces, side: count.sidePlaces)
+                    return (base: Int(count.basePlaces), side: Int(count.sidePlaces))
                 }
                 candidates.removeAll(keepingCapacity: true)
-                // The parts between the anchors; the largest is gone on with.
-                var largest = Part(base: 0..<0, side: 0..<0), from = (base: part.base.lowerBound, side: part.side.lowerBound)
-                for k in 0...anchors.count {
-                    let to = k < anchors.count ? anchors[k] : (base: part.base.upperBound, side: part.side.upperBound)
-                    var between = Part(base: from.base..<to.base, side: from.side..<to.side)
-                    if between.base.count + between.side.count > largest.base.count + largest.side.count { swap(&between, &largest) }
+                for anchor in anchors {
+                    keptBase[anchor.base] = true
+                    keptSide[anchor.side] = true
+                }
+                let parts = Self.parts(of: part, between: anchors)
+                let largest = parts.indices.max { parts[$0].size < parts[$1].size } ?? 0
+                if 2 * parts[largest].size <= part.size, count <= part.size {
+                    // All are small: each is counted anew.
+                    for i in counts.indices { counts[i] = Count() }
+                    open += parts.filter { !$0.base.isEmpty && !$0.side.isEmpty }
+                    isCounted = false
+                    break
+                }
+                for anchor in anchors { drop(Part(base: anchor.base..<anchor.base + 1, side: anchor.side..<anchor.side + 1)) }
+                for (i, between) in parts.enumerated() where i != largest {
                     drop(between)
                     if !between.base.isEmpty, !between.side.isEmpty { open.append(between) }
-                    if k < anchors.count {
-                        keptBase[to.base] = true
-                        keptSide[to.side] = true
-                        drop(Part(base: to.base..<to.base + 1, side: to.side..<to.side + 1))
-                        from = (to.base + 1, to.side + 1)
-                    }
                 }
-                part = largest
+                part = parts[largest]
             }
             if isCounted { drop(part) }
         }
         return left
+    }
+
+    private static func parts(of part: Part, between anchors: [(base: Int, side: Int)]) -> [Part] {
+        var parts: [Part] = [], from = (base: part.base.lowerBound, side: part.side.lowerBound)
+        parts.reserveCapacity(anchors.count + 1)
+        for anchor in anchors + [(part.base.upperBound, part.side.upperBound)] {
+            parts.append(Part(base: from.base..<anchor.base, side: from.side..<anchor.side))
+            from = (anchor.base + 1, anchor.side + 1)
+        }
+        return parts
     }
 
     private mutating func trim(_ part: Part) -> Part {

@@ -15,19 +15,19 @@ struct TextMerge {
     }
 
     static func merge(
-        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool, newerWins: Bool,
-        steps: inout Int, work: DocumentWork
+        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
+        newerWins: Bool, steps: inout Int, work: DocumentWork
     ) throws -> Merged {
         let tokens = TextTokens(unit, work: work)
         guard let style = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y)) else {
-            var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth, newerWins)
+            var merge = TextMerge(tokens, try [o, x, y].map(tokens.tokens(of:)), keepsBoth, newerWins)
             return try merge.run(&steps, work)
         }
         let texts = [o, x, y].map(LineEnds.unified)
         var merged = try texts[0].withUnsafeBytes { o in
             try texts[1].withUnsafeBytes { x in
                 try texts[2].withUnsafeBytes { y in
-                    var merge = TextMerge(tokens, try tokens.tokens(of: o), try tokens.tokens(of: x), try tokens.tokens(of: y), keepsBoth, newerWins)
+                    var merge = TextMerge(tokens, try [o, x, y].map(tokens.tokens(of:)), keepsBoth, newerWins)
                     return try merge.run(&steps, work)
                 }
             }
@@ -45,11 +45,9 @@ struct TextMerge {
     private var out: [UInt8] = []
     private var overlaps: [Overlap] = []
 
-    private init(_ tokens: TextTokens, _ base: [UInt32], _ newer: [UInt32], _ older: [UInt32], _ keepsBoth: Bool, _ newerWins: Bool) {
+    private init(_ tokens: TextTokens, _ texts: [[UInt32]], _ keepsBoth: Bool, _ newerWins: Bool) {
         self.tokens = tokens
-        self.base = base
-        self.newer = newer
-        self.older = older
+        (base, newer, older) = (texts[0], texts[1], texts[2])
         self.keepsBoth = keepsBoth
         self.newerWins = newerWins
     }
@@ -93,7 +91,8 @@ struct TextMerge {
         }
         let start = out.count
         if keepsBoth { weave(o, x, y, left, right) } else { tokens.write(newerWins ? newer[x] : older[y], to: &out) }
-        overlaps.append(Overlap(base: tokens.bytes(base[o]), newer: tokens.bytes(newer[x]), older: tokens.bytes(older[y]), result: Array(out[start...])))
+        let texts = (tokens.bytes(base[o]), tokens.bytes(newer[x]), tokens.bytes(older[y]))
+        overlaps.append(Overlap(base: texts.0, newer: texts.1, older: texts.2, result: Array(out[start...])))
     }
 
     /// At each gap what the older side inserted, then what the newer did; what both begin or end with once.
@@ -137,6 +136,10 @@ enum LineEnds: Equatable {
     case mixed
 
     init(_ text: UnsafeRawBufferPointer) {
+        if !Bytes.contains(0x0D, text) {
+            self = Bytes.contains(0x0A, text) ? .lf : .none
+            return
+        }
         var style = LineEnds.none, i = 0
         while i < text.count {
             let byte = text[i]

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The tokens of texts as numbers: the same number for the same bytes. The rules for what is a token are those of merge semantics 1,
 /// for ever: no table of Unicode's is consulted.
 final class TextTokens {
@@ -9,17 +17,27 @@ final class TextTokens {
 
     private let unit: MergeRule.Unit
     private let work: DocumentWork
-    /// ASCII characters are their own numbers.
-    private var entries = [Entry](repeating: Entry(start: nil, count: 1, hash: 0), count: 128)
-    private var slots = [UInt32](repeating: .max, count: 1_024)
+    /// ASCII characters are their own numbers. (Memory by hand: these are looked at for every token.)
+    private var entries: UnsafeMutablePointer<Entry>
+    private var room = 1_024
+    /// One more than the largest number.
+    private(set) var count = 128
+    private var slots: UnsafeMutablePointer<UInt32>
+    private var slotCount = 1_024
 
     init(_ unit: MergeRule.Unit, work: DocumentWork) {
         self.unit = unit
         self.work = work
+        entries = .allocate(capacity: room)
+        entries.initialize(repeating: Entry(start: nil, count: 1, hash: 0), count: 128)
+        slots = .allocate(capacity: slotCount)
+        slots.initialize(repeating: .max, count: slotCount)
     }
 
-    /// One more than the largest number.
-    var count: Int { entries.count }
+    deinit {
+        entries.deallocate()
+        slots.deallocate()
+    }
 
     /// Appends what the tokens stand for.
     func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) {
@@ -43,11 +61,14 @@ final class TextTokens {
     func tokens(of text: UnsafeRawBufferPointer) throws -> [UInt32] {
         guard let base = text.baseAddress else { return [] }
         var tokens: [UInt32] = []
-        tokens.reserveCapacity(unit == .word ? text.count / 3 : unit == .char ? text.count / 2 : text.count / 32)
+        // As many as there are most often; a text of shorter ones takes more.
+        let likely = unit == .word ? text.count / 2 : unit == .char ? text.count : text.count / 32
+        try Memory.expect(4 * likely, "Merging a text")
+        tokens.reserveCapacity(likely)
         var start = 0, checked = 0
         while start < text.count {
             let end = unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
-            tokens.append(end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : number(base + start, end - start))
+            tokens.append(end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try number(base + start, end - start))
             start = end
             if start - checked >= 1 << 18 {
                 try work.done(start - checked)
@@ -58,31 +79,45 @@ final class TextTokens {
         return tokens
     }
 
-    private func number(_ start: UnsafeRawPointer, _ count: Int) -> UInt32 {
-        let hash = ValueDigest.of(UnsafeRawBufferPointer(start: start, count: count)), short = UInt32(truncatingIfNeeded: hash >> 32)
-        let mask = slots.count - 1
-        var i = Int(truncatingIfNeeded: hash >> 32) & mask
+    private func number(_ start: UnsafeRawPointer, _ size: Int) throws -> UInt32 {
+        let hash = UInt32(truncatingIfNeeded: ValueDigest.of(UnsafeRawBufferPointer(start: start, count: size)) >> 32)
+        let mask = slotCount - 1
+        var i = Int(hash) & mask
         while slots[i] != .max {
             let entry = entries[Int(slots[i])]
-            if entry.hash == short, Int(entry.count) == count, let known = entry.start,
-               Bytes.equal(UnsafeRawBufferPointer(start: known, count: count), UnsafeRawBufferPointer(start: start, count: count)) { return slots[i] }
+            if entry.hash == hash, Int(entry.count) == size, let known = entry.start, memcmp(known, start, size) == 0 { return slots[i] }
             i = (i + 1) & mask
         }
-        let number = UInt32(truncatingIfNeeded: entries.count)
+        if count == room { try growEntries() }
+        let number = UInt32(truncatingIfNeeded: count)
         slots[i] = number
-        entries.append(Entry(start: start, count: Int32(truncatingIfNeeded: count), hash: short))
-        if 4 * (entries.count - 128) > 3 * slots.count { grow() }
+        (entries + count).initialize(to: Entry(start: start, count: Int32(truncatingIfNeeded: size), hash: hash))
+        count += 1
+        if 4 * (count - 128) > 3 * slotCount { try growSlots() }
         return number
     }
 
-    private func grow() {
-        slots = [UInt32](repeating: .max, count: 2 * slots.count)
-        let mask = slots.count - 1
-        for number in 128..<entries.count {
+    private func growEntries() throws {
+        let wanted = room + room / 2
+        try Memory.expect(wanted * MemoryLayout<Entry>.stride, "Merging a text")
+        let more = UnsafeMutablePointer<Entry>.allocate(capacity: wanted)
+        more.moveInitialize(from: entries, count: count)
+        entries.deallocate()
+        (entries, room) = (more, wanted)
+    }
+
+    private func growSlots() throws {
+        let wanted = 2 * slotCount, mask = wanted - 1
+        try Memory.expect(wanted * MemoryLayout<UInt32>.stride, "Merging a text")
+        let more = UnsafeMutablePointer<UInt32>.allocate(capacity: wanted)
+        more.initialize(repeating: .max, count: wanted)
+        for number in 128..<count {
             var i = Int(entries[number].hash) & mask
-            while slots[i] != .max { i = (i + 1) & mask }
-            slots[i] = UInt32(truncatingIfNeeded: number)
+            while more[i] != .max { i = (i + 1) & mask }
+            more[i] = UInt32(truncatingIfNeeded: number)
         }
+        slots.deallocate()
+        (slots, slotCount) = (more, wanted)
     }
 
     // MARK: Where tokens end

@@ -3,23 +3,27 @@ enum ValueDigest {
     private static let seed = UInt64.random(in: 1...UInt64.max)
 
     @inline(__always)
-    static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 {
+    static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 { mix(a, b, seed) }
+
+    @inline(__always)
+    private static func mix(_ a: UInt64, _ b: UInt64, _ seed: UInt64) -> UInt64 {
         let product = (a ^ 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: b ^ seed)
         return product.high ^ product.low
     }
 
     @inline(__always)
     static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        let seed = seed
         var hash = seed ^ UInt64(truncatingIfNeeded: bytes.count)
-        guard let base = bytes.baseAddress else { return mix(hash, 1) }
+        guard let base = bytes.baseAddress else { return mix(hash, 1, seed) }
         var i = 0
         while i + 8 <= bytes.count {
-            hash = mix(hash, base.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+            hash = mix(hash, base.loadUnaligned(fromByteOffset: i, as: UInt64.self), seed)
             i += 8
         }
         var last: UInt64 = 0
         while i < bytes.count { last = last << 8 | UInt64(bytes[i]); i += 1 }
-        return mix(mix(hash, last), 0xA076_1D64_78BD_642F)
+        return mix(mix(hash, last, seed), 0xA076_1D64_78BD_642F, seed)
     }
 
     static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
@@ -40,7 +44,9 @@ enum ValueDigest {
     private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (magnitude: UInt64, negative: Bool)? {
         var value: UInt64 = 0
         for (i, byte) in lexeme.enumerated() {
-            if byte >= 0x30, byte <= 0x39 { value = 10 * value + UInt64(byte - 0x30) } else if i > 0 || byte != UInt8(ascii: "-") { return nil }
+            if i == 0, byte == UInt8(ascii: "-") { continue }
+            guard byte >= 0x30, byte <= 0x39 else { return nil }
+            value = 10 * value + UInt64(byte - 0x30)
         }
         return (value, lexeme.first == UInt8(ascii: "-"))
     }

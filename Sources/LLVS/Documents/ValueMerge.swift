@@ -32,7 +32,8 @@ final class ValueMerge {
             result = nil
             while frame.next < frame.count {
                 let i = frame.next
-                guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), Place(frame: frame, child: i)) else { break }
+                let place = Place(frame: frame, child: i)
+                guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), place) else { break }
                 frame.deliver(done)
             }
             if frame === frames.last {
@@ -62,6 +63,10 @@ final class ValueMerge {
 
     /// The result, or nil when a frame was opened for it.
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        if state == RuleStates.none {
+            if newer.isAbsent, older.isAbsent { return .absent }
+            return try lines(base, newer, older, state, Self.auto, place)
+        }
         // What a missing value stands for is there before anything is compared.
         let isMissing = newer.isAbsent && older.isAbsent
         let rule = rule(state)
@@ -110,8 +115,8 @@ final class ValueMerge {
     /// What neither side has stays missing when it comes to what the rule says that it stands for.
     private func missing(_ result: ValueRef, _ stand: ValueRef) throws -> ValueRef {
         if result == stand || result.isAbsent { return .absent }
-        let same = try CanonicalWriter.bytes(of: result, in: values, normalises: true) == CanonicalWriter.bytes(of: stand, in: values, normalises: true)
-        return same ? .absent : result
+        let both = try [result, stand].map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
+        return both[0] == both[1] ? .absent : result
     }
 
     /// One side removed what the other changed.
@@ -193,7 +198,8 @@ final class ValueMerge {
         let result = values.add(.text(merged.text))
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(
-                o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)), state: inputs.state)
+                o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
+                    state: inputs.state)
             record(.overlap, part, values.add(.text(overlap.result)), place)
         }
         if merged.isLimited { record(.limit, inputs, result, place) }

@@ -14,7 +14,8 @@ import Testing
         for (decoded, new, was, rules, expected) in [
             ("{\"a\":1}", "{\"a\":2}", "{\"a\":1.0,\"z\":{\"y\":1}}", "\"auto\"", "{\"a\":2,\"z\":{\"y\":1}}"),
             ("{\"a\":{\"b\":1}}", "{}", "{\"a\":{\"b\":1,\"c\":2}}", "\"auto\"", "{}"),
-            ("{\"p\":{\"x\":1,\"y\":1}}", "{\"p\":{\"x\":2,\"y\":1}}", "{\"p\":{\"x\":1,\"y\":1,\"w\":0}}", "{\"/p\":\"register\"}", "{\"p\":{\"w\":0,\"x\":2,\"y\":1}}"),
+            ("{\"p\":{\"x\":1,\"y\":1}}", "{\"p\":{\"x\":2,\"y\":1}}", "{\"p\":{\"x\":1,\"y\":1,\"w\":0}}", "{\"/p\":\"register\"}",
+            "{\"p\":{\"w\":0,\"x\":2,\"y\":1}}"),
             ("{\"a\":1}", "{\"a\":1}", "{ \"a\":1, \"z\":1 }", "\"auto\"", "{ \"a\":1, \"z\":1 }"),
         ] {
             let merged = try Documents.merged(decoded, new, was, schema: rules, saving: true)
@@ -24,11 +25,15 @@ import Testing
 
     @Test("invalid rules") func invalidRules() throws {
         for (rules, pointer) in [
-            ("[", ""), ("{}", ""), ("{\"merge\":\"1\"}", "/merge"), ("{\"merge\":1,\"ids\":[]}", "/ids"), ("{\"merge\":1,\"ids\":{\"a/b\":7}}", "/ids/a~1b"),
+            ("[", ""), ("{}", ""), ("{\"merge\":\"1\"}", "/merge"), ("{\"merge\":1,\"ids\":[]}", "/ids"),
+            ("{\"merge\":1,\"ids\":{\"a/b\":7}}", "/ids/a~1b"),
             ("{\"merge\":1,\"ids\":{\"\":\"best\"}}", "/ids/"), ("{\"merge\":1,\"ids\":{\"\":{\"/a\":\"bytes\"}}}", "/ids//~1a"),
-            ("{\"merge\":1,\"ids\":{\"\":{\"/~3\":\"auto\"}}}", "/ids//~1~03"), ("{\"merge\":1,\"ids\":{\"p\":{\"as\":\"set\",\"key\":[\"k\"]}}}", "/ids/p/key/0"),
-            ("{\"merge\":1,\"ids\":{\"p\":{\"min\":1}}}", "/ids/p/min"), ("{\"merge\":1,\"ids\":{\"p\":{\"as\":\"counter\",\"min\":2,\"max\":1}}}", "/ids/p/min"),
-            ("{\"merge\":1,\"ids\":{\"p\":{\"pick\":{\"max\":1}}}}", "/ids/p/pick/max"), ("{\"merge\":1,\"ids\":{\"p\":{\"delete\":true}}}", "/ids/p/delete"),
+            ("{\"merge\":1,\"ids\":{\"\":{\"/~3\":\"auto\"}}}", "/ids//~1~03"),
+            ("{\"merge\":1,\"ids\":{\"p\":{\"as\":\"set\",\"key\":[\"k\"]}}}", "/ids/p/key/0"),
+            ("{\"merge\":1,\"ids\":{\"p\":{\"min\":1}}}", "/ids/p/min"),
+            ("{\"merge\":1,\"ids\":{\"p\":{\"as\":\"counter\",\"min\":2,\"max\":1}}}", "/ids/p/min"),
+            ("{\"merge\":1,\"ids\":{\"p\":{\"pick\":{\"max\":1}}}}", "/ids/p/pick/max"),
+            ("{\"merge\":1,\"ids\":{\"p\":{\"delete\":true}}}", "/ids/p/delete"),
             ("{\"merge\":1,\"ids\":{\"p\":{\"/*a\":\"auto\",\"/~2a\":\"auto\"}}}", "/ids/p/~1~02a"),
         ] {
             #expect(throws: InvalidRules.self, "\(rules)") {
@@ -38,7 +43,8 @@ import Testing
                 }
             }
         }
-        for rules in ["{\"merge\":1}", "{\"merge\":1.0,\"ids\":{},\"indexes\":0}", "{\"merge\":1,\"ids\":{\"\":{},\"a\":{\"\":\"bytes\"},\"b\":\"bytes\"}}"] {
+        for rules in ["{\"merge\":1}", "{\"merge\":1.0,\"ids\":{},\"indexes\":0}",
+            "{\"merge\":1,\"ids\":{\"\":{},\"a\":{\"\":\"bytes\"},\"b\":\"bytes\"}}"] {
             try Array(rules.utf8).withUnsafeBytes { _ = try MergeSchema($0) }
         }
     }
@@ -66,12 +72,12 @@ import Testing
             String(repeating: open, count: depth) + leaf + String(repeating: close, count: depth)
         }
         let objects = ["{\"n\":1}", "{\"n\":2}", "{\"n\":1,\"m\":1}"].map { nested($0, "{\"a\":", "}", 127) }
-        let lists = ["{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}", "{\"id\":1,\"l\":[1,3]}"].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
-        try SmallStack.run(64 << 10) {
-            let object = try Documents.text(objects[0], objects[1], objects[2]), list = try Documents.text(lists[0], lists[1], lists[2])
-            #expect(object == nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127))
-            #expect(list == nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62))
+        let lists = ["{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}",
+            "{\"id\":1,\"l\":[1,3]}"].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
+        let merged = try SmallStack.run(64 << 10) {
+            [try Documents.text(objects[0], objects[1], objects[2]), try Documents.text(lists[0], lists[1], lists[2])]
         }
+        #expect(merged == [nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127), nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62)])
     }
 
     @Test("hashes are not values") func hashesAreNotValues() throws {
@@ -80,20 +86,21 @@ import Testing
         var edited = many
         edited.swapAt(10, 4_000)
         edited[77] = "{\"id\":77,\"v\":\"x\"}"
-        let merged = try Documents.text("[" + many.joined(separator: ",") + "]", "[" + edited.joined(separator: ",") + "]", "[" + many.dropLast().joined(separator: ",") + "]")
+        let merged = try Documents.text("[" + many.joined(separator: ",") + "]", "[" + edited.joined(separator: ",") + "]",
+            "[" + many.dropLast().joined(separator: ",") + "]")
         #expect(merged == "[" + edited.dropLast().joined(separator: ",") + "]")
     }
 }
 
 /// Runs something on a thread with a stack of its own size.
 enum SmallStack {
-    final class Work: @unchecked Sendable {
-        let body: () throws -> Void
-        var failure: (any Error)?
-        init(_ body: @escaping () throws -> Void) { self.body = body }
+    private final class Work: @unchecked Sendable {
+        let body: () throws -> [String?]
+        var result: Result<[String?], any Error> = .success([])
+        init(_ body: @escaping () throws -> [String?]) { self.body = body }
     }
 
-    static func run(_ size: Int, _ body: @escaping () throws -> Void) throws {
+    static func run(_ size: Int, _ body: @escaping () throws -> [String?]) throws -> [String?] {
         let work = Work(body)
         var attributes = pthread_attr_t(), thread = pthread_t()
         pthread_attr_init(&attributes)
@@ -101,12 +108,12 @@ enum SmallStack {
         let started = pthread_create(&thread, &attributes, { payload in
             guard let payload else { return nil }
             let work = Unmanaged<Work>.fromOpaque(payload).takeUnretainedValue()
-            do { try work.body() } catch { work.failure = error }
+            work.result = Result { try work.body() }
             return nil
         }, Unmanaged.passUnretained(work).toOpaque())
-        #expect(started == 0)
-        pthread_join(thread, nil)
         pthread_attr_destroy(&attributes)
-        if let failure = work.failure { throw failure }
+        try #require(started == 0)
+        pthread_join(thread, nil)
+        return try work.result.get()
     }
 }

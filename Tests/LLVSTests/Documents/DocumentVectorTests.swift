@@ -35,11 +35,13 @@ import Testing
 /// Merges texts, for tests.
 enum Documents {
     static func merged(
-        _ o: String?, _ x: String?, _ y: String?, schema: String = "\"auto\"", id: String = "", saving: Bool = false, check: (() throws -> Void)? = nil
+        _ o: String?, _ x: String?, _ y: String?, schema: String = "\"auto\"", id: String = "", saving: Bool = false,
+            check: (() throws -> Void)? = nil
     ) throws -> MergedValue {
         let schema = try Array(schema.utf8).withUnsafeBytes { try MergeSchema($0, partly: true) }
         let merge = DocumentMerge(schema: schema, id: Array(id.utf8), check: check)
-        return try bytes(o) { o in try bytes(x) { x in try bytes(y) { y in try (saving ? merge.saving : merge).merge(base: o, newer: x, older: y) } } }
+        return try bytes(o) { o in try bytes(x) { x in try bytes(y) { y in try (saving ? merge.saving : merge).merge(base: o, newer: x,
+            older: y) } } }
     }
 
     static func text(_ o: String?, _ x: String?, _ y: String?, _ schema: String = "\"auto\"") throws -> String? {

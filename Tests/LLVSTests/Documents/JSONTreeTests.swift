@@ -3,20 +3,27 @@ import Testing
 
 /// What can be merged inside, and what cannot; numbers; canonical output.
 @Suite("JSON that can be merged") struct JSONTreeTests {
-    private func isMergeable(_ text: [UInt8]) throws -> Bool { try text.withUnsafeBytes { try JSONTreeParser.parse($0, work: DocumentWork()) != nil } }
+    private func isMergeable(
+        _ text: [UInt8]
+    ) throws -> Bool { try text.withUnsafeBytes {
+        try JSONTreeParser.parse($0, work: DocumentWork()) != nil }
+    }
     private func isMergeable(_ text: String) throws -> Bool { try isMergeable(Array(text.utf8)) }
 
     @Test("texts that are JSON") func textsThatAreJSON() throws {
         for text in [
-            "{}", "[]", " [ ] ", "[1,-0,0.5,1e5,1E-5,1.25e+10]", "{\"a\":{\"b\":[null,true,false]}}", "\"\"", "0", "[\"\\ud83d\\ude00\\u0000\\/\"]",
+            "{}", "[]", " [ ] ", "[1,-0,0.5,1e5,1E-5,1.25e+10]", "{\"a\":{\"b\":[null,true,false]}}", "\"\"", "0",
+            "[\"\\ud83d\\ude00\\u0000\\/\"]",
             "{\"\":1,\"a\":2}", "[\"\u{7f}\u{2028}\"]", "\n\t{\r\n}\n",
         ] { #expect(try isMergeable(text), "\(text)") }
     }
 
     @Test("texts that are not") func textsThatAreNot() throws {
         for text in [
-            "", " ", "{", "[", "[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "[1]]", "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[-]",
-            "[tru]", "[nulL]", "['a']", "[\"a]", "[\"\\x\"]", "[\"\\u12\"]", "[\"\t\"]", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}", "[\"\\ud800\"]",
+            "", " ", "{", "[", "[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "[1]]", "[01]", "[1.]", "[.5]",
+            "[+1]", "[1e]", "[-]",
+            "[tru]", "[nulL]", "['a']", "[\"a]", "[\"\\x\"]", "[\"\\u12\"]", "[\"\t\"]", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
+            "[\"\\ud800\"]",
             "[\"\\udc00\\ud800\"]", "\u{feff}[]", "[1]x", "[}", "{]",
         ] { #expect(try !isMergeable(text), "\(text)") }
         #expect(try !isMergeable([0x5B, 0x22, 0xFF, 0x22, 0x5D]))
@@ -63,13 +70,15 @@ import Testing
 
     @Test("canonical output") func canonicalOutput() throws {
         let cases = [
-            ("{ \"b\" : 1.0, \"a\" : [ 1e0 , -0 ] }", "{\"a\":[1e0,-0],\"b\":1.0}"), ("[\"\\/\\u0041\\u001F\\n\\\"\\\\\\b\"]", "[\"/A\\u001f\\n\\\"\\\\\\b\"]"),
+            ("{ \"b\" : 1.0, \"a\" : [ 1e0 , -0 ] }", "{\"a\":[1e0,-0],\"b\":1.0}"),
+            ("[\"\\/\\u0041\\u001F\\n\\\"\\\\\\b\"]", "[\"/A\\u001f\\n\\\"\\\\\\b\"]"),
             ("{\"\u{e000}\":1,\"\u{10000}\":2,\"a\":3}", "{\"a\":3,\"\u{e000}\":1,\"\u{10000}\":2}"),
         ]
         for (text, expected) in cases {
             let written = try Array(text.utf8).withUnsafeBytes { bytes in
-                let parsed = try JSONTreeParser.parse(bytes, work: DocumentWork()), tree = try #require(parsed)
-                return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([tree], work: DocumentWork()))
+                let parsed = try JSONTreeParser.parse(bytes, work: DocumentWork())
+                let text = try #require(parsed)
+                return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: DocumentWork()))
             }
             #expect(String(decoding: written, as: UTF8.self) == expected)
         }
@@ -77,7 +86,10 @@ import Testing
 
     // MARK: Decimals
 
-    private func decimal(_ text: String) throws -> JSONDecimal { try #require(Array(text.utf8).withUnsafeBytes { JSONDecimal($0) }) }
+    private func decimal(_ text: String) throws -> JSONDecimal {
+        let decimal = Array(text.utf8).withUnsafeBytes { JSONDecimal($0) }
+        return try #require(decimal)
+    }
 
     @Test("spellings") func spellings() throws {
         for (text, expected) in [
@@ -89,7 +101,8 @@ import Testing
 
     @Test("sums") func sums() throws {
         for (a, b, c, expected) in [
-            ("0.1", "0.2", "-0.3", "0"), ("9007199254740993", "1", "0", "9007199254740994"), ("10", "0", "-12", "-2"), ("1e9999", "1e-9999", "-1e9999", "1e-9999"),
+            ("0.1", "0.2", "-0.3", "0"), ("9007199254740993", "1", "0", "9007199254740994"), ("10", "0", "-12", "-2"),
+            ("1e9999", "1e-9999", "-1e9999", "1e-9999"),
             ("1e9999", "1e-9999", "-1e-9999", "1e+9999"), ("999", "1", "0", "1000"), ("-1", "0.001", "0", "-0.999"),
         ] {
             let sum = JSONDecimal.sum(try decimal(a), try decimal(b), try decimal(c))

@@ -307,8 +307,11 @@ def by_key(items: Iterable[j.Node], keys: list[Key]) -> dict[Key, j.Node]:
 
 
 def distinct(array: j.Array) -> list[j.Node]:
-    """The elements, equal ones once."""
-    return list({j.identity(item): item for item in reversed(array.items)}.values())[::-1]
+    """The elements, equal ones once: where and as the first of them is."""
+    found: dict[bytes, j.Node] = {}
+    for item in array.items:
+        found.setdefault(j.identity(item), item)
+    return list(found.values())
 
 
 def index_step(index: int) -> j.Node:

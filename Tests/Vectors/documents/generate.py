@@ -88,6 +88,34 @@ PITFALLS: list[Case] = [
     ("P35 absorption is no law", "auto", {"l": ["a"]}, {"l": ["a"]}, {"l": []}),
 ]  # fmt: skip
 
+#: What two readers of the specification took differently at first, or one of them got wrong.
+READINGS: list[Case] = [
+    ("unit: the other spelling of an unchanged value stays, byte for byte", "auto", '{"a":1}', '{ "a":1.0}', '{"a":1}'),
+    ("unit: the older's spelling where the newer changed nothing", "auto", '{"a":1}', '{"a":1}', '{ "a":1.0}'),
+    ("counter: equal sides over an unusable base", {"": "counter"}, "x", "5", "5.0"),
+    ("counter: both removed it, absent is 0", {"/n": {"as": "counter", "absent": 0}}, {"n": 5}, {}, {"a": 1}),
+    ("absent: an object with a counter that both removed", {"/v": {"absent": {"n": 0}}, "/v/n": "counter"}, {"v": {"n": 5}}, {}, {"a": 1}),
+    ("register above a counter: equal sides are picked with a record", {"/v": "register", "/v/n": "counter"}, {"v": {"n": 1}}, {"v": {"n": 2}}, {"v": {"n": 2.0}}),
+    ("list: slices that hold one element twice pair", "auto", '["a","a","b"]', '["c","c","b"]', '["d","e","b"]'),
+    ("list: an unchanged element in another place pairs with what was there", "auto", "[1,2]", "[7,8]", "[9,1]"),
+    ("list: equal replacements are no pair", "auto", "[1,2,3]", "[7,8,3]", "[7,8,3,4]"),
+    ("list: new elements in another order on both sides", "auto", '["a"]', '["a","b","c","d"]', '["a","d","c","b"]'),
+    ("list: moved on both sides within one gap", "auto", "[1,2,3,4]", "[3,4,2,1]", "[3,4,1,2]"),
+    ("list: moved and edited against removed", "auto", [{"id": 1, "v": 0}, {"id": 2}], [{"id": 2}], [{"id": 2}, {"id": 1, "v": 1}]),
+    ("list: the second of two equal keys", "auto", [{"id": 1.0, "v": 0}, {"id": 1, "v": 0}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 0}, {"id": 1, "v": 2}]),
+    ("set: elements of one key stay", {"as": "set", "key": ["/k"]}, [], [{"k": 1, "a": 1}, {"k": 1, "b": 1}, {"k": 1, "a": 1}], [{"k": 1, "a": 2}]),
+    ("set: spellings of numbers", "set", "[1,2,10]", "[1.0,2,10]", "[1,2.0,1e1,9]"),
+    ("pick: arrays by their elements", {"/v": {"as": "register", "pick": "max"}}, {"v": []}, {"v": [1, 2]}, {"v": [1, 2, 0]}),
+    ("pick: objects by their members", {"/v": {"as": "register", "pick": "min"}}, {"v": {}}, {"v": {"b": 1}}, {"v": {"a": 9}}),
+    ("pick: arbiter, also of different types", {"/v": {"pick": "arbiter"}}, {"v": 0}, {"v": 1}, {"v": "1"}),
+    ("text: overlap that the older wins", {"as": "text", "pick": "older"}, "The cat.", "The dog.", "The fox."),
+    ("text: a joiner at the beginning takes along what is behind it", "text", "\u200d.a", "\u200d.b", "\u200d,a"),
+    ("text: line ends of both sides where there were none", "text", "a", "a\n", "a\r\nb\r\n"),
+    ("text: line ends of one side alone", "text", "a", "a\r\n", "b"),
+    ("text: an insertion slides over what repeats", {"as": "text", "unit": "char"}, "xaby", "xababy", "xabzy"),
+    ("text: insertions that meet", {"as": "text", "unit": "char"}, "uabvabw", "uabababvababw", "uabvab!w"),
+]  # fmt: skip
+
 #: Of each kind: rules at /v, and a base with two changes of it.
 KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
     "auto of objects": ("auto", {"k": 0}, {"k": 1}, {"k": 0, "l": 2}),
@@ -118,6 +146,7 @@ def cases() -> Iterator[Case]:
     """All of them."""
     yield from FROZEN
     yield from PITFALLS
+    yield from READINGS
     for name, (rule, base, newer, older) in KINDS.items():
         values = {"p": base, "a": newer, "b": older}
         for cell in ABSENCE:

@@ -51,7 +51,8 @@ inline MergedValue merge_values(
     const llvs_bytes o = bytes(base), x = bytes(newer), y = bytes(older);
     llvs_merged_value *raw = nullptr;
     detail::run([&](llvs_error **error) {
-        return llvs_merge_values(detail::bytes(rules), base ? &o : nullptr, newer ? &x : nullptr, older ? &y : nullptr, options, &raw, error);
+        return llvs_merge_values(detail::bytes(rules), base ? &o : nullptr, newer ? &x : nullptr, older ? &y : nullptr, options, &raw,
+            error);
     });
     detail::Handle<llvs_merged_value, llvs_merged_value_free> owned(raw);
     MergedValue merged{raw->source, detail::optional_string(raw->data), {}, detail::string(raw->digest)};

@@ -16,7 +16,7 @@ enum Calls {
 
     private static let all: [Call] = [
         makeVersion, makeVersion, makeVersion, value, values, valueBlock, enumerate, enumerateBlock, count, versions, history,
-        merge, mergeHeads, revert, statistics, initialisers, exchange, coordinator, differences, verify, reload,
+        merge, mergeHeads, revert, statistics, initialisers, exchange, coordinator, differences, verify, reload, mergeValues,
     ]
 
     private static let makeVersion: Call = { arguments, store in
@@ -161,6 +161,26 @@ enum Calls {
         var result: UnsafeMutablePointer<llvs_revert_result>?
         _ = call { llvs_store_revert(store, arguments.bytes(), arguments.bytes(), arguments.mergeOptions(), &result, $0) }
         llvs_revert_result_free(result)
+    }
+
+    private static let mergeValues: Call = { arguments, _ in
+        let rules = arguments.bytes()
+        _ = call { llvs_schema_check(rules, $0) }
+        var values = [arguments.bytes(), arguments.bytes(), arguments.bytes()]
+        let absent = arguments.input.byte()
+        var options = llvs_merge_values_options()
+        options.struct_size = UInt32(MemoryLayout<llvs_merge_values_options>.size)
+        options.saving = arguments.constant(3)
+        options.id = arguments.bytes()
+        var merged: UnsafeMutablePointer<llvs_merged_value>?
+        values.withUnsafeMutableBufferPointer { values in
+            guard let start = values.baseAddress else { return }
+            _ = call {
+                llvs_merge_values(
+                    rules, absent & 1 != 0 ? nil : start, absent & 2 != 0 ? nil : start + 1, absent & 4 != 0 ? nil : start + 2, &options, &merged, $0)
+            }
+        }
+        llvs_merged_value_free(merged)
     }
 
     /// None, a built-in one, or one that adds changes of its own.

@@ -1,0 +1,64 @@
+/// The rule that is built in for the value `__llvs_schema`: members of objects down to each single rule and index, which are merged whole,
+/// so that two edits of one rule never mix.
+public enum SchemaMerge {
+    /// Merges what two sides made of the rules; nil is absent. Should the result not be valid, the newer of the valid sides stands, with
+    /// a record.
+    /// - Throws: `InvalidRules` when a side is of a number that this library does not know: then nothing is to be merged; what `check`
+    ///   throws, and `.outOfMemory`.
+    public static func merge(
+        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, check: (() throws -> Void)? = nil
+    ) throws -> MergedValue {
+        for side in [newer, older] {
+            if let problem = try problem(side), problem.isUnknownMerge { throw problem }
+        }
+        let merge = DocumentMerge(rules: try rules(newer, older), check: check)
+        let merged = try merge.merge(base: base, newer: newer, older: older)
+        let isValid = try merged.bytes.map { bytes in try bytes.withUnsafeBytes { try problem($0) == nil } } ?? true
+        guard !isValid else { return merged }
+        let newerStands = try newer != nil && (problem(newer) == nil || older == nil || problem(older) != nil)
+        return try DocumentMerge(rules: whole).picking(base: base, newer: newer, older: older, newerStands: newerStands)
+    }
+
+    private static func problem(_ bytes: UnsafeRawBufferPointer?) throws -> InvalidRules? {
+        guard let bytes else { return nil }
+        do {
+            _ = try MergeSchema(bytes)
+            return nil
+        } catch let problem as InvalidRules {
+            return problem
+        }
+    }
+
+    private static let whole = ValueRules()
+
+    /// Which prefixes have patterns on both sides is found in the sides.
+    private static func rules(_ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?) throws -> ValueRules {
+        let parts = try [newer, older].map { try $0.map(mapped) ?? [] }
+        let inside = parts[0].intersection(parts[1])
+        let ids = PatternSegment.name(Array("ids".utf8))
+        func rule(_ kind: MergeRule.Kind) -> MergeRule {
+            let rule = MergeRule()
+            rule.kind = kind
+            rule.isBuiltIn = true
+            return rule
+        }
+        var rules: [(pattern: [PatternSegment], rule: MergeRule)] = [([.any, .any], rule(.register))]
+        for prefix in inside {
+            rules.append(([ids, .name(prefix)], rule(.auto)))
+            rules.append(([ids, .name(prefix), .any], rule(.register)))
+        }
+        return ValueRules(nil, rules)
+    }
+
+    /// The prefixes under which there are patterns.
+    private static func mapped(_ bytes: UnsafeRawBufferPointer) throws -> Set<[UInt8]> {
+        guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else { return [] }
+        return withExtendedLifetime(tree) { text in
+            let tree = text.tree, name: StaticString = "ids"
+            guard let ids = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 3), of: 0), tree.kind(ids) == .object else {
+                return []
+            }
+            return Set(tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) }.map { Array(tree.text($0 - 1)) })
+        }
+    }
+}
