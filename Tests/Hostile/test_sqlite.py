@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import llvs
@@ -191,3 +193,18 @@ def test_a_verification_is_cancelled_within_sqlite(tmp_path: Path) -> None:
         with pytest.raises(llvs.CancelledError):
             store.verify(progress=progress)
         assert calls == 5
+
+
+def test_opening_a_database_again_leaves_the_locks_of_the_first_handle(tmp_path: Path) -> None:
+    # Closing any descriptor of a file takes all locks of the process from it: then a neighbour who closes the database last
+    # removes the log, and what the first handle writes into it is lost.
+    path = tmp_path / "notes.sqlite"
+    script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM records').fetchall(); c.close()"
+    with llvs.Store(path, storage="sqlite") as first:
+        version = first.make_version(None, insert={"a": b"1"})
+        with llvs.Store(path, storage="sqlite"):
+            subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+            assert (tmp_path / "notes.sqlite-wal").exists()
+            version = first.make_version(version, update={"a": b"2"})
+    with llvs.Store(path, storage="sqlite") as again:
+        assert again.at(version)["a"] == b"2"

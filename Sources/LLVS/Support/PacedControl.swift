@@ -10,7 +10,8 @@ public final class PacedControl: @unchecked Sendable {
     private let stage: Progress.Stage
     private let total: Int
     private let what: String
-    private let isActive: Bool
+    /// Whether anybody waits for progress, or could cancel.
+    let isActive: Bool
     private var ended: (any Error)?
     /// Of the stage, as progress tells it.
     public private(set) var completed = 0

@@ -73,6 +73,12 @@ extension SQLiteConnection {
         }
     }
 
+    /// The same with a paced control; nothing is called where nobody waits for progress or could cancel.
+    func watched<R>(by control: PacedControl, _ body: () throws -> R) throws -> R {
+        guard control.isActive else { return try body() }
+        return try watched(by: { try control.look() }, body)
+    }
+
     private final class Watch {
         var check: () throws -> Void
         var failure: (any Error)?

@@ -68,12 +68,19 @@ enum SQLiteNewDatabase {
     /// Of less than 16,384.
     private static func varint(_ number: Int) -> [UInt8] { number < 128 ? [UInt8(number)] : [UInt8(number >> 7 & 127) | 128, UInt8(number & 127)] }
 
+    /// Files of databases that this process must never close: see `make`.
+    private static let keptOpen = Guarded<[OpenFile]>([])
+
     /// Makes the database at `path` where there is nothing, or an empty file. Any number of processes may do so at once.
+    ///
+    /// A database that is one already is not opened here: as soon as a process closes any descriptor of a file, the system takes all
+    /// locks from it that SQLite holds there for other connections (https://www.sqlite.org/howtocorrupt.html, 2.2).
     /// - Parameter mode: the permissions of one that is made, of which the process's mask takes some.
     static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience) throws {
         let place = Place(path)
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
+            if let known = try? place.status(), !known.isRegularFile || known.size > 0 { return }
             let file: OpenFile, status: System.Status
             do throws(Errno) {
                 file = try OpenFile(place, O_RDWR | O_CREAT, mode: mode)
@@ -83,7 +90,11 @@ enum SQLiteNewDatabase {
                 if (try? place.status())?.isRegularFile == true { return }
                 throw StoreError.posix(error, doing: "Making the database", path: path)
             }
-            guard status.isRegularFile, status.size == 0 else { return }
+            guard status.isRegularFile, status.size == 0 else {
+                // Another process has just put a database there.
+                keptOpen.withLock { $0.append(file) }
+                return
+            }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
                 // Where there are no locks SQLite does not work for several either.
                 if error.code == EWOULDBLOCK || error.code == EAGAIN {

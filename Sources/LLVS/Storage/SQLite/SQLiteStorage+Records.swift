@@ -174,7 +174,7 @@ extension SQLiteStorage {
         try checkOpen()
         try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
-        try readers.use { connection in
+        try readers.use { connection in try connection.watched(by: control) {
             try scanUnreadable(connection, control, found)
             try walk(connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) }, reached: { seq in
                 self.state.withLock {
@@ -191,7 +191,7 @@ extension SQLiteStorage {
             }, damage: { remember($0) }, unreadable: { seq in
                 state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
             })
-        }
+        } }
     }
 
     /// Reports those of the rows that could not be read before, and can now.
