@@ -33,13 +33,21 @@ function(llvs_program target folder)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
 endfunction()
 
-# llvs_register(<target> <label>): a ctest of that name, in an empty folder of its own.
+# llvs_register(<target> <label> [<part> <variable>]): a ctest of that name, in an empty folder of its own; with a part it is named by
+# that, too, and the program finds the part in the variable of its environment.
 function(llvs_register target label)
-    set(folder "${PROJECT_BINARY_DIR}/run/${target}")
-    add_test(NAME ${target}
+    set(name ${target})
+    if(ARGC GREATER 2)
+        set(name ${target}_${ARGV2})
+    endif()
+    set(folder "${PROJECT_BINARY_DIR}/run/${name}")
+    add_test(NAME ${name}
         COMMAND "${CMAKE_COMMAND}" -DFOLDER=${folder} -DPROGRAM=$<TARGET_FILE:${target}>
                 -P "${PROJECT_SOURCE_DIR}/cmake/RunInEmptyFolder.cmake")
-    set_tests_properties(${target} PROPERTIES LABELS ${label} TIMEOUT 600)
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+    if(ARGC GREATER 2)
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ARGV3}=${ARGV2}")
+    endif()
 endfunction()
 
 file(GLOB support CONFIGURE_DEPENDS Tests/C/support/*.c)
@@ -51,11 +59,16 @@ foreach(source IN LISTS tests)
     llvs_program(${name} tests "${source}" ${support})
     target_include_directories(${name} PRIVATE Tests/C)
     target_link_libraries(${name} PRIVATE ${CMOCKA_LIBRARY})
-    llvs_register(${name} c-tests)
+    # Some seven hundred processes, so that its parts are to run beside each other.
+    if(name STREQUAL "test_falling_memory_c")
+        foreach(storage file sqlite memory host)
+            llvs_register(${name} c-tests ${storage} LLVS_MEMORY_STORAGE)
+        endforeach()
+    else()
+        llvs_register(${name} c-tests)
+    endif()
 endforeach()
 
-# Some nine hundred processes, one after another.
-set_tests_properties(test_falling_memory_c PROPERTIES TIMEOUT 1800)
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 # As Tests/Faults: SQLite's calls are counted, too.
 target_link_libraries(test_costs_c PRIVATE PkgConfig::SQLITE3)

@@ -5,7 +5,8 @@
    on the library looks (llvs_shim_reserve_is_whole) where it can still give an error, and goes on only with a whole reserve.
 
    The library as it is shipped has the Swift runtime inside, and is linked so that the runtime's calls come here (cmake/Library.cmake:
-   --wrap). Elsewhere the names with `__wrap_` are called by nobody. */
+   --wrap), and has the functions of std::string, which the runtime uses, inside as well (strings.cpp). Elsewhere the names with `__wrap_`
+   are called by nobody. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

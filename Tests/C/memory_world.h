@@ -62,6 +62,8 @@ static inline void fill(uint8_t *bytes, size_t size, uint64_t word) {
 typedef struct world {
     int kind;
     char path[300], folder[300], scratch[300];
+    /* A folder that has all, and a snapshot; it lies beside the directory and all worlds read it. */
+    char sent[300];
     array_storage *array;
     llvs_store *store, *other;
     llvs_coordinator *coordinator;
@@ -90,7 +92,8 @@ static inline llvs_status open_at(world *w, const char *path, array_storage *arr
         if (status != LLVS_OK) return status;
         options.host_storage = storage;
     }
-    status = llvs_store_open(w->kind == LLVS_STORAGE_FILE || w->kind == LLVS_STORAGE_SQLITE ? llvs_str(path) : LLVS_NONE, &options, store, error);
+    status = llvs_store_open(w->kind == LLVS_STORAGE_FILE || w->kind == LLVS_STORAGE_SQLITE ? llvs_str(path) : LLVS_NONE, &options, store,
+                             error);
     llvs_storage_free(storage);
     return status;
 }
@@ -106,7 +109,8 @@ static inline void make_changes(world *w, size_t first, size_t count, size_t siz
         w->ids[i] = w->changes[i].id;
     }
 }
-static inline llvs_status save_as(world *w, const char *predecessor, const char *id, size_t count, const llvs_metadata_entry *note, llvs_error **error) {
+static inline llvs_status save_as(world *w, const char *predecessor, const char *id, size_t count, const llvs_metadata_entry *note,
+                                  llvs_error **error) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     options.id = llvs_str(id);
     options.metadata = note;
@@ -149,6 +153,16 @@ static inline void fill_world(world *w) {
     free(text);
 }
 
+static inline void fill_folder(world *w) {
+    char url[400];
+    llvs_exchange *exchange;
+    snprintf(url, sizeof url, "file://%s", w->sent);
+    NEED(llvs_exchange_open(w->store, llvs_str(url), NULL, &exchange, &error));
+    NEED(llvs_exchange_send(exchange, NULL, NULL, &error));
+    NEED(llvs_exchange_put_snapshot(exchange, NULL, NULL, &error));
+    llvs_exchange_free(exchange);
+}
+
 /* Room for changes; files are told apart by what is appended to `directory`. */
 static inline void make_world(world *w, int kind, const char *directory) {
     memset(w, 0, sizeof *w);
@@ -156,12 +170,56 @@ static inline void make_world(world *w, int kind, const char *directory) {
     snprintf(w->path, sizeof w->path, "%s/store", directory);
     snprintf(w->folder, sizeof w->folder, "%s/folder", directory);
     snprintf(w->scratch, sizeof w->scratch, "%s/scratch", directory);
+    snprintf(w->sent, sizeof w->sent, "%s/../sent", directory);
     w->array = calloc(1, sizeof *w->array);
     w->changes = calloc(2 * VALUES, sizeof *w->changes);
     w->names = calloc(2 * VALUES, sizeof *w->names);
     w->ids = calloc(2 * VALUES, sizeof *w->ids);
     w->bytes = malloc(12 * MEBIBYTE);
     if (!w->array || !w->changes || !w->names || !w->ids || !w->bytes) _exit(92);
+}
+
+/* The array of a storage of the host lies beside the files of the others: records, then blobs, each with its size (and name) before it. */
+static inline void write_array(const array_storage *array, const char *directory) {
+    char path[400];
+    FILE *file;
+    size_t i;
+    snprintf(path, sizeof path, "%s/array", directory);
+    file = fopen(path, "wb");
+    if (!file || fwrite(&array->count, sizeof array->count, 1, file) != 1) _exit(83);
+    for (i = 0; i < array->count; i++) {
+        size_t size = array->records[i].size;
+        if (fwrite(&size, sizeof size, 1, file) != 1 || fwrite(array->records[i].data, 1, size, file) != size) _exit(83);
+    }
+    if (fwrite(array->blobs, sizeof array->blobs, 1, file) != 1) _exit(83);
+    for (i = 0; i < array->blob_count; i++) {
+        size_t size = array->blobs[i].data ? array->blobs[i].size : 0;
+        if (fwrite(array->blobs[i].data, 1, size, file) != size) _exit(83);
+    }
+    if (fclose(file) != 0) _exit(83);
+}
+static inline uint8_t *read_bytes(FILE *file, size_t size) {
+    uint8_t *bytes = malloc(size ? size : 1);
+    if (!bytes || fread(bytes, 1, size, file) != size) _exit(84);
+    return bytes;
+}
+static inline void read_array(array_storage *array, const char *directory) {
+    char path[400];
+    FILE *file;
+    size_t i;
+    snprintf(path, sizeof path, "%s/array", directory);
+    file = fopen(path, "rb");
+    if (!file || fread(&array->count, sizeof array->count, 1, file) != 1) _exit(84);
+    for (i = 0; i < array->count; i++) {
+        if (fread(&array->records[i].size, sizeof array->records[i].size, 1, file) != 1) _exit(84);
+        array->records[i].data = read_bytes(file, array->records[i].size);
+    }
+    if (fread(array->blobs, sizeof array->blobs, 1, file) != 1) _exit(84);
+    for (; array->blob_count < sizeof array->blobs / sizeof *array->blobs && array->blobs[array->blob_count].name[0]; array->blob_count++) {
+        i = array->blob_count;
+        if (array->blobs[i].data) array->blobs[i].data = read_bytes(file, array->blobs[i].size);
+    }
+    fclose(file);
 }
 
 /* The store answers, has all that was acknowledged, and takes more. */
@@ -184,12 +242,26 @@ static inline void look_at_world(world *w, const char *saved) {
     }
     fill(expected, sizeof expected, 1 + 777);
     NEED(llvs_store_value(w->store, llvs_str("value/000777"), llvs_str("base"), &data, NULL, &error));
-    if (data.size != sizeof expected || memcmp(data.data, expected, sizeof expected) != 0) { fprintf(stderr, "a value is another\n"); _exit(73); }
+    if (data.size != sizeof expected || memcmp(data.data, expected, sizeof expected) != 0) {
+        fprintf(stderr, "a value is another\n");
+        _exit(73);
+    }
     llvs_buffer_dispose(&data);
     NEED(llvs_store_value(w->store, llvs_str("large"), llvs_str("right"), &data, NULL, &error));
     if (data.size != LARGE) { fprintf(stderr, "the large value is another\n"); _exit(74); }
     llvs_buffer_dispose(&data);
     NEED(llvs_store_make_version(w->store, llvs_str("right"), &change, 1, sizeof change, NULL, NULL, NULL, &error));
+}
+
+/* What was written is whole. */
+static inline void verify_world(world *w) {
+    llvs_verify_report *report;
+    NEED(llvs_store_verify(w->store, NULL, &report, &error));
+    if (report->damage_count != 0) {
+        fprintf(stderr, "damage: %s\n", (const char *)report->damages[0]->message.data);
+        _exit(82);
+    }
+    llvs_verify_report_free(report);
 }
 
 #endif

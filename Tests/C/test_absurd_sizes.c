@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { FILES_MAX = 200, LARGE = (1 << 20) + 5000, ALLOWANCE_MIB = 256, ABSURD_MIB = 1024 };
+enum { FILES_MAX = 200, LARGE = (1 << 20) + 5000, ALLOWANCE_MIB = 256, ABSURD_MIB = 512 };
 
 /* ---- What is made absurd ---- */
 

@@ -1,13 +1,15 @@
 /* Every operation under a limit of memory that falls: it succeeds or gives LLVS_ERROR_OUT_OF_MEMORY, the process lives, and the store
    answers and has what was acknowledged.
 
-   Each operation runs in a process of its own for each limit, from what that process has upwards, until it has succeeded twice; nothing
-   that the allocator holds is left to it. LLVS_MEMORY_OPERATION and LLVS_MEMORY_STORAGE name what is to run, and
-   `test_falling_memory_c <operation> <storage> <KiB>` runs one, for a debugger. The library is to be the one that is shipped: with
+   Each operation runs in a process of its own for each limit, from what that process has upwards, until it succeeds; nothing
+   that the allocator holds is left to it. An operation that stores something gets a fresh copy of the store each time, which is verified
+   behind it; those that read share one. LLVS_MEMORY_STORAGE (file, sqlite, memory, host) and LLVS_MEMORY_OPERATION name what is to run,
+   and `test_falling_memory_c <operation> <storage> <KiB>` runs one, for a debugger. The library is to be the one that is shipped: with
    another allocation of the Swift runtime's than its own the reserve is not asked. */
 #include "memory_world.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "memory_operations.h"
 
@@ -24,8 +26,16 @@ static void use_stack(void) {
     for (i = 0; i < sizeof stack; i += 1024) stack[i] = 1;
 }
 
+/* A world with all in it, open. One that is kept in memory is made anew, others lie in the directory. */
+static void enter_world(world *w, int kind, const char *directory) {
+    make_world(w, kind, directory);
+    if (kind == LLVS_STORAGE_HOST) read_array(w->array, directory);
+    NEED(open_at(w, w->path, w->array, &w->store, &error));
+    if (kind == LLVS_STORAGE_MEMORY) fill_world(w);
+}
+
 /* In a child: 0 when the operation succeeded, 1 when it was refused; everything else is a fault. */
-static int run(const operation *o, int kind, size_t room, const char *template, const char *directory) {
+static int run(const operation *o, int kind, size_t room, const char *directory) {
     world w;
     llvs_error *error = NULL;
     llvs_status status;
@@ -34,16 +44,7 @@ static int run(const operation *o, int kind, size_t room, const char *template, 
     signal(SIGABRT, SIG_DFL);
     signal(SIGILL, SIG_DFL);
     signal(SIGBUS, SIG_DFL);
-    make_world(&w, kind, directory);
-    {
-        char command[1000];
-        int on_disk = kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE;
-        if (on_disk) snprintf(command, sizeof command, "rm -rf '%s'; cp -r '%s' '%s'", directory, template, directory);
-        else snprintf(command, sizeof command, "rm -rf '%s'; mkdir '%s'", directory, directory);
-        if (system(command) != 0) return 80;
-    }
-    NEED(open_at(&w, w.path, w.array, &w.store, &error));
-    if (kind == LLVS_STORAGE_MEMORY || kind == LLVS_STORAGE_HOST) fill_world(&w);
+    enter_world(&w, kind, directory);
     if (o->prepare) o->prepare(&w);
     use_stack();
     before = address_space();
@@ -64,106 +65,123 @@ static int run(const operation *o, int kind, size_t room, const char *template, 
     if (o->finish) o->finish(&w);
     llvs_coordinator_free(w.coordinator);
     llvs_exchange_free(w.exchange);
+    if (kind == LLVS_STORAGE_MEMORY) verify_world(&w);
     NEED(llvs_store_close(w.store, &error));
     llvs_store_free(w.store);
     llvs_store_free(w.other);
-    /* What was written is whole. */
-    if (kind != LLVS_STORAGE_MEMORY) {
-        llvs_verify_report *report;
+    if (o->storages & READS) {
+        if (kind == LLVS_STORAGE_HOST) write_array(w.array, directory);
+    } else if (kind != LLVS_STORAGE_MEMORY) {
         NEED(open_at(&w, w.path, w.array, &w.store, &error));
-        NEED(llvs_store_verify(w.store, NULL, &report, &error));
-        if (report->damage_count != 0) { fprintf(stderr, "%zu damaged\n", report->damage_count); return 82; }
-        llvs_verify_report_free(report);
+        verify_world(&w);
         look_at_world(&w, status == LLVS_OK ? o->saves : NULL);
     }
     return status == LLVS_OK ? 0 : 1;
 }
 
-static void fill_template(int kind, const char *template) {
+/* In children of their own as well: what stands before the first limit, and what stands behind the last. */
+static int fill_template(int kind, const char *template) {
     world w;
+    if (kind == LLVS_STORAGE_MEMORY) return 0;
     make_world(&w, kind, template);
     NEED(open_at(&w, w.path, w.array, &w.store, &error));
     fill_world(&w);
+    if (kind != LLVS_STORAGE_HOST) fill_folder(&w);
     NEED(llvs_store_close(w.store, &error));
-    _exit(0);
+    if (kind == LLVS_STORAGE_HOST) write_array(w.array, template);
+    return 0;
+}
+static int look_behind(int kind, const char *directory) {
+    world w;
+    if (kind == LLVS_STORAGE_MEMORY) return 0;
+    enter_world(&w, kind, directory);
+    verify_world(&w);
+    look_at_world(&w, NULL);
+    return 0;
 }
 
 static const struct { int kind; const char *name; } storages[] = {
-    { LLVS_STORAGE_FILE, "file" }, { LLVS_STORAGE_SQLITE, "SQLite" }, { LLVS_STORAGE_MEMORY, "memory" }, { LLVS_STORAGE_HOST, "host" }
+    { LLVS_STORAGE_FILE, "file" }, { LLVS_STORAGE_SQLITE, "sqlite" }, { LLVS_STORAGE_MEMORY, "memory" }, { LLVS_STORAGE_HOST, "host" }
 };
+enum { storage_count = sizeof storages / sizeof *storages };
 
-static int in_child(pid_t child) {
+static int outcome_of(pid_t child) {
     int status;
     assert_true(child >= 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
+#define IN_CHILD(call) (fflush(NULL), (child = fork()) == 0 ? (_exit(call), 0) : outcome_of(child))
+
+static void renew(const char *copy, const char *template) {
+    char command[1000];
+    snprintf(command, sizeof command, "rm -rf '%s'; cp -r '%s' '%s'", copy, template, copy);
+    assert_int_equal(system(command), 0);
+}
+
+/* All limits of one operation; the number of faults. */
+static int fall(const operation *o, int kind, const char *name, const char *template, const char *copy) {
+    size_t room, needed = 0;
+    int done = 0, refused = 0, faults = 0, tries = 0, result;
+    pid_t child;
+    for (room = 0; !done && room < 400u * MEBIBYTE; room = next_room(room)) {
+        if (tries++ == 0 || !(o->storages & READS)) renew(copy, template);
+        result = IN_CHILD(run(o, kind, room, copy));
+        if (result == 0) { done = 1; needed = room; }
+        else if (result == 1) refused++;
+        else {
+            fprintf(stderr, "%s, %s storage, %zu KiB: %s %d\n", o->name, name, room >> 10,
+                    result > 1000 ? "ended by signal" : "gave", result > 1000 ? result - 1000 : result);
+            faults++;
+        }
+    }
+    if (o->storages & READS) {
+        result = IN_CHILD(look_behind(kind, copy));
+        if (result != 0) { fprintf(stderr, "%s, %s storage: behind it all %d\n", o->name, name, result); faults++; }
+    }
+    printf("%-24s %-6s  %3d limits, refused %3d, faults %3d, enough is %zu KiB\n", o->name, name, tries, refused, faults, needed >> 10);
+    return faults + !done;
+}
 
 static void each_operation(void **state) {
     const char *only = getenv("LLVS_MEMORY_OPERATION"), *on = getenv("LLVS_MEMORY_STORAGE");
     size_t s, i;
-    int faults = 0;
+    int faults = 0, ran = 0;
     (void)state;
-    for (s = 0; s < sizeof storages / sizeof *storages; s++) {
+    for (s = 0; s < storage_count; s++) {
         char *directory, *template, *copy;
-        int kind = storages[s].kind, on_disk = kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE;
         pid_t child;
         if (on && strcmp(on, storages[s].name) != 0) continue;
         directory = new_directory();
         template = join(directory, "template");
         copy = join(directory, "copy");
-        if (on_disk) {
-            char command[1000];
-            snprintf(command, sizeof command, "mkdir '%s'", template);
-            assert_int_equal(system(command), 0);
-            child = fork();
-            if (child == 0) fill_template(kind, template);
-            assert_int_equal(in_child(child), 0);
-        }
+        assert_int_equal(mkdir(template, 0700), 0);
+        assert_int_equal(IN_CHILD(fill_template(storages[s].kind, template)), 0);
         for (i = 0; i < operation_count; i++) {
-            const operation *o = &operations[i];
-            size_t room = 0, needed = 0;
-            int done = 0, refused = 0, ended = 0, tries = 0;
-            if ((only && strstr(only, o->name) == NULL) || !(o->storages & 1 << kind)) continue;
-            for (; done < 2 && room < 400u * MEBIBYTE; room = next_room(room)) {
-                int result;
-                tries++;
-                fflush(NULL);
-                child = fork();
-                if (child == 0) _exit(run(o, kind, room, template, copy));
-                result = in_child(child);
-                if (result == 0) { done++; if (done == 1) needed = room; }
-                else if (result == 1) { refused++; done = 0; }
-                else {
-                    fprintf(stderr, "%s, %s storage, %zu KiB: %s %d\n", o->name, storages[s].name, room >> 10,
-                            result > 1000 ? "ended by signal" : "gave", result > 1000 ? result - 1000 : result);
-                    ended++;
-                }
-            }
-            printf("%-24s %-6s  %3d limits, refused %3d, faults %3d, enough is %zu KiB\n", o->name, storages[s].name, tries, refused, ended, needed >> 10);
-            faults += ended + (done < 2);
+            if ((only && strstr(only, operations[i].name) == NULL) || !(operations[i].storages & 1u << storages[s].kind)) continue;
+            faults += fall(&operations[i], storages[s].kind, storages[s].name, template, copy);
+            ran++;
         }
         free(template);
         free(copy);
         remove_directory(directory);
     }
     assert_int_equal(faults, 0);
+    assert_true(ran > 0);
 }
 
 int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(each_operation) };
     if (count == 4) {
-        char template[] = "/tmp/llvs-memory-XXXXXX", copy[64];
+        char directory[] = "/tmp/llvs-memory-XXXXXX", *copy;
         size_t s = 0, i = 0;
         pid_t child;
-        while (s < 3 && strcmp(storages[s].name, arguments[2]) != 0) s++;
+        while (s + 1 < storage_count && strcmp(storages[s].name, arguments[2]) != 0) s++;
         while (i + 1 < operation_count && strcmp(operations[i].name, arguments[1]) != 0) i++;
-        if (!mkdtemp(template)) return 1;
-        snprintf(copy, sizeof copy, "%s-copy", template);
-        child = fork();
-        if (child == 0) fill_template(storages[s].kind, template);
-        if (in_child(child) != 0) return 2;
-        return run(&operations[i], storages[s].kind, (size_t)atol(arguments[3]) << 10, template, copy);
+        if (!mkdtemp(directory)) return 1;
+        copy = join(directory, "copy");
+        if (mkdir(copy, 0700) != 0 || IN_CHILD(fill_template(storages[s].kind, copy)) != 0) return 2;
+        return run(&operations[i], storages[s].kind, (size_t)atol(arguments[3]) << 10, copy);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,9 @@ struct Retrieval {
 
     init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool, memory: ExchangeMemory) {
         self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown; self.memory = memory
+        let what = "Retrieving from \(transport.description)"
+        self.what = what
+        check = { try control.check(.receiving, 0, of: 0, doing: what) }
     }
 
     mutating func run() throws -> ExchangeResult {
@@ -49,7 +52,8 @@ struct Retrieval {
         return result
     }
 
-    private var what: String { "Retrieving from \(transport.description)" }
+    /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
+    private let what: String, check: () throws -> Void
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
         failed.insert(id)
@@ -127,7 +131,7 @@ struct Retrieval {
 
     /// Nil, and a problem, when the file cannot be read, or not be understood.
     private mutating func decode<R>(_ id: VersionID, _ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
-        guard let document = file.document(checking: { [control, what] in try control.check(.receiving, 0, of: 0, doing: what) }) else { return nil }
+        guard let document = file.document(checking: check) else { return nil }
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)

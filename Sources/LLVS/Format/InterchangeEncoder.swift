@@ -17,8 +17,14 @@ enum InterchangeEncoder {
 
     /// A digest as it stands in a version file: lower-case hexadecimal.
     static func hex(_ digest: [UInt8]) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        return digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * digest.count)
+        for byte in digest {
+            text.append(digit(byte >> 4))
+            text.append(digit(byte & 15))
+        }
+        return text
     }
 
     private static func appendVersion(_ version: Version, _ digest: [UInt8]?, to out: inout [UInt8]) {

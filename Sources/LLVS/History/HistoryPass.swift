@@ -163,6 +163,8 @@ struct MergesOnly: HistoryPass {
 
     mutating func go(_ steps: Int, in dag: History) -> Bool? {
         if marks.isEmpty {
+            // Mostly one of the two is no merge itself, which takes no walk to see.
+            if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
             if MergesOnly.hasOther(a, notBehind: b, dag) || MergesOnly.hasOther(b, notBehind: a, dag) { return false }
             paint(a, .left, dag)
             paint(b, .right, dag)
@@ -188,7 +190,6 @@ struct MergesOnly: HistoryPass {
     /// many heads that are merges, all of the merges made so far would be walked over for each of them otherwise.
     private static func hasOther(_ version: UInt32, notBehind other: UInt32, _ dag: History) -> Bool {
         let floor = dag.rows[Int(other)].generation
-        if dag.rows[Int(version)].second == History.none { return true }
         var stack = [version], left = 64
         while left > 0, let at = stack.popLast() {
             left -= 1

@@ -209,18 +209,29 @@ final class FlatMap: @unchecked Sendable {
     func forEach(
         beneath offset: UInt32, where wanted: (Int, Int) -> Bool = { _, _ in true }, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool
     ) rethrows -> Bool {
-        // Explicit stacks, here and below: as `MapNode`.
-        var stack = [offset]
-        while let next = stack.popLast() {
-            let node = node(next)
-            guard wanted(node.first, node.count) else { continue }
-            if node.isLeaf {
-                guard try forEachKey(of: node, 0..<node.count, body) else { return false }
-            } else {
-                for i in (0..<node.symbolCount).reversed() { stack.append(node.child(i)) }
+        let top = node(offset)
+        guard wanted(top.first, top.count) else { return true }
+        if top.isLeaf { return try forEachKey(of: top, 0..<top.count, body) }
+        // Explicit stacks, here and below: as `MapNode`. Here of the nodes above, and which of their children is next, so that nothing is
+        // allocated for a node that has leaves alone.
+        var above: [(node: UInt32, next: Int)] = [], at = offset, next = 0
+        walk: while true {
+            let node = node(at)
+            while next < node.symbolCount {
+                let offset = node.child(next), child = self.node(offset)
+                next += 1
+                guard wanted(child.first, child.count) else { continue }
+                if child.isLeaf {
+                    guard try forEachKey(of: child, 0..<child.count, body) else { return false }
+                    continue
+                }
+                if next < node.symbolCount { above.append((at, next)) }
+                (at, next) = (offset, 0)
+                continue walk
             }
+            guard let last = above.popLast() else { return true }
+            (at, next) = last
         }
-        return true
     }
 
     /// The keys of some of a leaf's entries, put together from prefix and rest.
@@ -244,71 +255,47 @@ final class FlatMap: @unchecked Sendable {
     /// As above, from the first key that is not below `low` to the last below `high`.
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
-    ) -> Bool {
-        var stack = [PartOfRange.across(offset)]
-        while let part = stack.popLast() {
-            switch part {
-            case .end: return false
-            case .whole(let offset): if !forEach(beneath: offset, body) { return false }
-            case .across(let offset):
-                let node = node(offset)
-                if node.isLeaf {
-                    let first = node.search(low).index, end = high.map { node.search($0).index } ?? node.count
-                    guard forEachKey(of: node, first..<max(first, end), body), end == node.count else { return false }
-                } else {
-                    appendParts(of: node, from: low, to: high, isBackwards: false, to: &stack)
-                }
-            }
-        }
-        return true
-    }
+    ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
     /// As above, from the last key that is below `high` back to the first that is not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+    ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: true, body) }
+
+    private func walk(
+        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
-        let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        var stack = [PartOfRange.across(offset)]
-        while let part = stack.popLast() {
-            let node: Node, from: UnsafeRawBufferPointer, to: UnsafeRawBufferPointer?
-            switch part {
-            case .end: return false
-            case .whole(let offset): (node, from, to) = (self.node(offset), none, nil)
-            case .across(let offset): (node, from, to) = (self.node(offset), low, high)
-            }
-            if node.isLeaf {
-                let first = node.search(from).index, end = to.map { node.search($0).index } ?? node.count
-                guard forEachKey(of: node, first..<max(first, end), isBackwards: true, body), first == 0 else { return false }
-            } else {
-                appendParts(of: node, from: from, to: to, isBackwards: true, to: &stack)
-            }
+        func forEachKeyWithin(_ leaf: Node) -> Bool {
+            let first = leaf.search(low).index, end = high.map { leaf.search($0).index } ?? leaf.count
+            return forEachKey(of: leaf, first..<max(first, end), isBackwards: isBackwards, body) && (isBackwards ? first == 0 : end == leaf.count)
         }
-        return true
-    }
-
-    /// What is still to be looked at of a range, the next one last.
-    private enum PartOfRange {
-        case whole(UInt32)
-        /// A bound goes through it, perhaps.
-        case across(UInt32)
-        /// The range ends here.
-        case end
-    }
-
-    private func appendParts(
-        of node: Node, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool, to stack: inout [PartOfRange]
-    ) {
-        let start = stack.count, count = node.symbolCount
-        children: for step in 0..<count {
-            let i = isBackwards ? count - 1 - step : step
-            switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
-            case .before: if isBackwards { stack.append(.end); break children }
-            case .behind: if !isBackwards { stack.append(.end); break children }
-            case .within: stack.append(.whole(node.child(i)))
-            case .across: stack.append(.across(node.child(i)))
+        let top = node(offset)
+        if top.isLeaf { return forEachKeyWithin(top) }
+        var at = (node: offset, next: 0, isWithin: false), above: [(node: UInt32, next: Int, isWithin: Bool)] = []
+        walk: while true {
+            let node = node(at.node), count = node.symbolCount
+            while at.next < count {
+                let i = isBackwards ? count - 1 - at.next : at.next
+                at.next += 1
+                switch at.isWithin ? .within : MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                case .before: if isBackwards { return false }
+                case .behind: if !isBackwards { return false }
+                case let position:
+                    let offset = node.child(i), child = self.node(offset)
+                    if child.isLeaf {
+                        let isThrough = position == .within ? forEachKey(of: child, 0..<child.count, isBackwards: isBackwards, body) : forEachKeyWithin(child)
+                        guard isThrough else { return false }
+                        continue
+                    }
+                    if at.next < count { above.append(at) }
+                    at = (offset, 0, position == .within)
+                    continue walk
+                }
             }
+            guard let last = above.popLast() else { return true }
+            at = last
         }
-        stack[start...].reverse()
     }
 
     /// How many keys beneath a node are in the range.

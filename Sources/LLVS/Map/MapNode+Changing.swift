@@ -51,7 +51,7 @@ extension MapNode {
     private struct Applying {
         enum Way {
             /// A single change, in the child of that index.
-            case path(Int, ArraySlice<MapChange>)
+            case path(Int)
             case groups
             /// Some keys branch off above the node: a new one there, with the node as one of its children, under this symbol.
             case above(UInt16)
@@ -60,26 +60,38 @@ extension MapNode {
         let way: Way
         /// How much of the node's prefix all keys share.
         let depth: Int
-        /// The changes that go into each child, but for a path.
-        var groups: [(symbol: UInt16, changes: ArraySlice<MapChange>)] = []
-        /// How many of the groups, and of the node's children, had their turn.
-        private var next = 0, passed = 0
+        /// The changes that had no turn yet.
+        private var rest: ArraySlice<MapChange>
+        /// Under which symbol those lie that were taken last.
+        private var symbol: UInt16 = 0
+        /// How many of the node's children had their turn.
+        private var passed = 0
         private var isPlaced = false
         private var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
         /// What became of the child on a path.
         private var made: MapNode?
 
-        init(_ node: MapNode, _ way: Way, depth: Int) { self.node = node; self.way = way; self.depth = depth }
+        init(_ node: MapNode, _ way: Way, depth: Int, _ changes: ArraySlice<MapChange>) {
+            self.node = node; self.way = way; self.depth = depth; rest = changes
+            if case .groups = way {
+                symbols.reserveCapacity(node.symbols.count)
+                children.reserveCapacity(node.symbols.count)
+            }
+        }
 
         /// The next changes, and what they are to be applied to; nil when all had their turn.
         mutating func takeNext() -> (ArraySlice<MapChange>, MapNode?)? {
-            if case .path(let i, let changes) = way {
-                defer { next = 1 }
-                return next == 0 ? (changes, node.children[i]) : nil
+            guard let first = rest.first else { return nil }
+            if case .path(let i) = way {
+                defer { rest = [] }
+                return (rest, node.children[i])
             }
-            guard next < groups.count else { return nil }
-            let (symbol, changes) = groups[next]
-            next += 1
+            symbol = MapNode.symbol(of: first.key, at: depth)
+            let start = rest.startIndex
+            var end = start + 1
+            while end < rest.endIndex, MapNode.symbol(of: rest[end].key, at: depth) == symbol { end += 1 }
+            let changes = rest[start..<end]
+            rest = rest[end...]
             if case .above(let own) = way {
                 if symbol >= own, !isPlaced {
                     isPlaced = true
@@ -99,7 +111,7 @@ extension MapNode {
         mutating func add(_ child: MapNode?) {
             if case .path = way { made = child; return }
             guard let child else { return }
-            symbols.append(groups[next - 1].symbol)
+            symbols.append(symbol)
             children.append(child)
         }
 
@@ -114,7 +126,7 @@ extension MapNode {
 
         mutating func finished() -> MapNode? {
             switch way {
-            case .path(let i, _): return finishedPath(i)
+            case .path(let i): return finishedPath(i)
             case .groups: pass(below: .max)
             case .above(let own):
                 if !isPlaced {
@@ -169,36 +181,20 @@ extension MapNode {
         if depth == prefix.count, changes.count == 1, let change = changes.first {
             // The common case: one path, no regrouping.
             guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return .made(self) }
-            if let i = childIndex(MapNode.symbol(of: change.key, at: depth)) { return .inner(Applying(self, .path(i, changes), depth: depth)) }
+            if let i = childIndex(MapNode.symbol(of: change.key, at: depth)) { return .inner(Applying(self, .path(i), depth: depth, changes)) }
             if change.entry == nil { return .made(self) }
         }
-        var inner = Applying(self, depth < prefix.count ? .above(UInt16(prefix[depth]) + 1) : .groups, depth: depth)
-        inner.groups = groups(changes, at: depth)
-        return .inner(inner)
+        return .inner(Applying(self, depth < prefix.count ? .above(UInt16(prefix[depth]) + 1) : .groups, depth: depth, relevant(changes, at: depth)))
     }
 
     private func sharesPrefix(_ key: UnsafeRawBufferPointer) -> Bool {
         key.count >= prefix.count && MapNode.commonPrefix(prefix, key) == prefix.count
     }
 
-    /// The changes by their symbols at `depth`, without removals of keys that this node cannot hold.
-    private func groups(_ changes: ArraySlice<MapChange>, at depth: Int) -> [(symbol: UInt16, changes: ArraySlice<MapChange>)] {
-        let relevant: ArraySlice<MapChange>
-        if changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) {
-            relevant = changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
-        } else {
-            relevant = changes
-        }
-        var groups: [(symbol: UInt16, changes: ArraySlice<MapChange>)] = []
-        var start = relevant.startIndex
-        while start < relevant.endIndex {
-            let symbol = MapNode.symbol(of: relevant[start].key, at: depth)
-            var end = start + 1
-            while end < relevant.endIndex, MapNode.symbol(of: relevant[end].key, at: depth) == symbol { end += 1 }
-            groups.append((symbol, relevant[start..<end]))
-            start = end
-        }
-        return groups
+    /// The changes without removals of keys that this node cannot hold.
+    private func relevant(_ changes: ArraySlice<MapChange>, at depth: Int) -> ArraySlice<MapChange> {
+        guard changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) else { return changes }
+        return changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
     }
 
     /// An inner node, or what the rules of the shape want instead.

@@ -109,8 +109,8 @@ extension MapNode {
     }
 
     private func forEachThrowing(_ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) rethrows {
-        var stack = [self]
-        while let node = stack.popLast() {
+        var stack: [MapNode] = [], next: MapNode? = self
+        while let node = next {
             MapWork.read()
             if let flat = node.flat {
                 if bounds.contain(node) || flat.node(node.offset).isLeaf {
@@ -123,6 +123,7 @@ extension MapNode {
             } else {
                 for child in node.children.reversed() { if let part = bounds.part(of: child) { stack.append(part) } }
             }
+            next = stack.popLast()
         }
     }
 

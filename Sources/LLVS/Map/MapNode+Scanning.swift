@@ -27,105 +27,76 @@ extension MapNode {
     /// Keys are good during the call.
     @discardableResult
     func forEach(_ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        // Explicit stacks, here and below: maps may be 512 nodes deep.
-        var stack = [self]
-        while let node = stack.popLast() {
-            MapWork.read()
-            if let flat = node.flat {
-                guard flat.forEach(beneath: node.offset, { body($1, flat.slots[$0]) }) else { return false }
-            } else if node.leaf != nil {
-                for i in 0..<node.count where !body(node.key(i), node.entry(i)) { return false }
-            } else {
-                stack.append(contentsOf: node.children.reversed())
-            }
-        }
-        return true
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        return walk(from: none, to: nil, isWithin: true, isBackwards: false, body)
     }
 
-    /// As `forEach`, from the first key that is not below `low` to the last below `high`.
+    /// The same within the range, from `low` to `high` (exclusive; nil is open).
     /// O(key length + log n + keys visited).
     @discardableResult
     func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        var stack = [PartOfRange.across(self)]
-        while let part = stack.popLast() {
-            switch part {
-            case .end: return false
-            case .whole(let node): if !node.forEach(body) { return false }
-            case .across(let node):
-                MapWork.read()
-                if let flat = node.flat {
-                    guard flat.forEach(beneath: node.offset, from: low, to: high, { body($1, flat.slots[$0]) }) else { return false }
-                } else if node.leaf != nil {
-                    var i = node.search(low).index
-                    while i < node.count {
-                        let key = node.key(i)
-                        if let high, Bytes.compare(key, high) >= 0 { return false }
-                        if !body(key, node.entry(i)) { return false }
-                        i += 1
-                    }
-                } else {
-                    let start = stack.count
-                    children: for i in node.children.indices {
-                        switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
-                        case .before: continue
-                        case .behind: stack.append(.end); break children
-                        case .within: stack.append(.whole(node.children[i]))
-                        case .across: stack.append(.across(node.children[i]))
-                        }
-                    }
-                    stack[start...].reverse()
-                }
-            }
-        }
-        return true
+        walk(from: low, to: high, isWithin: false, isBackwards: false, body)
     }
 
     /// As `forEach(from:to:)`, from the last key that is below `high` back to the first that is not below `low`.
     @discardableResult
     func forEachBackwards(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
-        let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        var stack = [PartOfRange.across(self)]
-        while let part = stack.popLast() {
-            let node: MapNode, from: UnsafeRawBufferPointer, to: UnsafeRawBufferPointer?
-            switch part {
-            case .end: return false
-            case .whole(let whole): (node, from, to) = (whole, none, nil)
-            case .across(let across): (node, from, to) = (across, low, high)
-            }
-            MapWork.read()
-            if let flat = node.flat {
-                guard flat.forEachBackwards(beneath: node.offset, from: from, to: to, { body($1, flat.slots[$0]) }) else { return false }
-            } else if node.leaf != nil {
-                let first = node.search(from).index
-                var i = to.map { node.search($0).index } ?? node.count
-                while i > first {
-                    i -= 1
-                    if !body(node.key(i), node.entry(i)) { return false }
-                }
-                if first > 0 { return false }
-            } else {
-                let start = stack.count
-                children: for i in node.children.indices.reversed() {
-                    switch MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: from, to: to) {
-                    case .behind: continue
-                    case .before: stack.append(.end); break children
-                    case .within: stack.append(.whole(node.children[i]))
-                    case .across: stack.append(.across(node.children[i]))
-                    }
-                }
-                stack[start...].reverse()
-            }
-        }
-        return true
+        walk(from: low, to: high, isWithin: false, isBackwards: true, body)
     }
 
-    /// What is still to be looked at of a range, the next one last.
-    private enum PartOfRange {
-        case whole(MapNode)
-        /// A bound goes through it, perhaps.
-        case across(MapNode)
-        /// The range ends here.
-        case end
+    /// - Parameter isWithin: whether no bound goes through the node.
+    private func walk(
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+    ) -> Bool {
+        MapWork.read()
+        guard isInner else { return walkHere(from: low, to: high, isWithin: isWithin, isBackwards: isBackwards, body) }
+        // An explicit stack, here and below: maps may be 512 nodes deep. It is of the nodes above, and which of their children is next, so
+        // that nothing is allocated for a range within few nodes: there are many such walks.
+        var at = (node: self, next: 0, isWithin: isWithin), above: [(node: MapNode, next: Int, isWithin: Bool)] = []
+        walk: while true {
+            let node = at.node, count = node.children.count
+            while at.next < count {
+                let i = isBackwards ? count - 1 - at.next : at.next
+                at.next += 1
+                switch at.isWithin ? .within : MapNode.position(ofChildAt: node.symbols[i], of: node.prefix, from: low, to: high) {
+                case .before: if isBackwards { return false }
+                case .behind: if !isBackwards { return false }
+                case let position:
+                    let child = node.children[i]
+                    MapWork.read()
+                    guard child.isInner else {
+                        guard child.walkHere(from: low, to: high, isWithin: position == .within, isBackwards: isBackwards, body) else { return false }
+                        continue
+                    }
+                    if at.next < count { above.append(at) }
+                    at = (child, 0, position == .within)
+                    continue walk
+                }
+            }
+            guard let last = above.popLast() else { return true }
+            at = last
+        }
+    }
+
+    /// Whether it has children that are nodes in memory.
+    private var isInner: Bool { leaf == nil && flat == nil }
+
+    /// In a leaf, or in what lies in a checkpoint.
+    private func walkHere(
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+    ) -> Bool {
+        if let flat {
+            if isWithin, !isBackwards { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }
+            let low = isWithin ? UnsafeRawBufferPointer(start: nil, count: 0) : low, high = isWithin ? nil : high
+            return isBackwards ? flat.forEachBackwards(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) }
+                : flat.forEach(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) }
+        }
+        let first = isWithin ? 0 : search(low).index, end = isWithin ? count : high.map { search($0).index } ?? count
+        for step in 0..<max(0, end - first) {
+            let i = isBackwards ? end - 1 - step : first + step
+            if !body(key(i), entry(i)) { return false }
+        }
+        return isBackwards ? first == 0 : end == count
     }
 
     /// How many keys are in the range. O(key length + log n).

@@ -139,18 +139,28 @@ extension Store {
 
     /// Indices of those that can be versions, in an order that has each behind those of its predecessors that are in the batch.
     private func predecessorsFirst(_ received: [ReceivedVersion], _ prepared: [Prepared?]) -> [Int] {
-        var index: [VersionID: [Int]] = [:]
-        for (i, item) in received.enumerated() where prepared[i] != nil { index[item.version.id, default: []].append(i) }
-        var order: [Int] = []
+        // The first of each id, and behind each the next of the same id.
+        var index: [VersionID: Int] = [:], next = [Int?](repeating: nil, count: received.count)
+        for i in received.indices.reversed() where prepared[i] != nil {
+            next[i] = index[received[i].version.id]
+            index[received[i].version.id] = i
+        }
+        var order: [Int] = [], stack: [Int] = []
         var state = [UInt8](repeating: 0, count: received.count)  // 0 not seen, 1 on the stack, 2 done
         for start in received.indices where state[start] == 0 && prepared[start] != nil {
-            var stack = [start]
+            stack.append(start)
             while let i = stack.last {
                 if state[i] == 0 {
                     state[i] = 1
                     var needs = received[i].version.predecessors
                     for change in received[i].changes { if case .preserve(let reference) = change { needs.append(reference.version) } }
-                    for need in needs { for j in index[need] ?? [] where state[j] == 0 { stack.append(j) } }
+                    for need in needs {
+                        var same = index[need]
+                        while let j = same {
+                            if state[j] == 0 { stack.append(j) }
+                            same = next[j]
+                        }
+                    }
                 } else {
                     stack.removeLast()
                     if state[i] == 1 { state[i] = 2; order.append(i) }

@@ -362,8 +362,8 @@ extension Store {
     }
 
     /// Appends; when nobody knows whether the versions are stored now, each can be made again as the same only.
-    func noting<R>(_ drafts: [Draft], _ append: () throws -> R) throws -> R {
-        do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw lost(drafts, error) }
+    func noting<R>(_ drafts: @autoclosure () -> [Draft], _ append: () throws -> R) throws -> R {
+        do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw lost(drafts(), error) }
     }
 
     /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
