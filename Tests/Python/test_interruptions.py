@@ -258,7 +258,7 @@ def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
     storage = Silent()
     with llvs.Store(storage=storage) as store:
         storage.append = lambda records: [(1 << 64) - 1] * len(records)  # type: ignore[method-assign]
-        with pytest.raises(ValueError, match="a place is a number"):
+        with pytest.raises(ValueError, match="it is a number from 0"):
             store.make_version(insert={"a": b"1"})
 
 
