@@ -124,7 +124,7 @@ public func llvs_coordinator_value(_ coordinator: OpaquePointer!, _ id: llvs_byt
         let out = try required(data, "data")
         let coordinator = try openCoordinator(coordinator)
         // Nothing prevails where nothing is stored yet.
-        guard let version = try coordinator.readable(.current) else { return try ValueID.check(rawBytes(id, "id")) }
+        guard let version = try coordinator.version(at: .current) else { return try ValueID.check(rawBytes(id, "id")) }
         try fetch(id, at: version, from: coordinator.store, into: out, stored_version)
     }
 }

@@ -5,7 +5,8 @@ extension StoreCoordinator {
         if !store.isReadOnly { try id.withASCII { try note.write($0) } }
     }
 
-    /// Moves to a version that is stored, by who is through `saveGate`. That it could not be noted must not look as if it had not been saved.
+    /// Makes a stored version the current one. The caller holds `saveGate`.
+    /// A note that cannot be written is only a warning in the log: the version itself is saved.
     func move(to id: VersionID) {
         guard current != id else { return }
         do { try persist(id) } catch {
@@ -15,7 +16,7 @@ extension StoreCoordinator {
         lock.withLock { current = id }
     }
 
-    /// Another may be opened under the name then.
+    /// Closes the note. After that, another coordinator may be opened under this name.
     func releaseNote() {
         let isFirst = lock.withLock { () -> Bool in
             defer { isReleased = true }

@@ -46,7 +46,7 @@ extension StoreCoordinator {
             let at = currentVersion
             return Saved(version: nil, move: Move(from: at, to: at))
         }
-        // By its address: else each closure on the way has references of its own to all of it.
+        // Passed by address, so that no closure on the way retains its members.
         let save = Save(changes: changes, sources: sources, own: own, branch: branch, expected: expected, timestamp: timestamp)
         let (version, move) = try withUnsafePointer(to: save) { save in try moving("Saving") { try make(save) } }
         return Saved(version: version, move: move)
@@ -63,7 +63,7 @@ extension StoreCoordinator {
         var isEmpty: Bool { changes.isEmpty && sources.isEmpty && own.isEmpty }
     }
 
-    /// By who is through `saveGate`.
+    /// Makes the version and moves to it. The caller holds `saveGate`.
     private func make(_ save: UnsafePointer<Save>) throws -> Version? {
         var all = lock.withLock { metadata }
         for entry in save.pointee.own.entries { all[entry.key] = entry.value }
@@ -108,12 +108,7 @@ extension StoreCoordinator {
 
     /// The value that prevails there; nil when none does.
     public func value(_ id: ValueID, at place: Place = .current) throws -> Value? {
-        guard let version = try readable(place) else { return nil }
+        guard let version = try version(at: place) else { return nil }
         return try store.value(id, at: version)
-    }
-
-    /// The version to read at; nil for a branch without a head.
-    public func readable(_ place: Place) throws -> VersionID? {
-        try version(at: place)
     }
 }

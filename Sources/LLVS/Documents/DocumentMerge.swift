@@ -122,7 +122,8 @@ public struct DocumentMerge {
                 let rule = merge.rules.rule(found[1].state).map { rules.rules[$0] }
                 records.append(ConflictRecord(
                     kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
-                    newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made), rule: rule.map { ($0.prefix, $0.pattern) }))
+                    newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made),
+                    rule: rule.map { ($0.prefix, $0.pattern) }))
             }
             return records.sorted { a, b in
                 let order = Bytes.compare(a.path, b.path)
@@ -173,7 +174,11 @@ public struct DocumentMerge {
             bytes = Array(values.tree(result).bytes)
         } else if kind == .text, values.kind(result) == .string {
             bytes = []
-            if !result.isComputed { bytes = Array(values.text(result)) } else if case .text(let text) = values.computed[Int(result.node)] { bytes = text }
+            if !result.isComputed {
+                bytes = Array(values.text(result))
+            } else if case .text(let text) = values.computed[Int(result.node)] {
+                bytes = text
+            }
         } else {
             try Memory.expect((newer?.count ?? 0) + (older?.count ?? 0), "Writing a merged value")
             bytes = try CanonicalWriter.bytes(of: result, in: values)
@@ -191,6 +196,7 @@ public struct DocumentMerge {
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
         return ConflictRecord(
             kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o),
-            newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result), rule: rule.map { ($0.prefix, $0.pattern) })
+            newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result),
+            rule: rule.map { ($0.prefix, $0.pattern) })
     }
 }

@@ -76,8 +76,8 @@ struct Sending {
 
     // MARK: What others put there under ids of ours
 
-    /// Those that were made here, or came from elsewhere, since the last time, are there already, and are not what their ids say: somebody who
-    /// knew what would be made put them there first.
+    /// Versions that are new here since the last time, and under whose computed ids the remote holds something else already:
+    /// somebody computed the id in advance, and sent other content under it. Their files are written anew.
     private mutating func forged(among listing: ExchangeListing) throws -> [VersionID] {
         let rows = store.rowCount, new = store.contentIDs(behind: memory.checkedRows)
         var found: [VersionID] = []
