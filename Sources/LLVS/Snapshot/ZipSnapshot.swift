@@ -113,13 +113,3 @@ struct ZipSnapshot: SnapshotVersions {
         return Store.ReceivedVersion(version: version, changes: changes)
     }
 }
-
-extension Value.Change {
-    fileprivate var withoutData: Value.Change {
-        switch self {
-        case .insert(let id, _): .insert(id, data: [])
-        case .update(let id, _): .update(id, data: [])
-        default: self
-        }
-    }
-}

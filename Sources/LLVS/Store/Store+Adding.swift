@@ -13,13 +13,7 @@ extension Store {
         /// The same without the bytes of its values.
         var withoutData: ReceivedVersion {
             var copy = self
-            copy.changes = changes.map { change in
-                switch change {
-                case .insert(let id, _): .insert(id, data: [])
-                case .update(let id, _): .update(id, data: [])
-                default: change
-                }
-            }
+            copy.changes = changes.map(\.withoutData)
             return copy
         }
     }
