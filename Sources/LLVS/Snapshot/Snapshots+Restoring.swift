@@ -19,7 +19,7 @@ extension Snapshots {
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
     ///   transport throws, and what keeps the store from adding.
     public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
-        _ = try store.reloadHistory()
+        _ = try store.reloadHistory(control)
         let count = try store.allVersionIDs(control).count
         let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
         let found = try count > 1 ? { () throws -> Found? in

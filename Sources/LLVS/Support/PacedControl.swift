@@ -36,6 +36,7 @@ public final class PacedControl: @unchecked Sendable {
     }
 
     private func look(after count: Int, _ bytes: Int) throws {
+        Work.looks.count()
         completed &+= count
         steps += 1
         self.bytes &+= max(0, bytes)
@@ -50,7 +51,8 @@ public final class PacedControl: @unchecked Sendable {
         if let ended { throw ended }
         do {
             if let token = control.token, token.isCancelled { throw OperationControl.ended(what) }
-            if let progress = control.progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
+            let state = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+            if let progress = control.progress, try !Waiting.setAside({ try progress(state) }) {
                 throw OperationControl.ended(what)
             }
         } catch {
@@ -78,6 +80,9 @@ public final class PacedControl: @unchecked Sendable {
 }
 
 extension OperationControl {
+    /// This control for work under a lock that the host's callbacks may ask for, too: nobody is told how far it has come.
+    var quiet: OperationControl { OperationControl(token: token) }
+
     /// This control, for a loop of many small steps. Costs nothing when there is nothing to look at.
     /// - Parameters:
     ///   - total: how many steps there will be; 0 while it is not known.
