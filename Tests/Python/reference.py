@@ -130,6 +130,12 @@ class History:
         taken = {predecessor for id in known for predecessor in self.versions[id].predecessors}
         return sorted(known - taken, key=self.key, reverse=True)
 
+    def unbranched_heads(self, known: Iterable[str]) -> list[str]:
+        """Versions without a branch that no other such version has among its ancestors, newest first."""
+        all = {id for id in known if b"__llvs_branch" not in self.versions[id].metadata}
+        behind = set().union(*(self.ancestors(id) - {id} for id in all)) if all else set()
+        return sorted(all - behind, key=self.key, reverse=True)
+
     def best_common_ancestors(self, left: Iterable[str], right: Iterable[str]) -> list[str]:
         """Newest first."""
         a = frozenset().union(*(self.ancestors(id) for id in left))
@@ -349,7 +355,9 @@ class History:
         metadata: Optional[dict[bytes, bytes]] = None,
     ) -> tuple[str, list[Version]]:
         """The resulting version, and the new versions on the way."""
-        chosen = [head for head in self.heads(known) if selected is None or selected(self.versions[head])]
+        some = {*self.heads(known), *self.unbranched_heads(known)}
+        some = {head for head in some if selected is None or selected(self.versions[head])}
+        chosen = [head for head in some if not any(self.is_ancestor(head, other) for other in some | {into})]
         if not any(into in self.ancestors(head) for head in chosen):
             chosen.append(into)
         chosen.sort(key=self.key, reverse=True)

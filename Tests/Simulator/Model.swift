@@ -94,6 +94,13 @@ struct Model {
         return newestFirst(all.filter { !behind.contains($0) && versions[$0].version.id != EmptyRoot.id })
     }
 
+    /// Those without a branch that no other such version has among its ancestors.
+    func unbranchedHeads(of known: VersionSet) -> [Int] {
+        let all = known.numbers.filter { versions[$0].version.branch == nil && versions[$0].version.id != EmptyRoot.id }
+        let behind = all.flatMap { versions[$0].predecessors }.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }
+        return newestFirst(all.filter { !behind.contains($0) })
+    }
+
     /// The common ancestors of (any of) some and one that are no ancestors of another, newest first.
     func bestCommonAncestors(_ some: [Int], _ one: Int) -> [Int] {
         let left = some.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }

@@ -42,8 +42,7 @@ extension Simulation {
     /// Where a coordinator is after it was made again.
     func checkCurrent(_ replica: Replica, isKept: Bool) throws {
         guard replica.coordinator != nil else { return }
-        let heads = model.heads(of: replica.known)
-        let start = (heads.first { model[$0].version.branch == nil } ?? heads.first).map { model[$0].version.id }
+        let start = (model.unbranchedHeads(of: replica.known).first ?? model.heads(of: replica.known).first).map { model[$0].version.id }
         // Where it began for lack of a note, it notes nothing until it moves.
         var expected = [isKept && replica.current != nil ? replica.current : start]
         if replica.current == replica.unnoted { expected.append(start) }

@@ -68,7 +68,7 @@ extension Simulation {
     private func goToMain() {
         if plan.selectsAll || plan.staysOnBranches { return }
         let all = replicas.reduce(into: VersionSet()) { $0.formUnion($1.known) }
-        let main = model.heads(of: all).filter { model[$0].version.branch == nil }
+        let main = model.unbranchedHeads(of: all)
         for replica in replicas {
             guard let current = replica.current, let number = model.numbers[current], !main.contains(where: { model[$0].ancestors.contains(number) }) else { continue }
             replica.leave()
@@ -95,7 +95,7 @@ extension Simulation {
         if plan.folderCount == 1, let problem = unexpected(result.problems).first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
     }
 
-    func mainHeads(_ replica: Replica) -> [Int] { model.heads(of: replica.known).filter { plan.selectsAll || model[$0].version.branch == nil } }
+    func mainHeads(_ replica: Replica) -> [Int] { plan.selectsAll ? model.heads(of: replica.known) : model.unbranchedHeads(of: replica.known) }
 
     private var isSettled: Bool {
         let heads = mainHeads(replicas[0])

@@ -61,7 +61,7 @@ extension Simulation {
 
     /// Heads without a branch that have the state of the one that a coordinator saves on, newest first.
     private func headsLike(_ base: VersionID?, _ replica: Replica) -> [Int] {
-        let heads = model.heads(of: replica.known).filter { model[$0].version.branch == nil }
+        let heads = model.unbranchedHeads(of: replica.known)
         guard let at = base.flatMap({ model.numbers[$0] }), heads.contains(at) else { return [] }
         return heads.filter { model.haveEqualStates(at, $0) }
     }
@@ -78,10 +78,10 @@ extension Simulation {
     func merge(_ replica: Replica) throws {
         let store = replica.store
         if replica.current == nil {
-            replica.current = model.heads(of: replica.known).first { plan.selectsAll || model[$0].version.branch == nil }.map { model[$0].version.id }
+            replica.current = mainHeads(replica).first.map { model[$0].version.id }
         }
         guard let current = replica.current, let into = model.numbers[current] else { return }
-        var folded = mainHeads(replica)
+        var folded = mainHeads(replica).filter { !model.isAncestor($0, of: into) }
         if !folded.contains(into), !folded.contains(where: { model.isAncestor(into, of: $0) }) { folded.append(into) }
         folded = model.newestFirst(folded)
         let arbiter = replica.plan.arbiter.arbiter(defect), selection = plan.selectsAll ? HeadSelection.all : .unbranched

@@ -114,11 +114,8 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     deinit { releaseNote() }
 
-    /// Where to be without knowing better: the most recent unbranched head, else the most recent head.
-    func startingVersion() throws -> VersionID? {
-        let heads = try store.heads()
-        return (heads.first { $0.branch == nil } ?? heads.first)?.id
-    }
+    /// Where to be without knowing better: the most recent head of what carries no branch, else the most recent head.
+    func startingVersion() throws -> VersionID? { try store.mostRecentUnbranchedHeadID() ?? store.headIDs().first }
 
     func isEmpty() throws -> Bool { try store.heads().isEmpty }
 

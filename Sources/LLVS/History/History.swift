@@ -42,6 +42,8 @@ final class History {
         static let isLaterThanAncestors = Traits(rawValue: 8)
         /// The hashes of the ids that it changed are here.
         static let keysAreKnown = Traits(rawValue: 16)
+        /// It carries a branch, and a version without one is built on it.
+        static let isBehindUnbranched = Traits(rawValue: 32)
     }
     enum State: UInt8 {
         /// Being stored: nobody finds it by its id.
@@ -68,6 +70,8 @@ final class History {
     private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
+    /// Live versions without a branch that no other one has among its ancestors; nil while there is no branch, and these are the heads.
+    private var unbranchedTips: Set<UInt32>?
     private(set) var liveCount = 0
     /// The row under which the empty root is read while the history does not hold it.
     private(set) var virtualRoot: UInt32?
@@ -203,6 +207,29 @@ final class History {
             let ordinal = UInt32(truncatingIfNeeded: i)
             if id(ordinal) != EmptyRoot.id { headOrdinals.insert(ordinal) }
         }
+        unbranchedTips = branchNames.isEmpty ? nil : []
+        guard unbranchedTips != nil else { return }
+        for i in rows.indices where rows[i].state == .live { noteTip(UInt32(truncatingIfNeeded: i)) }
+    }
+
+    /// A version is live; its predecessors were before it.
+    private func noteTip(_ ordinal: UInt32) {
+        guard rows[Int(ordinal)].branch == History.none else {
+            // Without a branch until now: the heads before this one.
+            if unbranchedTips == nil { unbranchedTips = headOrdinals }
+            return
+        }
+        guard unbranchedTips != nil, id(ordinal) != EmptyRoot.id else { return }
+        unbranchedTips?.insert(ordinal)
+        // Behind it the ways lead back to the first versions without a branch, over those with one that are not known to be behind such a one.
+        var behind = [rows[Int(ordinal)].first, rows[Int(ordinal)].second]
+        while let at = behind.popLast() {
+            guard at != History.none, !rows[Int(at)].traits.contains(.isBehindUnbranched) else { continue }
+            guard rows[Int(at)].branch != History.none else { unbranchedTips?.remove(at); continue }
+            rows[Int(at)].traits.insert(.isBehindUnbranched)
+            behind.append(rows[Int(at)].first)
+            behind.append(rows[Int(at)].second)
+        }
     }
 
     /// Makes a version live: it becomes a head, and its predecessors no longer are.
@@ -212,6 +239,7 @@ final class History {
         rows[i].checksum = checksum
         rows[i].state = .live
         liveCount += 1
+        noteTip(ordinal)
         // The empty root is virtual while nothing builds on it.
         if id(ordinal) != EmptyRoot.id { headOrdinals.insert(ordinal) }
         if rows[i].first != History.none { headOrdinals.remove(rows[i].first) }
@@ -372,6 +400,11 @@ final class History {
 
     /// Newest first.
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
+
+    /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A version
+    /// on a branch is often built on one of them, which stays one.
+    func unbranchedHeads() -> [UInt32] { (unbranchedTips ?? headOrdinals).sorted(by: isNewer) }
+    func isUnbranchedHead(_ ordinal: UInt32) -> Bool { (unbranchedTips ?? headOrdinals).contains(ordinal) }
 
     /// Whether a version carries it, or did.
     func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }

@@ -152,6 +152,35 @@ struct Descendants: HistoryPass {
     }
 }
 
+/// Those of some versions that others have among their ancestors. O(versions since the first of them).
+struct Ancestors: HistoryPass {
+    private let ordinals: Set<UInt32>
+    private let floor: UInt32
+    private var stack: [UInt32], seen: Set<UInt32> = [], found: Set<UInt32> = []
+
+    init(of versions: [UInt32], among ordinals: [UInt32]) {
+        self.ordinals = Set(ordinals)
+        floor = ordinals.min() ?? .max
+        stack = versions
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
+        var left = steps
+        while let at = stack.popLast() {
+            if left <= 0 { stack.append(at); return nil }
+            left -= 1
+            Work.versions.count()
+            // Predecessors have lower ordinals.
+            for predecessor in [dag.rows[Int(at)].first, dag.rows[Int(at)].second] where predecessor != History.none && predecessor >= floor {
+                guard seen.insert(predecessor).inserted else { continue }
+                if ordinals.contains(predecessor) { found.insert(predecessor) }
+                stack.append(predecessor)
+            }
+        }
+        return found
+    }
+}
+
 extension History {
     /// Those of the versions that have `ancestor` among their ancestors. O(versions since).
     func descendants(of ancestor: UInt32, among ordinals: [UInt32]) -> Set<UInt32> {

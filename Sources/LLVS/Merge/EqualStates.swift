@@ -85,8 +85,8 @@ extension Store {
     func join(headsLike version: VersionID, knowing known: inout KnownDifferences) throws -> VersionID {
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
-            guard dag.headOrdinals.count > 1, let ordinal = dag.ordinal(of: version), dag.headOrdinals.contains(ordinal), dag.branch(ordinal) == nil else { return [] }
-            return dag.heads().filter { dag.branch($0) == nil }.map { ($0, dag.id($0)) }
+            guard dag.headOrdinals.count > 1, let ordinal = dag.ordinal(of: version), dag.isUnbranchedHead(ordinal) else { return [] }
+            return dag.unbranchedHeads().map { ($0, dag.id($0)) }
         }
         guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
         known.begin(at: version)

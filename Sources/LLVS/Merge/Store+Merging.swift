@@ -231,20 +231,22 @@ extension Store {
     /// `target` and the selected heads without those that are ancestors of others, newest first.
     private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
-        var chosen = lock.withRead {
-            func isNamed(_ branch: BranchName?, _ names: Set<BranchName>) -> Bool { branch.map(names.contains) ?? false }
-            var named: Set<BranchName> = []
-            if case .unbranchedAnd(let names) = selection { named = Set(names.map { BranchName($0) }) }
-            if case .branches(let names) = selection { named = Set(names.map { BranchName($0) }) }
-            return dag.heads().filter { head in
-                let branch = dag.branch(head)
-                switch selection {
-                case .all: return true
-                case .unbranched: return branch == nil
-                case .unbranchedAnd: return branch == nil || isNamed(branch, named)
-                case .branches: return isNamed(branch, named)
-                }
+        var (chosen, buried) = lock.withRead { () -> ([UInt32], [UInt32]) in
+            func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { dag.heads(onBranch: $0) } }
+            switch selection {
+            case .all: return (dag.heads(), [])
+            case .branches(let names): return (heads(named: names), [])
+            case .unbranched, .unbranchedAnd:
+                var chosen = dag.unbranchedHeads()
+                let buried = chosen.filter { !dag.headOrdinals.contains($0) }
+                if case .unbranchedAnd(let names) = selection { chosen += heads(named: names) }
+                return (chosen, buried)
             }
+        }
+        // A head of what carries no branch may be behind one that carries a branch, and so behind `target`.
+        if !buried.isEmpty {
+            let behind = try walk(Ancestors(of: chosen + [target], among: buried), control.look)
+            chosen.removeAll(where: behind.contains)
         }
         // Heads are no ancestors of each other; only `target` can be one of theirs.
         if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty { chosen.append(target) }

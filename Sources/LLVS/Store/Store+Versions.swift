@@ -34,6 +34,11 @@ extension Store {
         try lock.withRead { try checkOpenLocked(); return dag.heads().map(dag.id) }
     }
 
+    /// The newest version without a branch that no other such version has among its ancestors; nil when there is none.
+    func mostRecentUnbranchedHeadID() throws -> VersionID? {
+        try lock.withRead { try checkOpenLocked(); return dag.unbranchedHeads().first.map(dag.id) }
+    }
+
     /// The newest head; nil in an empty store.
     public func mostRecentHead() throws -> Version? {
         let newest = try lock.withRead { () -> UInt32? in
