@@ -1536,7 +1536,10 @@ enum llvs_relation_value {
 /** Which heads to merge. Since 0.1. */
 typedef uint32_t llvs_head_selection;
 enum llvs_head_selection_value {
-    /** The default: all without a branch. */
+    /**
+     * The default: all without a branch, which are the versions without one that no other such version has among its ancestors. A version
+     * on a branch hides nothing of the line that it is built on.
+     */
     LLVS_HEADS_UNBRANCHED = 0,
     LLVS_HEADS_ALL = 1,
     /** Those without a branch, and those on `branches`. */

@@ -191,7 +191,11 @@ AnyArbiter = Union[_BuiltIn, Arbiter, ArbiterFunction]
 
 class Heads:
     """Which heads to merge: `Heads.UNBRANCHED` (the default), `Heads.ALL`, `Heads.branches("draft", ...)`,
-    or `Heads.unbranched_and("draft", ...)`."""
+    or `Heads.unbranched_and("draft", ...)`.
+
+    Without a branch, a head is a version that carries none and that no other such version has among its ancestors: a version on a branch
+    hides nothing of the line that it is built on.
+    """
 
     UNBRANCHED: Heads
     ALL: Heads
