@@ -57,8 +57,7 @@ public enum MergeRelation: UInt32, Sendable {
 /// Which heads `mergeHeads` folds.
 public enum HeadSelection: Sendable {
     case all
-    /// Those that carry no branch: the default.
-    /// Versions without a branch that no other such version has among its ancestors.
+    /// The default: versions without a branch that no other such version has among its ancestors.
     case unbranched
     case unbranchedAnd([String])
     case branches([String])
