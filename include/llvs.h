@@ -1877,7 +1877,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exch
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
+ * Sends what the store has and the other side lacks, and writes anew files of versions that both have, where it finds one missing, cut
+ * short or not the version that its name says. It looks at the newest 500 such versions and at 500 others in turn, reading what is new or
+ * changed since it did; in a host's transport at those that came into the store since the exchange was opened, and at what `unusable`
+ * answers. llvs_exchange_verify looks at all.
+ * Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
