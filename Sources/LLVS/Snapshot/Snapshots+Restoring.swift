@@ -19,7 +19,7 @@ extension Snapshots {
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
     ///   transport throws, and what keeps the store from adding.
     public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
-        _ = try store.reloadHistory()
+        _ = try store.reloadHistory(control)
         let count = try store.allVersionIDs(control).count
         let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
         let found = try count > 1 ? { () throws -> Found? in
@@ -171,13 +171,16 @@ extension Snapshots {
             added += batch.count
             batch = []
             size = 0
-            try here.check(.adding, 0, of: 0, doing: "Restoring the snapshot in \(transport.description)")
         }
         while let received = try next() {
             if refused.positions.contains(reader.versionsRead) { continue }
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
-            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount { try addBatch() }
+            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
+                try addBatch()
+                // Not behind the last: then all is there.
+                try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+            }
         }
         if !batch.isEmpty { try addBatch() }
     }

@@ -82,11 +82,11 @@ public struct Snapshots: Sendable {
     /// - Parameter control: called with stage `.writing`, in versions.
     /// - Throws: `.invalidArgument` when the store has no versions; `.cancelled`; `.damaged`; what the transport throws.
     public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
-        _ = try store.reloadHistory()
+        _ = try store.reloadHistory(control)
         guard let latest = try store.mostRecentHead() else {
             throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
         }
-        let ids = try store.allVersionIDs()
+        let ids = try store.allVersionIDs(control)
         let prefix = Snapshots.ours
         // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.
         try transport.deleteSnapshotFile(prefix + "manifest.json")
@@ -99,7 +99,11 @@ public struct Snapshots: Sendable {
             try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
             guard let version = try store.version(id) else { continue }
             try writer.begin(version, changeCount: store.changeCount(of: id))
-            try store.forEachChange(madeIn: id) { try writer.append($0) }
+            let paced = control.within(.writing, i, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
+            try store.forEachChange(madeIn: id) {
+                try paced.step(bytes: $0.data.count)
+                try writer.append($0)
+            }
             manifest.versionCount += 1
         }
         try writer.finish()
@@ -108,18 +112,23 @@ public struct Snapshots: Sendable {
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
-        try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }))
+        let paced = control.within(.writing, ids.count, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
+        try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
         return manifest
     }
 
     /// Removes chunks of an older, larger snapshot, and one of ours in the first place, where we put them before. What is not known to be ours stays.
-    private func removeStale(_ current: Set<String>) throws {
+    private func removeStale(_ current: Set<String>, _ control: PacedControl) throws {
         let before = try? readManifest("")?.manifest
         if let before, !before.isForeign {
             try transport.deleteSnapshotFile("manifest.json")
-            for i in before.chunkDigests.indices { try transport.deleteSnapshotFile(SnapshotLimits.chunkName(i)) }
+            for i in before.chunkDigests.indices {
+                try control.step()
+                try transport.deleteSnapshotFile(SnapshotLimits.chunkName(i))
+            }
         }
         for name in try transport.snapshotFileNames() where name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) {
+            try control.step()
             try transport.deleteSnapshotFile(name)
         }
     }
