@@ -1911,6 +1911,12 @@ typedef struct llvs_snapshot {
     uint64_t version_count;
     /** Bytes of all chunks. */
     uint64_t total_size;
+    /**
+     * Of a snapshot that was restored: versions that are not what their ids say (LLVS_ERROR_CONTENT_MISMATCH), and those that build on
+     * them. Nothing of these was added; an exchange brings the genuine ones. Up to 10,000 one by one, then one that tells how many more.
+     */
+    const llvs_problem *const *problems;
+    size_t problem_count;
 } llvs_snapshot;
 /** Releases the manifest; the snapshot itself stays where it is. Since 0.1. */
 LLVS_API void llvs_snapshot_free(LLVS_OWNED llvs_snapshot *snapshot);
@@ -1928,10 +1934,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_put_snapshot(LLVS_BORROWED llvs_
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_snapshot **snapshot, LLVS_OWNED llvs_error **error);
 /**
  * Restores the snapshot that lies there into a store that is empty, holds one version, or holds a part of this very snapshot. All of
- * it is verified first: one that is refused leaves the store as it was. A restore that is cancelled or fails while it adds keeps
+ * it is verified first: one that is refused leaves the store as it was. A version that is not what its id says is left out, with those
+ * that build on it, and told of in `problems`. A restore that is cancelled or fails while it adds keeps
  * what was added whole; restoring again, or an exchange, brings the rest.
  * @param control    progress and cancellation; may be NULL
- * @param snapshot   its manifest; may be NULL
+ * @param snapshot   its manifest, and what was left out; may be NULL
  * Errors: LLVS_ERROR_SNAPSHOT_MISSING, LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY,
  * LLVS_ERROR_TRANSPORT, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
@@ -2431,7 +2438,7 @@ LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
-LLVS_LAYOUT(llvs_snapshot, 80);
+LLVS_LAYOUT(llvs_snapshot, 96);
 LLVS_LAYOUT(llvs_coordinator_options, 56);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);

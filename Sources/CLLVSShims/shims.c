@@ -179,9 +179,16 @@ void *llvs_shim_host_left(uintptr_t frame) {
     return host.marks[--host.count].mark;
 }
 
+void *llvs_shim_thread_waiting(void *now) {
+    static _Thread_local void *waiting;
+    void *before = waiting;
+    waiting = now;
+    return before;
+}
+
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
-    static _Thread_local uint64_t counts[4];
-    return counts[which & 3] += more;
+    static _Thread_local uint64_t counts[8];
+    return counts[which & 7] += more;
 }
 
 int llvs_shim_random(void *out, size_t size) {

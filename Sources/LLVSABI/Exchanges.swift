@@ -123,10 +123,7 @@ final class ExchangeResultHandle: StructHandle<llvs_exchange_result>, @unchecked
             for (i, id) in ids.enumerated() { (start + i).initialize(to: try arena.copy(id)) }
             return UnsafePointer(start)
         }
-        let items = try Items(problems, in: arena) { problem, arena in
-            llvs_problem(struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
-                         name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
-        }
+        let items = try Items(problems, in: arena, llvs_problem.init)
         try super.init(arena, llvs_exchange_result(
             struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: 0, retrieved: array(retrieved), retrieved_count: retrieved.count,
             sent: array(sent), sent_count: sent.count, repaired: array(repaired), repaired_count: repaired.count,
@@ -244,4 +241,11 @@ public func llvs_exchange_restoration_state(_ exchange: OpaquePointer!, _ state:
 @_cdecl("llvs_exchange_set_restoration_state") @implementation
 public func llvs_exchange_set_restoration_state(_ exchange: OpaquePointer!, _ state: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
     entry(error) { try LLVSABI.exchange(exchange).restorationState = array(state, "state") }
+}
+
+extension llvs_problem {
+    init(_ problem: ExchangeProblem, in arena: Arena) throws {
+        self.init(struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
+                  name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
+    }
 }

@@ -5,12 +5,14 @@ import LLVS
 
 /// Behind `llvs_snapshot`: a manifest.
 final class SnapshotHandle: StructHandle<llvs_snapshot>, @unchecked Sendable {
-    init(_ manifest: SnapshotManifest) throws {
+    init(_ manifest: SnapshotManifest, problems: [ExchangeProblem] = []) throws {
         let arena = Arena()
+        let items = try Items(problems, in: arena, llvs_problem.init)
         try super.init(arena, llvs_snapshot(
             struct_size: UInt32(sizeOf: llvs_snapshot.self), chunk_count: UInt32(clamping: manifest.chunkCount),
             id: arena.copy(manifest.snapshotID), format: arena.copy(manifest.format), latest_version: arena.copy(manifest.latestVersionID),
-            created_at: manifest.createdAt + Version.secondsFrom1970To2001, version_count: manifest.versionCount, total_size: manifest.totalSize))
+            created_at: manifest.createdAt + Version.secondsFrom1970To2001, version_count: manifest.versionCount, total_size: manifest.totalSize,
+            problems: items.start, problem_count: items.count))
     }
 }
 
@@ -19,9 +21,12 @@ public func llvs_snapshot_free(_ snapshot: UnsafeMutablePointer<llvs_snapshot>!)
 
 /// A call that gives a manifest, or NULL.
 private func manifest(_ out: StructOut<llvs_snapshot>?, _ error: ErrorOut?, _ make: () throws -> SnapshotManifest?) -> llvs_status {
+    snapshot(out, error) { try make().map { try SnapshotHandle($0) } }
+}
+func snapshot(_ out: StructOut<llvs_snapshot>?, _ error: ErrorOut?, _ make: () throws -> SnapshotHandle?) -> llvs_status {
     out?.pointee = nil
     return entry(error) {
-        if let manifest = try make(), let out { out.pointee = try SnapshotHandle(manifest).handedOut }
+        if let made = try make(), let out { out.pointee = made.handedOut }
     }
 }
 
@@ -37,7 +42,10 @@ public func llvs_exchange_put_snapshot(_ exchange: OpaquePointer!, _ control: Un
 
 @_cdecl("llvs_exchange_restore_snapshot") @implementation
 public func llvs_exchange_restore_snapshot(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!) -> llvs_status {
-    manifest(snapshot, error) { try snapshots(exchange).restore(LLVSABI.control(control)) }
+    LLVSABI.snapshot(snapshot, error) {
+        let restored = try snapshots(exchange).restore(LLVSABI.control(control))
+        return try SnapshotHandle(restored.manifest, problems: restored.problems)
+    }
 }
 
 @_cdecl("llvs_exchange_snapshot") @implementation

@@ -13,6 +13,8 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     /// Called before a sync, without locks; throwing fails it.
     nonisolated(unsafe) public var beforeSync: () throws -> Void = {}
     nonisolated(unsafe) public var beforeAppend: () throws -> Void = {}
+    /// Told of by a verification.
+    nonisolated(unsafe) public var foundWhenVerifying: [StorageDamage] = []
     private static let segment: UInt32 = 1 << 30
 
     public init(records: [[UInt8]] = []) { foreign = records }
@@ -48,6 +50,7 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { try base.readBlob(id, at: offset, into: buffer) }
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try base.verify(control, found: found, damage: damage)
+        for one in foundWhenVerifying { try damage(one) }
         let all = lock.withLock { foreign }
         for i in all.indices { try report(all, i, found) }
     }

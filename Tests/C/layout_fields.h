@@ -304,6 +304,8 @@ FIELD(llvs_snapshot, latest_version);
 FIELD(llvs_snapshot, created_at);
 FIELD(llvs_snapshot, version_count);
 FIELD(llvs_snapshot, total_size);
+FIELD(llvs_snapshot, problems);
+FIELD(llvs_snapshot, problem_count);
 STRUCT(llvs_import_options);
 FIELD(llvs_import_options, struct_size);
 FIELD(llvs_import_options, reserved);

@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
+#include "array_storage.h"
 #include "folder_snapshots.h"
 
 /* What the header promises to be enough, and what the threads have here, so that a promise that is broken is told and no crash. */
@@ -13,6 +15,8 @@ enum { ENOUGH = 64 * 1024, ROOM = 1024 * 1024, PAINT = 0xA5 };
 static char *directory, *path, *other_path, *folder;
 static llvs_storage_kind kind;
 static llvs_store *store, *other;
+/* Of the host: what the store, and the other one, are in. */
+static llvs_storage *hosted, *other_hosted;
 static llvs_version_id first, ours, theirs;
 static char large[3 << 20];
 
@@ -43,9 +47,20 @@ static llvs_version_id merged(const llvs_version_id *a, const llvs_version_id *b
     llvs_version_list_free(list);
     return id;
 }
+static llvs_storage *host_storage(void) {
+    llvs_storage_callbacks callbacks = array_storage_callbacks();
+    llvs_storage *storage;
+    array_storage *array = calloc(1, sizeof *array);
+    assert_non_null(array);
+    /* So few at a time that it is asked again and again. */
+    array->scan_page = 50;
+    OK(llvs_storage_create(LLVS_NONE, &callbacks, array, array_storage_free, &storage, &error));
+    return storage;
+}
 static void open_one(const char *where, llvs_store **opened) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     options.storage = kind;
+    if (kind == LLVS_STORAGE_HOST) options.host_storage = opened == &store ? hosted : other_hosted;
     /* Little, so that maps are let go of. */
     options.memory_budget = 1 << 20;
     options.durability = LLVS_DURABILITY_NORMAL;
@@ -173,27 +188,31 @@ static void climbs(void) {
     merged(&a, &b, NULL);
 }
 /* A version file that is nested far too deeply. */
-static void write_deep_file(void) {
-    char *name = malloc(strlen(folder) + 64);
-    FILE *file;
+static void write_nested(const char *name) {
+    FILE *file = fopen(name, "w");
     int i;
-    assert_non_null(name);
-    sprintf(name, "%s/versions/00000000-0000-4000-8000-000000000001", folder);
-    file = fopen(name, "w");
     assert_non_null(file);
     fprintf(file, "{\"id\":");
     for (i = 0; i < 100000; i++) fputs(i % 2 ? "[" : "{\"a\":", file);
     fclose(file);
+}
+static void write_deep_file(void) {
+    char *name = malloc(strlen(folder) + 64);
+    assert_non_null(name);
+    sprintf(name, "%s/versions/00000000-0000-4000-8000-000000000001", folder);
+    write_nested(name);
     free(name);
 }
 static void salvages(void) {
-    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT, targets = LLVS_STORE_OPTIONS_INIT;
     llvs_salvage_report *report;
     char *target;
     if (kind == LLVS_STORAGE_MEMORY) return;
     options.storage = kind;
-    target = join(directory, kind == LLVS_STORAGE_FILE ? "salvaged" : "salvaged.sqlite");
-    OK(llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &options, NULL, &report, &error));
+    targets.storage = kind == LLVS_STORAGE_HOST ? LLVS_STORAGE_FILE : kind;
+    options.host_storage = hosted;
+    target = join(directory, kind == LLVS_STORAGE_FILE ? "salvaged" : kind == LLVS_STORAGE_SQLITE ? "salvaged.sqlite" : "salvaged-from-host");
+    OK(llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &targets, NULL, &report, &error));
     llvs_salvage_report_free(report);
     free(target);
 }
@@ -224,11 +243,38 @@ static void coordinates(void) {
     llvs_coordinator *coordinator;
     llvs_change change = insert("y", "1");
     store_options.storage = kind;
+    /* The other one is open. */
+    if (kind == LLVS_STORAGE_HOST) store_options.host_storage = host_storage();
     options.store = &store_options;
     OK(llvs_coordinator_open(llvs_str(other_path), &options, &coordinator, &error));
     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
     OK(llvs_coordinator_merge(coordinator, NULL, NULL, &error));
     llvs_coordinator_free(coordinator);
+    llvs_storage_free(store_options.host_storage);
+}
+/* A store of another implementation, and one whose files are nested far too deeply. */
+static void imports(void) {
+    static const char *const folders[] = { "foreign", "foreign/versions", "foreign/versions/de", "foreign/maps" };
+    llvs_exchange_result *result;
+    char *name;
+    size_t i;
+    OK(llvs_store_import(other, llvs_str(LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store"), NULL, NULL, &result, &error));
+    assert_int_equal(result->problem_count, 0);
+    assert_true(result->retrieved_count > 20);
+    llvs_exchange_result_free(result);
+    for (i = 0; i < sizeof folders / sizeof *folders; i++) {
+        name = join(directory, folders[i]);
+        mkdir(name, 0777);
+        free(name);
+    }
+    name = join(directory, "foreign/versions/de/ep.json");
+    write_nested(name);
+    free(name);
+    name = join(directory, "foreign");
+    OK(llvs_store_import(other, llvs_str(name), NULL, NULL, &result, &error));
+    assert_int_equal(result->problem_count, 1);
+    llvs_exchange_result_free(result);
+    free(name);
 }
 static void closes(void) {
     OK(llvs_store_close(store, &error));
@@ -239,7 +285,7 @@ static void closes(void) {
 
 static const struct operation { const char *name; void (*run)(void); } operations[] = {
     { "open", opens }, { "save", saves }, { "read", reads }, { "merge", merges }, { "nest", nests }, { "climb", climbs },
-    { "exchange", exchanges }, { "verify and compact", keeps_up }, { "coordinate", coordinates }, { "close", closes },
+    { "exchange", exchanges }, { "import", imports }, { "verify and compact", keeps_up }, { "coordinate", coordinates }, { "close", closes },
     { "salvage", salvages },
 };
 
@@ -271,6 +317,7 @@ static void calls_need_little_stack(void **state) {
         { "file", "store", "other", "folder", LLVS_STORAGE_FILE },
         { "SQLite", "store.sqlite", "other.sqlite", "folder-of-sqlite", LLVS_STORAGE_SQLITE },
         { "memory", "", "", "folder-of-memory", LLVS_STORAGE_MEMORY },
+        { "host", "", "", "folder-of-host", LLVS_STORAGE_HOST },
     };
     size_t i, j, most = 0;
     (void)state;
@@ -279,6 +326,10 @@ static void calls_need_little_stack(void **state) {
         path = join(directory, storages[i].path);
         other_path = join(directory, storages[i].other_path);
         folder = join(directory, storages[i].folder);
+        if (kind == LLVS_STORAGE_HOST) {
+            hosted = host_storage();
+            other_hosted = host_storage();
+        }
         for (j = 0; j < sizeof operations / sizeof *operations; j++) {
             size_t used = used_by(&operations[j]);
             print_message("%s, %s: %lu bytes of stack\n", storages[i].name, operations[j].name, (unsigned long)used);
@@ -288,6 +339,8 @@ static void calls_need_little_stack(void **state) {
         free(other_path);
         free(folder);
     }
+    llvs_storage_free(hosted);
+    llvs_storage_free(other_hosted);
     if (most > ENOUGH) fail_msg("an operation took %lu bytes of stack; the header says that %d are enough", (unsigned long)most, ENOUGH);
 }
 

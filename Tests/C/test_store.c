@@ -459,6 +459,34 @@ static void differences_lead_from_one_state_to_the_other(void **state) {
     llvs_store_free(store);
 }
 
+static void verified_is(llvs_store *store, unsigned vouched, unsigned unvouched) {
+    llvs_verify_report *report;
+    OK(llvs_store_verify(store, NULL, &report, &error));
+    assert_int_equal(report->vouched, vouched);
+    assert_int_equal(report->unvouched, unvouched);
+    assert_int_equal(report->versions, vouched + unvouched);
+    llvs_verify_report_free(report);
+}
+/* An id that was computed vouches for what is behind it, as far as all ids on the way were computed. */
+static void a_verification_tells_how_far_ids_vouch(void **state) {
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_change change = update("x", "named");
+    llvs_store *store = memory_store();
+    llvs_version_id first = save(store, NULL, insert("x", "1")), second = save(store, &first, update("x", "2")), named;
+    (void)state;
+    verified_is(store, 2, 0);
+    /* Nothing vouches for what is behind a head with an id of the caller's. */
+    options.id = llvs_str("of-the-caller");
+    OK(llvs_store_make_version(store, llvs_id(&second), &change, 1, sizeof change, &options, &named, NULL, &error));
+    verified_is(store, 0, 3);
+    /* Nor beyond one that is on the way; another way leads there. */
+    save(store, &named, update("x", "3"));
+    verified_is(store, 1, 3);
+    save(store, &first, update("x", "4"));
+    verified_is(store, 3, 2);
+    llvs_store_free(store);
+}
+
 static void a_store_survives_closing(void **state) {
     static const llvs_storage_kind kinds[] = { LLVS_STORAGE_FILE, LLVS_STORAGE_SQLITE };
     size_t i;
@@ -483,6 +511,8 @@ static void a_store_survives_closing(void **state) {
         assert_int_equal(report->pending, 0);
         assert_int_equal(report->damage_count, 0);
         assert_null(report->damages[0]);
+        assert_int_equal(report->vouched, 1);
+        assert_int_equal(report->unvouched, 0);
         llvs_verify_report_free(report);
         FAILS(LLVS_ERROR_READ_ONLY, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof(llvs_change), NULL, NULL, NULL, &error));
         llvs_store_free(store);
@@ -686,6 +716,7 @@ int main(void) {
         cmocka_unit_test(pages_end_at_their_byte_limit),
         cmocka_unit_test(many_values_come_at_once),
         cmocka_unit_test(differences_lead_from_one_state_to_the_other),
+        cmocka_unit_test(a_verification_tells_how_far_ids_vouch),
         cmocka_unit_test(a_store_survives_closing),
         cmocka_unit_test(two_handles_see_each_other),
         cmocka_unit_test(a_version_made_twice_is_one),

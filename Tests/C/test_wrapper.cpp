@@ -59,6 +59,20 @@ static void stores() {
     EXPECT(code_of([&] { moved.heads(); }) == LLVS_ERROR_CLOSED);
 }
 
+// How far the ids of the heads vouch for what is behind them.
+static void vouching() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID computed = store.make_version("", {llvs::Change::insert("x", "1")});
+    store.make_version(computed, {llvs::Change::update("x", "2")});
+    llvs::VerifyReport report = store.verify();
+    EXPECT(report.versions == 2 && report.vouched == 2 && report.unvouched == 0);
+    llvs::VersionOptions named;
+    named.id = "of-the-caller";
+    store.make_version(computed, {}, named);
+    report = store.verify();
+    EXPECT(report.versions == 3 && report.vouched == 2 && report.unvouched == 1);
+}
+
 static void compaction() {
     const std::string path = "wrapper-compaction";
     llvs_store_options options = llvs::Store::options();
@@ -254,6 +268,7 @@ static void coordinators() {
 
 int main() {
     stores();
+    vouching();
     compaction();
     salvaging();
     merging_inside_values();

@@ -194,7 +194,8 @@ void transports() {
     llvs::Store empty = llvs::Store::memory();
     llvs::Exchange restoring(empty, llvs::HostTransport(post));
     EXPECT(code_of([&] { restoring.restore_snapshot(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
-    EXPECT(restoring.restore_snapshot().id == put.id && empty.value("y", big)->data == large);
+    llvs::Snapshot restored = restoring.restore_snapshot();
+    EXPECT(restored.id == put.id && restored.problems.empty() && empty.value("y", big)->data == large);
     EXPECT(code_of([&] { llvs::Exchange(llvs::Store::memory(), "memory:nothing-there").restore_snapshot(); }) == LLVS_ERROR_SNAPSHOT_MISSING);
 
     post->changes[small] = "";

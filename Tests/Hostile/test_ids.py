@@ -298,16 +298,83 @@ def snapshot(folder: Path, *entries: tuple[str, Sequence[str], dict[str, bytes],
     return folder
 
 
+Entry = tuple[str, Sequence[str], dict[str, bytes], float]
+WAITS = llvs.ErrorCode.MISSING_PREDECESSOR
+
+
 @pytest.mark.parametrize("id", ["0D857AF1-E80E-8964-ADA3-9A11E10F965E", "0d857af1-e80e-8964-ada3-9a11e10f965e", ROOT_ID])
 def test_a_snapshot_with_a_forged_version(folder: Path, id: str) -> None:
-    """Nothing of it is added, and the version is named; twins by case are restored."""
+    """It costs that version and what builds on it, by name, and nothing else. Twins by case are restored."""
+    forged: list[Entry] = [("first", (), {"a": b"1"}, 1.0), (id, (), {"a": b"evil"}, 2.0), ("behind", (id,), {}, 3.0), ("far", ("first", "behind"), {}, 4.0)]
     with llvs.Store(storage="memory") as store:
-        with pytest.raises(llvs.SnapshotError) as caught:
-            store.restore_snapshot(snapshot(folder, ("first", (), {"a": b"1"}, 1.0), (id, (), {"a": b"evil"}, 2.0)))
-        assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and id in str(caught.value)
-        assert ids(store) == set()
-        store.restore_snapshot(snapshot(folder, ("first", (), {"a": b"1"}, 1.0), ("FIRST", (), {"b": b"1"}, 2.0)))
+        restored = store.restore_snapshot(snapshot(folder, *forged, ("second", ("first",), {"b": b"1"}, 5.0)))
+        assert restored is not None
+        # What the empty root holds everybody knows, so what builds on it waits for nothing.
+        lost = [] if id == ROOT_ID else [("behind", WAITS), ("far", WAITS)]
+        assert [(p.name, p.code) for p in restored.problems] == sorted([(id, MISMATCH), *lost])
+        assert ids(store) - {ROOT_ID} == {"first", "second"} | ({"behind", "far"} if id == ROOT_ID else set())
+        assert not store.verify().damages
+    with llvs.Store(storage="memory") as store:
+        restored = store.restore_snapshot(snapshot(folder, ("first", (), {"a": b"1"}, 1.0), ("FIRST", (), {"b": b"1"}, 2.0)))
+        assert restored is not None and not restored.problems
         assert ids(store) == {"first", "FIRST"}
+
+
+@pytest.mark.parametrize("where", ["before it", "behind it", "on both sides of it", "while it is in the store"])
+def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, where: str) -> None:
+    """The genuine one is taken, and what builds on it, wherever the forged one stands."""
+    genuine: Entry = ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", (), {}, 0.0)
+    forged: Entry = (genuine[0], (), {"a": b"evil"}, 2.0)
+    on_it: Entry = ("on it", (genuine[0],), {"b": b"1"}, 3.0)
+    on_it = ("on-it", *on_it[1:])
+    entries = {"before it": [forged, genuine, on_it], "behind it": [genuine, on_it, forged], "on both sides of it": [forged, genuine, forged, on_it]}
+    with llvs.Store(storage="memory") as store:
+        if where in entries:
+            order = entries[where]
+        else:
+            store.restore_snapshot(snapshot(folder / "first", genuine))
+            order = [forged, on_it, forged]
+        restored = store.restore_snapshot(snapshot(folder / "second", *order))
+        assert restored is not None
+        assert [(p.name, p.code) for p in restored.problems] == [(genuine[0], MISMATCH)] * order.count(forged)
+        assert ids(store) == {genuine[0], "on-it"} and dict(store.at("on-it")) == {"b": b"1"}
+    # What else comes twice is refused, as a whole.
+    with llvs.Store(storage="memory") as store:
+        for twice in (genuine, on_it):
+            with pytest.raises(llvs.SnapshotError, match="is there twice"):
+                store.restore_snapshot(snapshot(folder / "third", genuine, on_it, twice))
+            assert ids(store) == set()
+
+
+def test_a_snapshot_with_a_merge_of_another_time(folder: Path) -> None:
+    """The digest of merges as they were made before does not cover their time, which is looked at all the same."""
+    a, b = "a", "b"
+    digest = hashlib.sha256(b"llvs merge 1\0" + b"\2" + b"".join(struct.pack("<H", 1) + id.encode() for id in (b, a)) + struct.pack("<II", 0, 0)).digest()
+    merge = str(uuid.UUID(bytes=digest[:6] + bytes([digest[6] & 15 | 128]) + digest[7:8] + bytes([digest[8] & 63 | 128]) + digest[9:16])).upper()
+    entries: list[Entry] = [(a, (), {}, 1.0), (b, (), {}, 2.0), (merge, (b, a), {}, 5.0), ("behind", (merge,), {}, 6.0)]
+    with llvs.Store(storage="memory") as store:
+        restored = store.restore_snapshot(snapshot(folder / "forged", *entries))
+        assert restored is not None
+        assert [(p.name, p.code) for p in restored.problems] == sorted([(merge, MISMATCH), ("behind", WAITS)])
+    with llvs.Store(storage="memory") as store:
+        restored = store.restore_snapshot(snapshot(folder / "genuine", *entries[:2], (merge, (b, a), {}, 2.000001), entries[3]))
+        assert restored is not None and not restored.problems
+        assert ids(store) == {a, b, merge, "behind"}
+
+
+def test_a_coordinator_starts_from_a_snapshot_with_a_forged_version(folder: Path) -> None:
+    """What is left of the snapshot is restored, and the genuine version comes by the next exchange."""
+    with llvs.Store(storage="memory") as source:
+        first = source.make_version(insert={"a": b"1"}).id
+        second = source.make_version(first, update={"a": b"2"}).id
+        send(source, folder)
+        snapshot(folder, ("honest", (), {"b": b"1"}, 1.0), (first, (), {"a": b"evil"}, 2.0), (second, (first,), {"a": b"evil"}, 3.0))
+        with llvs.Coordinator(storage="memory") as notes:
+            notes.attach(folder)
+            assert notes.bootstrap()
+            assert ids(notes.store) - {ROOT_ID} == {"honest"}
+            notes.exchange()
+            assert ids(notes.store) >= {"honest", first, second} and notes.store.at(second)["a"] == b"2"
 
 
 def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
@@ -317,14 +384,17 @@ def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
         assert ids(store) >= {"first", "second"}
 
 
-def test_a_store_of_another_implementation(tmp_path: Path) -> None:
-    """Imported, a version under an id that is computed is taken only when it is what the id says."""
+@pytest.mark.parametrize("which", ["a head", "one that others build on"])
+def test_a_store_of_another_implementation(tmp_path: Path, which: str) -> None:
+    """Imported, a version under an id that is computed is taken only when it is what the id says; else it costs that and what builds on it."""
     source, forged = VECTORS / "interchange" / "store", tmp_path / "forged"
     with llvs.Store(storage="memory") as store:
         store.import_store(source)
         heads = [head.id for head in store.heads]
         everything = ids(store)
-    head = next(id for id in heads if id[14] == "4" and id[19] in "89AB")
+        behind = {id: {other for other in everything if store.is_ancestor(id, other)} for id in everything}
+    candidates = [id for id in sorted(everything) if id[14] == "4" and id[19] in "89AB"]
+    head = next(id for id in candidates if (id in heads if which == "a head" else 0 < len(behind[id]) < len(everything) // 2))
     # The same but for the number that says how the id was made.
     old, new = head[1:], head[1:14] + "8" + head[15:]
     shutil.copytree(source, forged)
@@ -341,5 +411,5 @@ def test_a_store_of_another_implementation(tmp_path: Path) -> None:
     assert old != new
     with llvs.Store(storage="memory") as store:
         result = store.import_store(forged)
-        assert (head[0] + new, MISMATCH) in problems(result)
-        assert ids(store) == everything - {head}
+        assert set(problems(result)) >= {(head[0] + new, MISMATCH)} | {(id, WAITS) for id in behind[head]}
+        assert ids(store) == everything - {head} - behind[head]

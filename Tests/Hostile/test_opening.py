@@ -14,6 +14,7 @@ from typing import Callable
 import format_reader as reader
 import llvs
 import pytest
+from format_author import inserts
 
 TIB = 1 << 40
 MIB = 1 << 20
@@ -39,14 +40,7 @@ def frame(id: bytes, offset: int, record: bytes) -> bytes:
 
 def record(id: str, *changes: tuple[bytes, bytes]) -> bytes:
     """A root that inserts values of at most 127 bytes."""
-    entries = bodies = b""
-    for key, value in changes:
-        entries += struct.pack("<BB", reader.INSERT, len(key)) + key + struct.pack("<B", len(value))
-        covered = struct.pack("<I", len(value)) + key + id.encode() + value
-        bodies += struct.pack("<I", reader.checksum(covered)) + struct.pack("<I", len(value)) + value
-    page = b"\0\0" + entries
-    page = struct.pack("<I", len(page)) + page
-    table = struct.pack("<I", reader.checksum(page)) + page
+    table, bodies = inserts(id, list(changes))
     header = bytes([len(id)]) + id.encode() + b"\0" + struct.pack("<d", 1.0) + varint(sum(len(value) for _, value in changes)) + varint(len(changes)) + b"\1\0\0\0"
     start = struct.pack("<BBHIQQ", 1, 0, 0, len(header), len(table), len(bodies))
     return start + struct.pack("<I", reader.checksum(start, header)) + header + table + bodies

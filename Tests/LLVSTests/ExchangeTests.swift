@@ -39,7 +39,7 @@ import Testing
                 try again.close()
             }
             let second = try open(path + "2")
-            #expect(try Snapshots.restore(second, from: temporary.path + "/snapshot").versionCount == 25)
+            #expect(try Snapshots.restore(second, from: temporary.path + "/snapshot").manifest.versionCount == 25)
             #expect(try expected.differences(from: second) == [])
             try second.close()
         }

@@ -197,6 +197,22 @@ import Testing
         #expect(try again.statistics().pending == UInt64(count - 1))
     }
 
+    /// Damages that a verification meets are told of once, however many they are.
+    @Test func manyDamages() throws {
+        try Self.isLinear(300) { size in
+            let storage = HookedStorage(), store = try Store(storage: storage, options: Store.Options())
+            let id = try ValueID("x"), version = try VersionID("v")
+            // Those of values, whose files a storage may tell of as well, and those of other files.
+            for i in 0..<size { storage.foundWhenVerifying.append(StorageDamage(file: "blob \(i)", offset: 0, message: "one", version: version, value: id, lost: .nothing)) }
+            for i in 0..<size { storage.foundWhenVerifying.append(StorageDamage(file: "blob \(i)", offset: 70, message: "two", lost: .value)) }
+            for i in 0..<size { storage.foundWhenVerifying.append(StorageDamage(file: "other \(i)", offset: 0, message: "three", lost: .nothing)) }
+            return try Work.damages.counting {
+                let report = try store.verify()
+                #expect(report.damages.count == 2 * size && report.damages.prefix(size).allSatisfy { $0.offset == 70 })
+            }
+        }
+    }
+
     /// Versions that wait for others are not gone over for each id that is not known.
     @Test func versionsThatWaitForOthers() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/store"

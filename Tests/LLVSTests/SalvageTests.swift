@@ -252,7 +252,7 @@ import Darwin
         for i in 0..<1_200 { last = try source.set(["k": "\(i)"], last) }
         _ = try Snapshots(store: source, transport: memory).put()
         let target = try Store.inMemory()
-        #expect(errorCode { _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { $0.stage != .adding })) } == .cancelled)
+        #expect(errorCode { _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { $0.stage != .adding || $0.completed <= 1_000 })) } == .cancelled)
         let kept = try target.statistics().versions
         #expect(kept > 1 && kept < 1_200)
         _ = try Snapshots(store: target, transport: memory).restore()
@@ -260,6 +260,34 @@ import Darwin
         // Another one's versions are still refused.
         _ = try target.set(["mine": "1"], nil)
         #expect(errorCode { _ = try Snapshots(store: target, transport: memory).restore() } == .storeNotEmpty)
+    }
+
+    /// With 64 KiB of stack, however deep folders are nested.
+    @Test func foldersAreRemovedWithoutFollowingLinks() throws {
+        try withTemporaryDirectory { directory in
+            try System.mkdir(directory + "/outside")
+            try writeFile(directory + "/outside/letter", bytes("Dear all"))
+            try System.mkdir(directory + "/made")
+            var deep = directory + "/made"
+            for _ in 0..<300 {
+                symlink(directory + "/outside", deep + "/link")
+                symlink("letter", deep + "/letter")
+                try writeFile(deep + "/file", [1])
+                deep += "/d"
+                try System.mkdir(deep)
+            }
+            final class Work: Sendable { let folder: Folder; init(_ folder: Folder) { self.folder = folder } }
+            let work = Work(Folder(directory).folder("made"))
+            var attributes = pthread_attr_t(), thread = pthread_t()
+            pthread_attr_init(&attributes)
+            pthread_attr_setstacksize(&attributes, 64 << 10)
+            pthread_create(&thread, &attributes, { work in
+                Unmanaged<Work>.fromOpaque(work!).takeUnretainedValue().folder.remove()
+                return nil
+            }, Unmanaged.passUnretained(work).toOpaque())
+            pthread_join(thread, nil)
+            #expect(try System.names(in: directory) == ["outside"] && System.names(in: directory + "/outside") == ["letter"])
+        }
     }
 
     @Test func unfinishedBlobsOfTheKilledAreTidiedAfterADay() throws {

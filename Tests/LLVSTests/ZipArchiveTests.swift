@@ -8,7 +8,7 @@ import Testing
     private static func integer<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
 
     /// A zip of entries, stored or deflated.
-    private static func zip(_ entries: [(name: String, data: [UInt8], isDeflated: Bool)]) -> [UInt8] {
+    static func zip(_ entries: [(name: String, data: [UInt8], isDeflated: Bool)]) -> [UInt8] {
         var file: [UInt8] = [], directory: [UInt8] = []
         for entry in entries {
             var body = entry.data

@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional
 import format_reader as reader
 import llvs
 import pytest
+from format_author import inserts
 
 KINDS = {reader.INSERT: "insert", reader.UPDATE: "update", reader.REMOVE: "remove", reader.PRESERVE: "preserve", reader.PRESERVE_REMOVAL: "preserve_removal"}
 EPOCH = 978307200.0
@@ -171,14 +172,7 @@ def record(id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]],
     def version_id(id: str) -> bytes:
         return b"\0" + bytes.fromhex(id.replace("-", "")) if id == reader.EMPTY_ROOT else bytes([len(id)]) + id.encode()
 
-    entries = bodies = b""
-    for key, value in changes:
-        entries += struct.pack("<BB", reader.INSERT, len(key)) + key + struct.pack("<B", len(value))
-        covered = struct.pack("<I", len(value)) + key + id.encode() + value
-        bodies += struct.pack("<I", reader.checksum(covered)) + struct.pack("<I", len(value)) + value
-    page = b"\0\0" + entries
-    page = struct.pack("<I", len(page)) + page
-    table = struct.pack("<I", reader.checksum(page)) + page if changes else b""
+    table, bodies = inserts(id, changes) if changes else (b"", b"")
     header = version_id(id) + bytes([len(predecessors)]) + b"".join(map(version_id, predecessors)) + struct.pack("<d", 1.0)
     header += bytes([sum(len(value) for _, value in changes) if size is None else size, len(changes), bool(changes), 0, 0]) + metadata
     return prelude(0, 0, header, len(table), len(bodies)) + header + table + bodies

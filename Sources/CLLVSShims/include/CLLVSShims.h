@@ -79,7 +79,9 @@ int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes);
 int llvs_shim_host_leave(uintptr_t frame);
 /* Takes away the innermost when it was set by a frame that cannot exist any more, since a call of this frame is running; else NULL. */
 void *llvs_shim_host_left(uintptr_t frame);
-/* Adds to one of four numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
+/* What the calling thread's waits look at; NULL at first. Returns what it was. */
+void *llvs_shim_thread_waiting(void *now);
+/* Adds to one of eight numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
 /* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */

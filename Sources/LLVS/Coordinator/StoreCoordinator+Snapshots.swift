@@ -27,7 +27,12 @@ extension StoreCoordinator {
         try exchangeGate.run("Restoring a snapshot") {
             let at = currentVersion
             for (_, exchange) in exchanges {
-                do { _ = try Snapshots(store: store, transport: exchange.transport).restore(control) } catch let error as StoreError
+                do {
+                    let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
+                    if let first = restored.problems.first {
+                        Log.write(.warning, "\(restored.problems.count) versions of the snapshot in \(exchange.transport.description) were not taken. \(first.error.message)")
+                    }
+                } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
                 return try adoptFirstContent() ?? Move(from: at, to: at)
             }

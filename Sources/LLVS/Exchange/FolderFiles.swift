@@ -68,9 +68,13 @@ enum FolderFiles {
 
     /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
     /// not UTF-8 come repaired, and are foreign thereby.
-    static func names(in folder: Folder) throws -> [String] {
+    /// - Parameter control: looked at on the way.
+    static func names(in folder: Folder, _ control: PacedControl = .none) throws -> [String] {
         var names: [String] = []
-        try forEachName(in: folder) { names.append(String(decoding: $0, as: UTF8.self)) }
+        try forEachName(in: folder) {
+            try control.step(0)
+            names.append(String(decoding: $0, as: UTF8.self))
+        }
         return names
     }
 

@@ -30,7 +30,7 @@ struct Retrieval {
     }
 
     mutating func run() throws -> ExchangeResult {
-        _ = try store.reloadHistory()
+        _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
         let damaged = try store.damagedVersions()

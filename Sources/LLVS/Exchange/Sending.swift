@@ -18,7 +18,7 @@ struct Sending {
     private var what: String { "Sending to \(transport.description)" }
 
     mutating func run() throws -> ExchangeResult {
-        _ = try store.reloadHistory()
+        _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
         let missing = try select(listing)

@@ -129,7 +129,8 @@ extension Store {
         try identityDigest(ofRecordAt: place(of: requireOrdinal(id)))
     }
 
-    func identityDigest(ofRecordAt place: RecordPlace) throws -> [UInt8] {
+    /// - Parameter control: looked at for each change.
+    func identityDigest(ofRecordAt place: RecordPlace, _ control: PacedControl = .none) throws -> [UInt8] {
         let header = try readHeader(place)
         var hasher = IdentityHasher(.identity)
         hasher.add(header.id)
@@ -138,6 +139,7 @@ extension Store {
         hasher.add(header.metadata)
         hasher.add(changeCount: header.changeCount)
         try forEachDigest(place) { entry, header, digest in
+            try control.step(0, bytes: entry.size)
             if let digest { hasher.add(setting: entry.id, size: entry.size, digest: digest) }
             else { hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
         }

@@ -2,15 +2,19 @@
 final class ForeignDatabase {
     private let connection: SQLiteConnection
     private let path: String
+    private let control: PacedControl
 
     /// - Parameter isAtRest: nothing is in a log beside it: then nothing is made beside it either.
-    init(_ path: String, isAtRest: Bool) throws {
-        self.path = path
-        connection = try SQLiteConnection(path, isAtRest ? .immutable : .read, followsLinks: false)
+    /// - Parameter control: looked at while SQLite works and waits.
+    init(_ path: String, isAtRest: Bool, _ control: PacedControl) throws {
+        self.path = path; self.control = control
+        connection = try Waiting.looking(at: control) { try SQLiteConnection(path, isAtRest ? .immutable : .read, followsLinks: false) }
         // The file is somebody else's: nothing that its schema says is run, and no cell is believed to be where it says.
-        try connection.run("PRAGMA query_only = ON", doing: "Opening")
         var isTable = false
-        try connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Zone' AND rootpage > 0", doing: "Reading", row: { _ in isTable = true; return false })
+        try connection.watched(by: control) {
+            try connection.run("PRAGMA query_only = ON", doing: "Opening")
+            try connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Zone' AND rootpage > 0", doing: "Reading", row: { _ in isTable = true; return false })
+        }
         guard isTable else {
             throw StoreError(.notAStore, "\(path) is an SQLite database without a table \"Zone\", and so no part of a store that can be imported. Check the path.", path: path)
         }
@@ -23,7 +27,7 @@ final class ForeignDatabase {
         try key.withUnsafeBytes { key in
             try version.withUnsafeBytes { version in
                 // Bound as bytes, since an id may hold a NUL.
-                try connection.query(
+                try connection.watched(by: control) { try connection.query(
                     "SELECT data, length(data) > \(Limits.valueSize) FROM Zone WHERE key = CAST(?1 AS TEXT) AND version = CAST(?2 AS TEXT)", doing: "Reading",
                     bind: { $0.bind(1, key); $0.bind(2, version) },
                     row: { row in
@@ -33,7 +37,7 @@ final class ForeignDatabase {
                         try Memory.expect(row.bytes(0).count, "Reading from \(path)")
                         found = Array(row.bytes(0))
                         return false
-                    })
+                    }) }
             }
         }
         return found

@@ -15,9 +15,10 @@ protocol ForeignFiles: AnyObject {
     /// All of a file; nil when there is none.
     func read(_ file: String) throws -> [UInt8]?
     /// Whether there is such a folder.
-    func hasFolder(_ name: String) throws -> Bool
+    /// - Parameter control: looked at on the way, as in `names`.
+    func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool
     /// The files in a folder and in its folders, without those that file systems and syncing programs leave: "AB/CDEF.json", "notes.txt".
-    func names(in folder: String) throws -> [String]
+    func names(in folder: String, _ control: PacedControl) throws -> [String]
     /// Where SQLite can open the database of that name, and whether nothing else is at work on it; nil when there is none.
     func database(_ file: String) throws -> (path: String, isAtRest: Bool)?
 }
@@ -44,7 +45,7 @@ final class ForeignDirectory: ForeignFiles {
         guard !file.utf8.contains(0), let place = place(file) else { return nil }
         return try FolderFiles.read(place)
     }
-    func hasFolder(_ name: String) throws -> Bool {
+    func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
         guard let status = try place(name)?.look() else { return false }
         guard status.isDirectory else {
             throw FolderFiles.error(Errno(status.isLink ? ELOOP : ENOTDIR), "Using the folder", folder(name))
@@ -52,15 +53,16 @@ final class ForeignDirectory: ForeignFiles {
         return true
     }
 
-    func names(in folder: String) throws -> [String] {
+    func names(in folder: String, _ control: PacedControl) throws -> [String] {
         var names: [String] = []
         let outer = self.folder(folder)
-        for first in try FolderFiles.names(in: outer) where !ForeignNames.isExpected(first) {
+        for first in try FolderFiles.names(in: outer, control) where !ForeignNames.isExpected(first) {
+            try control.step()
             guard (try? outer.place(first).status())?.isDirectory == true else {
                 names.append(first)
                 continue
             }
-            for rest in try FolderFiles.names(in: outer.folder(first)) where rest == ".json" || !ForeignNames.isExpected(rest) {
+            for rest in try FolderFiles.names(in: outer.folder(first), control) where rest == ".json" || !ForeignNames.isExpected(rest) {
                 names.append("\(first)/\(rest)")
             }
         }

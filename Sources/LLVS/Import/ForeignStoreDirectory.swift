@@ -19,17 +19,19 @@ struct ForeignStoreDirectory {
     private let decode: ForeignDecoder?
     private let values: ForeignDatabase?
     private let maps: ForeignDatabase?
+    /// Looked at by whatever goes through names, nodes and rows.
+    let control: PacedControl
     var path: String { files.path }
 
     /// - Throws: `.notAStore`, `.unsupported` for a store that is one SQLite database.
-    init(_ files: any ForeignFiles, decode: ForeignDecoder?) throws {
-        self.files = files; self.decode = decode
+    init(_ files: any ForeignFiles, decode: ForeignDecoder?, _ control: PacedControl = .none) throws {
+        self.files = files; self.decode = decode; self.control = control
         func database(_ file: String) throws -> ForeignDatabase? {
-            try files.database(file).map { try ForeignDatabase($0.path, isAtRest: $0.isAtRest) }
+            try files.database(file).map { try ForeignDatabase($0.path, isAtRest: $0.isAtRest, control) }
         }
         values = try database("values/zone.sqlite")
         maps = try database("maps/__llvs_values/zone.sqlite")
-        for folder in ["versions", "maps"] where try !files.hasFolder(folder) {
+        for folder in ["versions", "maps"] where try !files.hasFolder(folder, control) {
             throw StoreError(.notAStore, "\(files.path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.", path: files.path)
         }
     }
@@ -41,8 +43,9 @@ struct ForeignStoreDirectory {
 
     /// The ids of all version files; names that are none come as they are.
     func versionNames() throws -> [String] {
-        try files.names(in: "versions").map { name in
-            ForeignStoreDirectory.withoutExtension(String(decoding: name.utf8.filter { $0 != UInt8(ascii: "/") }, as: UTF8.self))
+        try files.names(in: "versions", control).map { name in
+            try control.step(0)
+            return ForeignStoreDirectory.withoutExtension(String(decoding: name.utf8.filter { $0 != UInt8(ascii: "/") }, as: UTF8.self))
         }
     }
 

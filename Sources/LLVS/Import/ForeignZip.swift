@@ -5,11 +5,12 @@ final class ForeignZip: ForeignFiles {
     private let prefix: String
     var path: String { archive.source }
 
-    init(_ archive: ZipArchive) {
+    init(_ archive: ZipArchive, _ control: PacedControl = .none) throws {
         self.archive = archive
         let folders = Array("/versions/".utf8)
         var prefix: String?
         for name in archive.entries.keys where prefix == nil {
+            try control.step()
             if name.starts(with: folders.dropFirst()) { prefix = "" }
             guard let slash = name.firstIndex(of: UInt8(ascii: "/")), name[slash...].starts(with: folders) else { continue }
             prefix = String(validating: name[...slash], as: UTF8.self)
@@ -19,14 +20,15 @@ final class ForeignZip: ForeignFiles {
 
     func read(_ file: String) throws -> [UInt8]? { try archive.read(Array((prefix + file).utf8), atMost: Limits.valueSize) }
 
-    func hasFolder(_ name: String) -> Bool {
+    func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
         let start = Array((prefix + name + "/").utf8)
-        return archive.entries.keys.contains { $0.starts(with: start) }
+        return try archive.entries.keys.contains { try control.step(); return $0.starts(with: start) }
     }
 
-    func names(in folder: String) -> [String] {
+    func names(in folder: String, _ control: PacedControl) throws -> [String] {
         let start = Array((prefix + folder + "/").utf8)
-        return archive.entries.keys.compactMap { name in
+        return try archive.entries.keys.compactMap { name in
+            try control.step()
             guard name.starts(with: start), name.last != UInt8(ascii: "/") else { return nil }
             let rest = String(decoding: name[start.count...], as: UTF8.self), parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             guard let first = parts.first, let last = parts.last, !ForeignNames.isExpected(String(decoding: first, as: UTF8.self)) else { return nil }

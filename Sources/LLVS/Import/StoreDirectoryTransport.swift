@@ -51,6 +51,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         let (here, before) = try difference(version.id, version.predecessors.first)
         var changes: [Value.Change] = []
         for (id, stored) in here where before[id] != stored {
+            try directory.control.step()
             if stored == version.id {
                 let data = try directory.value(Value.Reference(id: id, version: stored))
                 changes.append(before[id] == nil ? .insert(id, data: data) : .update(id, data: data))
@@ -80,11 +81,17 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         var seen = shared
         var open = [(node: root, depth: 0)]
         while let (node, depth) = open.popLast() {
-            for value in node.values { values[value.id] = value.version }
+            for value in node.values {
+                try directory.control.step()
+                values[value.id] = value.version
+            }
             guard depth < StoreDirectoryTransport.depthLimit else {
                 throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply. Import from a copy of the store that is whole.", path: directory.path)
             }
-            for name in node.nodes where seen.insert(name).inserted { open.append((try self.node(name), depth + 1)) }
+            for name in node.nodes where seen.insert(name).inserted {
+                try directory.control.step()
+                open.append((try self.node(name), depth + 1))
+            }
         }
         return values
     }

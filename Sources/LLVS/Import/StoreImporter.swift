@@ -11,19 +11,21 @@ public enum StoreImporter {
     /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`;
     ///   what `decode` throws with the code `.user`; what keeps the store from adding.
     public static func importStore(at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
-        if let file = database(directory) {
+        let paced = control.paced(.listing, doing: "Importing from the store directory \(directory)")
+        if let file = try database(directory, paced) {
             throw StoreError(.unsupported, "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made it exchange through a folder instead.", path: file)
         }
-        let found = try ForeignStoreDirectory(ForeignDirectory(path: directory), decode: decode)
+        let found = try ForeignStoreDirectory(ForeignDirectory(path: directory), decode: decode, paced)
         return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
     }
 
     /// A database that is the store, or is at the top of it.
-    private static func database(_ path: String) -> String? {
+    private static func database(_ path: String, _ control: PacedControl) throws -> String? {
         guard !path.isEmpty, !path.utf8.contains(0) else { return nil }
         let folder = Folder(path)
-        return ([Place(path)] + ((try? FolderFiles.names(in: folder)) ?? []).map(folder.place)).first {
-            FolderFiles.signature($0) != nil && FolderFiles.beginsWith("SQLite format 3\0", $0)
+        return try ([Place(path)] + ((try? FolderFiles.names(in: folder, control)) ?? []).map(folder.place)).first {
+            try control.step()
+            return FolderFiles.signature($0) != nil && FolderFiles.beginsWith("SQLite format 3\0", $0)
         }?.path
     }
 }

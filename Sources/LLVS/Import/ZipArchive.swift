@@ -35,9 +35,9 @@ final class ZipArchive {
 
     /// - Parameter size: bytes of the file.
     /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for what is in several parts, `.io`.
-    init(_ file: OpenFile, size: UInt64, source: String) throws {
+    init(_ file: OpenFile, size: UInt64, source: String, _ control: PacedControl = .none) throws {
         self.file = file; self.source = source
-        try readDirectory(size)
+        try readDirectory(size, control)
     }
 
     private func damaged(_ why: String) -> StoreError {
@@ -49,7 +49,7 @@ final class ZipArchive {
 
     // MARK: The directory
 
-    private func readDirectory(_ size: UInt64) throws {
+    private func readDirectory(_ size: UInt64, _ control: PacedControl) throws {
         let tail = try bytes(at: size - min(size, UInt64(ZipArchive.endSize + 0xFFFF)), Int(min(size, UInt64(ZipArchive.endSize + 0xFFFF))))
         let tailStart = size - UInt64(tail.count)
         guard let at = tail.withUnsafeBytes(ZipArchive.end) else { throw damaged("it does not end as a zip does") }
@@ -81,6 +81,7 @@ final class ZipArchive {
             let used = try window.withUnsafeBytes { raw -> Int in
                 var reader = ByteReader(raw), used = 0
                 while left > 0, let (name, entry) = try record(&reader) {
+                    try control.step()
                     guard entries.updateValue(entry, forKey: name) == nil else { throw damaged("two entries have one name") }
                     used = reader.position
                     left -= 1

@@ -37,7 +37,7 @@ extension Store {
                 var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
                 draft.located = changes.located
                 draft.digests = changes.digests
-                try commit(draft)
+                try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging versions \(a) and \(b) of \(self.description)")) { try commit(draft) }
                 return version
             }
         }
@@ -116,12 +116,14 @@ extension Store {
                 }
             }
             let missing = steps.filter { theirs[$0.ordinal] == nil }
-            try store(missing.map { step in
-                var draft = step.draft
-                draft.first = theirs[draft.first] ?? draft.first
-                draft.second = theirs[draft.second] ?? draft.second
-                return (step.ordinal, draft)
-            })
+            try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging heads")) {
+                try store(missing.map { step in
+                    var draft = step.draft
+                    draft.first = theirs[draft.first] ?? draft.first
+                    draft.second = theirs[draft.second] ?? draft.second
+                    return (step.ordinal, draft)
+                })
+            }
             return missing.map(\.draft.version.id)
         }
         fold.isStored = true

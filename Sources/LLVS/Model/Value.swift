@@ -49,5 +49,13 @@ public struct Value: Hashable, Sendable {
             case .preserve(let reference): reference.id
             }
         }
+        /// The same without the bytes of its value.
+        var withoutData: Change {
+            switch self {
+            case .insert(let id, _): .insert(id, data: [])
+            case .update(let id, _): .update(id, data: [])
+            default: self
+            }
+        }
     }
 }

@@ -112,20 +112,7 @@ public struct Salvage {
     /// Removes what was made for the time of a salvage; what fails is left there.
     private static func removeFolder(_ path: String) {
         let place = Place(path)
-        remove(place.folder.folder(place.name))
-        try? place.rmdir()
-    }
-    /// What is in a folder. No link is followed.
-    private static func remove(_ folder: Folder) {
-        for name in (try? folder.names()) ?? [] {
-            let place = folder.place(name)
-            if (try? place.status())?.isDirectory == true {
-                remove(folder.folder(name))
-                try? place.rmdir()
-            } else {
-                try? place.unlink()
-            }
-        }
+        place.folder.folder(place.name).remove()
     }
 
     private mutating func run() throws {
@@ -133,16 +120,21 @@ public struct Salvage {
         var damages: [StorageDamage] = []
         var unreadable: [StorageDamage] = []
         var failure: (any Error)?
+        let paced = control.paced(.verifying, doing: "Salvaging \(source.description)")
         try source.storage.salvage(control, found: { place in
             guard failure == nil else { return }
-            do { if try index.add(place, source) { return } } catch { failure = error; return }
+            do { if try index.add(place, source, paced) { return } } catch {
+                // Where errors of reading are passed over, this one is not.
+                failure = error
+                throw error
+            }
             let (file, offset) = location(place)
             unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
         }, damage: { damages.append($0) })
         if let failure { throw failure }
         let places = Set(damages.map { "\($0.offset) \($0.file)" })
         damages += unreadable.filter { database != nil || !places.contains("\($0.offset) \($0.file)") }
-        try index.settle(source)
+        try index.settle(source, paced)
         // A copy of a record that is damaged costs nothing where another is whole.
         report.damages += damages.map { damage in
             guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }
@@ -151,9 +143,10 @@ public struct Salvage {
             return harmless
         }
         try copy(index)
-        try carryOver(index)
-        try makeVersions(index)
-        tellLosses(index)
+        let adding = control.paced(.adding, doing: "Salvaging \(source.description)")
+        try carryOver(index, adding)
+        try makeVersions(index, adding)
+        try tellLosses(index, adding)
     }
 
     private func location(_ place: RecordPlace) -> (String, UInt64) { database.map { ($0, 0) } ?? source.storage.location(place) }
@@ -175,8 +168,9 @@ public struct Salvage {
     }
 
     /// Records of a newer version of the library are brought over as they are: a library that knows them reads them there.
-    private mutating func carryOver(_ index: SalvageIndex) throws {
+    private mutating func carryOver(_ index: SalvageIndex, _ paced: PacedControl) throws {
         for (place, error) in index.newer {
+            try paced.step()
             let (file, offset) = location(place)
             let version = error.versionID.flatMap { try? VersionID($0) }
             if version.map({ index.whole($0) != nil }) != true { try SalvageCopy(source: source, target: target).copyUnread(place, control) }
@@ -186,29 +180,33 @@ public struct Salvage {
 
     // MARK: What is left
 
-    private mutating func makeVersions(_ index: SalvageIndex) throws {
+    private mutating func makeVersions(_ index: SalvageIndex, _ paced: PacedControl) throws {
         // Those that could not be kept, and that no other of these builds on.
         var left: [VersionID] = [], built: Set<VersionID> = []
-        for id in index.order where try !target.contains(id) {
+        for id in index.order {
+            try paced.step()
+            guard try !target.contains(id) else { continue }
             left.append(id)
             built.formUnion(index.best(id)?.header.predecessors ?? [])
         }
         for id in left where !built.contains(id) {
             var line = SalvageLine(source: source, index: index)
-            try line.follow(from: id, file: { location($0).0 }, until: target.contains)
+            try line.follow(from: id, file: { location($0).0 }, until: target.contains, paced)
             guard let made = try line.write(to: target, control) else { continue }
             report.made.append(made)
             if let guess = line.guess(made, location) { report.damages.append(guess) }
         }
     }
 
-    private mutating func tellLosses(_ index: SalvageIndex) {
+    private mutating func tellLosses(_ index: SalvageIndex, _ paced: PacedControl) throws {
         for id in index.order {
+            try paced.step()
             guard index.whole(id) == nil, let record = index.best(id) else { continue }
             let (file, offset) = location(record.place)
             report.damages += record.losses(file, offset)
         }
-        for (id, child) in index.missing where !report.damages.contains(where: { $0.version == id && $0.lost == .version }) {
+        let told = Set(report.damages.compactMap { $0.lost == .version ? $0.version : nil })
+        for (id, child) in try index.missing(paced) where !told.contains(id) {
             report.damages.append(StorageDamage(
                 file: database ?? source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
         }

@@ -19,30 +19,50 @@ struct SalvageIndex {
     private var inOrder: [(place: RecordPlace, id: VersionID)] = []
     /// Records that a newer version of the library made, and why they cannot be read.
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
+    /// The places that were looked at.
+    private var places: Set<RecordPlace> = []
+    /// What the whole records of a version are told apart by, before they are read.
+    private var wholes: Set<Signature> = []
+    private struct Signature: Hashable { let id: VersionID, checksum: UInt32, length: UInt64 }
+    /// Of each version the first whole record, and its digest once it was needed.
+    private var firstWhole: [VersionID: (index: Int, digest: [UInt8]?)] = [:]
 
     /// Looks at what may be a record; false when it is none that can be read.
-    mutating func add(_ place: RecordPlace, _ store: Store) throws -> Bool {
+    mutating func add(_ place: RecordPlace, _ store: Store, _ control: PacedControl) throws -> Bool {
         let header: RecordHeader
         do { header = try store.readHeader(place) } catch {
             let error = StoreError.of(error)
             if error.code == .outOfMemory { throw error }
             guard error.code == .newerFormat else { return false }
-            if !newer.contains(where: { $0.place == place }) { newer.append((place, error)) }
+            if places.insert(place).inserted { newer.append((place, error)) }
             return true
         }
-        let known = records[header.id] ?? []
-        // The same place, or one more copy of a record that is whole: after a compaction, or the union of two stores.
-        if known.contains(where: { $0.place == place || ($0.isWhole && $0.header.checksum == header.checksum && $0.place.length == place.length) }) {
-            guard !known.contains(where: { $0.place == place }), let first = known.first(where: \.isWhole) else { return true }
-            if try Memory.unlessShort({ try store.identityDigest(ofRecordAt: place) }) == Memory.unlessShort({ try store.identityDigest(ofRecordAt: first.place) }) { return true }
+        guard places.insert(place).inserted else { return true }
+        let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
+        // One more copy of a record that is whole: after a compaction, or the union of two stores.
+        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: place, control) }) {
+            return true
         }
-        if known.isEmpty { order.append(header.id) }
-        records[header.id, default: []].append(try Record(place, header, store))
+        let record = try Record(place, header, store, control)
+        if records[id] == nil { order.append(id) }
+        records[id, default: []].append(record)
+        if record.isWhole {
+            wholes.insert(signature)
+            if firstWhole[id] == nil { firstWhole[id] = ((records[id]?.count ?? 1) - 1, nil) }
+        }
         return true
     }
 
+    private mutating func digest(ofFirst id: VersionID, _ store: Store, _ control: PacedControl) throws -> [UInt8]? {
+        if let known = firstWhole[id]?.digest { return known }
+        guard let first = whole(id) else { return nil }
+        let digest = try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: first.place, control) }
+        firstWhole[id]?.digest = digest
+        return digest
+    }
+
     /// The record of a version that is whole to the last byte; of several that differ, the one that prevails.
-    func whole(_ id: VersionID) -> Record? { records[id]?.first(where: \.isWhole) }
+    func whole(_ id: VersionID) -> Record? { firstWhole[id].flatMap { records[id]?[$0.index] } }
     /// The record of a version of which most is whole.
     func best(_ id: VersionID) -> Record? {
         whole(id) ?? records[id]?.min { a, b in
@@ -53,9 +73,10 @@ struct SalvageIndex {
     func all(_ id: VersionID) -> [Record] { records[id] ?? [] }
 
     /// Versions that others name and of which no record was found, each with one that names it; sorted.
-    var missing: [(id: VersionID, namedBy: VersionID)] {
+    func missing(_ control: PacedControl) throws -> [(id: VersionID, namedBy: VersionID)] {
         var found: [VersionID: VersionID] = [:]
         for id in order {
+            try control.step(0)
             for record in records[id] ?? [] {
                 for needed in record.header.predecessors + record.header.dependencies where records[needed] == nil && found[needed] == nil { found[needed] = id }
             }
@@ -82,15 +103,20 @@ struct SalvageIndex {
     private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool { a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset }
 
     /// Where several whole records of one version differ, the one with the smaller digest prevails.
-    mutating func settle(_ store: Store) throws {
+    mutating func settle(_ store: Store, _ control: PacedControl) throws {
         for (id, all) in records {
+            try control.step()
             let whole = all.filter(\.isWhole)
             guard whole.count > 1 else { continue }
-            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort { try store.identityDigest(ofRecordAt: record.place) } ?? []) }
+            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: record.place, control) } ?? []) }
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
+            firstWhole[id] = sorted.isEmpty ? nil : (0, nil)
         }
-        for (id, all) in records where id != EmptyRoot.id { for record in all where record.isWhole { inOrder.append((record.place, id)) } }
+        for (id, all) in records where id != EmptyRoot.id {
+            try control.step(0)
+            for record in all where record.isWhole { inOrder.append((record.place, id)) }
+        }
         inOrder.sort { SalvageIndex.isBefore($0.place, $1.place) }
     }
 }
@@ -99,10 +125,11 @@ extension SalvageIndex.Record {
     private static let namedValues = 100
 
     /// Reads all of it.
-    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store) throws {
+    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
         self.init(place: place, header: header)
-        isTableWhole = try Memory.unlessShort {
+        isTableWhole = try Memory.unlessShort(control) {
             try store.forEachChange(place) { entry, header in
+                try control.step(0, bytes: entry.size)
                 guard entry.kind == .insert || entry.kind == .update else { return }
                 guard try !store.isReadable(entry, in: place, of: header.id) else { return }
                 if lostValues.count < SalvageIndex.Record.namedValues { lostValues.append(ValueID(unchecked: entry.id)) } else { moreLostValues += 1 }

@@ -30,9 +30,10 @@ struct SalvageLine {
 
     /// Goes back along first predecessors as far as there are records, or to the first version that is whole.
     /// - Parameter file: the file that a record is in.
-    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until isWhole: (VersionID) throws -> Bool) throws {
+    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until isWhole: (VersionID) throws -> Bool, _ control: PacedControl) throws {
         var next: VersionID? = id, met: Set<VersionID> = [], last: RecordPlace?
         while let id = next {
+            try control.step(0)
             if try isWhole(id) { base = id; return }
             guard met.insert(id).inserted else { isComplete = false; return }
             guard let record = index.best(id) else {
@@ -44,7 +45,7 @@ struct SalvageLine {
                 return
             }
             original = original ?? record
-            try take(record)
+            try take(record, control)
             last = record.place
             next = record.header.predecessors.first
         }
@@ -63,11 +64,12 @@ struct SalvageLine {
             version: made.original, lost: .nothing)
     }
 
-    private mutating func take(_ record: SalvageIndex.Record) throws {
+    private mutating func take(_ record: SalvageIndex.Record, _ control: PacedControl) throws {
         if !record.isTableWhole { isComplete = false }
         // As far as its table can be read.
-        _ = try Memory.unlessShort { try source.forEachChange(record.place) { entry, header in
+        _ = try Memory.unlessShort(control) { try source.forEachChange(record.place) { entry, header in
             try Memory.check()
+            try control.step(0, bytes: entry.size)
             let id = ValueID(unchecked: entry.id)
             guard changes[id] == nil, !lost.contains(id) else { return }
             switch entry.kind {

@@ -43,7 +43,7 @@ struct SalvagedDatabase {
             try found.read(control, path)
             if found.wholeRows >= best?.wholeRows ?? 0 { best = found }
         }
-        try best?.write(to: storage, path, damage)
+        try best?.write(to: storage, path, control.paced(.verifying, doing: "Salvaging the database \(path)"), damage)
         // SQLite deletes the log of a database without pages.
         if size > 0 { try best?.addWhatSQLiteReads(path, to: storage, control, damage) }
         if !tells(size, database, path) {
@@ -124,10 +124,11 @@ struct SalvagedDatabase {
         return oldest.withUnsafeBytes { Int64(Bytes.crc32c($0)) } == checksum ? oldest : newest
     }
 
-    private func write(to storage: FileStorage, _ path: String, _ damage: (StorageDamage) -> Void) throws {
+    private func write(to storage: FileStorage, _ path: String, _ control: PacedControl, _ damage: (StorageDamage) -> Void) throws {
         var last: Int64 = 0
         for (key, found) in records.sorted(by: { $0.key < $1.key }) {
             let sequence = key.sequence
+            try control.step()
             guard let row = row(sequence, in: found.image, columns: 5, checksum: key.checksum) else { continue }
             // A number that cannot be is one of a damaged row.
             if found.isWhole, sequence - 1 > last { damage(StorageDamage.rows(path, last + 1, sequence - 1)) }
@@ -135,7 +136,7 @@ struct SalvagedDatabase {
             var name: VersionID?
             if let length = row.integers[1], let first = row.integers[3], row.types[4] == 0 {
                 guard length > 0, length <= Int64(chunks.count) * Int64(SQLiteStorage.chunkSize) else { continue }
-                name = try write(chunksFrom: first, Int(length), to: storage)
+                name = try write(chunksFrom: first, Int(length), to: storage, control)
             } else {
                 let bytes = bytes(of: row)
                 try bytes.withUnsafeBytes { b in
@@ -195,13 +196,14 @@ struct SalvagedDatabase {
     }
 
     /// A record in pieces; those that are lost are zeros. Answers the version that it names.
-    private func write(chunksFrom first: Int64, _ length: Int, to storage: FileStorage) throws -> VersionID? {
+    private func write(chunksFrom first: Int64, _ length: Int, to storage: FileStorage, _ control: PacedControl) throws -> VersionID? {
         let size = SQLiteStorage.chunkSize
         var name: VersionID?
         func forEachPiece(_ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
             var at = 0
             while at < length {
                 let count = min(size, length - at)
+                try control.step(0, bytes: count)
                 var piece: [UInt8] = []
                 let (sequence, overflow) = first.addingReportingOverflow(Int64(at / size))
                 if !overflow, let found = chunks[sequence], let row = row(sequence, in: found.image, columns: 3) { piece = bytes(of: row) }

@@ -49,7 +49,9 @@ struct SnapshotReader: SnapshotVersions {
         guard count <= Limits.changesPerVersion else { throw damaged("the version \(version.id) has too many changes") }
         var changes: [Value.Change] = []
         let keeps = keepingData(version.id)
+        let paced = control.within(.reading, nextChunk, of: Int(clamping: manifest.chunkCount)).paced(.reading, doing: "Restoring the snapshot in \(source)")
         for _ in 0..<count {
+            try paced.step()
             let change = try self.change(keeps)
             if let last = changes.last, !(last.id < change.id) { throw damaged("the changes of the version \(version.id) are not in order") }
             changes.append(change)

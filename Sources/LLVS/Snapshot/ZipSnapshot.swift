@@ -49,21 +49,21 @@ struct ZipSnapshot: SnapshotVersions {
         }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
         if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) { throw damaged("its bytes are not those that its manifest describes") }
-        let zip = ForeignZip(try ZipArchive(file, size: size, source: source))
-        directory = try ForeignStoreDirectory(zip, decode: decode)
+        let paced = control.within(.reading, count, of: count).paced(.reading, doing: "Restoring the snapshot in \(source)")
+        let zip = try ForeignZip(try ZipArchive(file, size: size, source: source, paced), paced)
+        directory = try ForeignStoreDirectory(zip, decode: decode, paced)
         transport = StoreDirectoryTransport(directory)
-        order = try ZipSnapshot.order(directory, source, control)
+        order = try ZipSnapshot.order(directory, source, paced)
     }
 
     func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
     private static func damaged(_ what: String, _ source: String) -> StoreError { SnapshotReader.damaged(what, source) }
 
     /// Predecessors first; with an explicit stack, since histories are long.
-    private static func order(_ directory: ForeignStoreDirectory, _ source: String, _ control: OperationControl) throws -> [VersionID] {
+    private static func order(_ directory: ForeignStoreDirectory, _ source: String, _ control: PacedControl) throws -> [VersionID] {
         var predecessors: [VersionID: [VersionID]] = [:]
-        let names = try directory.versionNames()
-        for (i, name) in names.enumerated() {
-            try control.check(.reading, i, of: names.count, doing: "Restoring the snapshot in \(source)")
+        for name in try directory.versionNames() {
+            try control.step()
             guard let id = VersionID(validating: name) else { throw damaged("\"\(name)\" among its versions is no version id", source) }
             predecessors[id] = try whole(source) { try version(id, directory, source).predecessors }
         }
@@ -71,6 +71,7 @@ struct ZipSnapshot: SnapshotVersions {
         for start in predecessors.keys.sorted() where !done.contains(start) {
             var stack = [start]
             while let id = stack.last {
+                try control.step()
                 guard let before = predecessors[id] else { throw damaged("a version builds on \(id), which is not in it", source) }
                 if begun.insert(id).inserted {
                     stack += before.filter { !done.contains($0) }
@@ -111,15 +112,5 @@ struct ZipSnapshot: SnapshotVersions {
         if !keepingData(id) { changes = changes.map(\.withoutData) }
         next += 1
         return Store.ReceivedVersion(version: version, changes: changes)
-    }
-}
-
-extension Value.Change {
-    fileprivate var withoutData: Value.Change {
-        switch self {
-        case .insert(let id, _): .insert(id, data: [])
-        case .update(let id, _): .update(id, data: [])
-        default: self
-        }
     }
 }

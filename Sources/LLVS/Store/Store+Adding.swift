@@ -13,13 +13,7 @@ extension Store {
         /// The same without the bytes of its values.
         var withoutData: ReceivedVersion {
             var copy = self
-            copy.changes = changes.map { change in
-                switch change {
-                case .insert(let id, _): .insert(id, data: [])
-                case .update(let id, _): .update(id, data: [])
-                default: change
-                }
-            }
+            copy.changes = changes.map(\.withoutData)
             return copy
         }
     }
@@ -41,6 +35,7 @@ extension Store {
     /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
     public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")
+        let waiting = control.quiet.paced(.adding, doing: "Adding versions to \(self.description)")
         let control = control.paced(.adding, of: received.count, doing: "Adding versions to \(self.description)")
         let count = received.count
         var received = received, results = [Addition?](repeating: nil, count: count), prepared: [Prepared?] = []
@@ -64,7 +59,7 @@ extension Store {
                 guard let ready = prepared[i] else { continue }
                 try control.step()
                 do {
-                    if try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) { results[i] = .repaired; continue }
+                    if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) { results[i] = .repaired; continue }
                     guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
@@ -72,7 +67,7 @@ extension Store {
                     results[i] = .problem(error)
                 }
             }
-            try withExtendedLifetime(received) { try store(drafts.map { ($0.ordinal, $0.draft) }) }
+            try withExtendedLifetime(received) { try Waiting.looking(at: waiting) { try store(drafts.map { ($0.ordinal, $0.draft) }) } }
         } catch {
             lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
             throw error

@@ -14,7 +14,7 @@ extension Store {
     public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {
         try checkWritable("Compacting")
         // What others added is known then, and its places lead to where it goes.
-        try reloadHistory()
+        try reloadHistory(control)
         return try compact(.request, control)
     }
 

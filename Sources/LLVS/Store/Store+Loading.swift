@@ -74,9 +74,11 @@ extension Store {
     /// - Returns: how many are new.
     /// - Complexity: by the number of segments and of new versions, not by what is known.
     @discardableResult
-    public func reloadHistory() throws -> Int {
+    /// - Parameter control: whether it is cancelled is looked at on the way; nobody is told how far it has come.
+    public func reloadHistory(_ control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
-        let added = try scan(loading: false, choices: [:]).added + awaitOwnCommits()
+        let paced = control.quiet.paced(.reading, doing: "Looking for new versions in \(description)")
+        let added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
         if !added.isEmpty { observers.tell(added) }
         return added.count
     }

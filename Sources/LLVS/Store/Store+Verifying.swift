@@ -30,7 +30,7 @@ extension Store {
     /// - Parameter control: called with stage `.verifying`, after each version and at least once per MiB of values.
     /// - Complexity: reads the whole store.
     public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
-        try reloadHistory()
+        try reloadHistory(control)
         var verification = Verification(caches: CacheVerification(rows: lock.withRead { cachedRows }))
         // Without the commit lock: the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
@@ -182,22 +182,34 @@ extension Store {
         var report = verification.report
         let paced = control.paced(.verifying, doing: "Verifying")
         nameVersions(in: &verification.met)
+        // The damages of values, by their files; and the records of which all values were told of.
+        var values: [String: [Int]] = [:], known = 0, told: Set<RecordPlace> = []
         for damage in verification.met {
             try paced.step(0)
             if damage.lost == .unfinished { report.unfinished.append(damage); continue }
+            while known < report.damages.count {
+                if report.damages[known].value != nil { values[report.damages[known].file, default: []].append(known) }
+                known += 1
+                Work.damages.count()
+            }
             // A blob: the record that names it has said whose value is in it.
-            let named = report.damages.indices.filter { report.damages[$0].file == damage.file && report.damages[$0].value != nil && damage.version == nil }
-            if let first = named.first {
-                if report.damages[first].offset == 0 { for i in named { report.damages[i].offset = damage.offset } }
+            if damage.version == nil, let named = values[damage.file], let first = named.first {
+                if damage.offset > 0, report.damages[first].offset == 0 { for i in named { report.damages[i].offset = damage.offset; Work.damages.count() } }
                 continue
             }
-            if damage.lost == .version || damage.lost == .value, try addValues(of: damage, to: &report, control) { continue }
+            if damage.lost == .version || damage.lost == .value {
+                if let place = damage.place, told.contains(place) { continue }
+                if try addValues(of: damage, to: &report, control) {
+                    if let place = damage.place { told.insert(place) }
+                    continue
+                }
+            }
             report.damages.append(damage)
         }
-        let known = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
+        let spots = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
         lock.withRead {
             report.pending = UInt64(pending.count)
-            report.damages += damages.filter { !known.contains(Spot(file: $0.file, offset: $0.offset)) }
+            report.damages += damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
         for i in report.damages.indices {
             try paced.step(0)

@@ -59,12 +59,15 @@ extension Store {
     public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
 
     /// All versions, each after its predecessors. O(versions × log versions).
-    public func allVersionIDs() throws -> [VersionID] {
-        try lock.withRead {
+    /// - Parameter control: looked at with stage `.listing`.
+    public func allVersionIDs(_ control: OperationControl = OperationControl()) throws -> [VersionID] {
+        let control = control.paced(.listing, doing: "Listing the versions of \(description)")
+        try control.look()
+        return try lock.withRead {
             try checkOpenLocked()
             try Memory.expect(dag.liveCount * (16 + 2 * MemoryLayout<OrderKey>.stride), "A list of \(dag.liveCount) versions")
             return dag.orderKeys(dag.liveOrdinals)
-        }.sorted {}.map(\.id)
+        }.sorted { try control.look() }.map(\.id)
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.

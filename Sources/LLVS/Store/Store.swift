@@ -127,8 +127,9 @@ public final class Store: @unchecked Sendable {
         let began = Log.begin(.info)
         let storage: any Storage
         do {
-            try options.control.paced(.reading, doing: "Opening a store").look()
-            storage = try Store.makeStorage(path, options)
+            let control = options.control.paced(.reading, doing: "Opening a store")
+            try control.look()
+            storage = try Waiting.looking(at: control) { try Store.makeStorage(path, options) }
         } catch {
             Log.write(.info, "A store was not opened: \(error)")
             throw error

@@ -76,6 +76,24 @@ final class Folder: Sendable {
         _ = try held()
     }
 
+    /// Removes it, unless the caller named it, and all that is in it; what fails is left there. No link is followed: what is in a folder
+    /// is reached by its descriptor, and a link in the place of one is removed itself.
+    func remove() {
+        var open = [(folder: self, isRead: false)]
+        while let (folder, isRead) = open.popLast() {
+            if isRead {
+                if let inner = folder.inner { try? inner.above.place(inner.name).rmdir() }
+                continue
+            }
+            // It comes again once what is in it is gone.
+            open.append((folder, true))
+            for name in (try? System.names(folder.stream())) ?? [] {
+                let place = folder.place(name)
+                if (try? place.status())?.isDirectory == true { open.append((folder.folder(name), false)) } else { try? place.unlink() }
+            }
+        }
+    }
+
     /// To read its names; for `closedir`.
     func stream() throws(Errno) -> DirectoryStream { try System.stream(place(".").found { (at) throws(Errno) in try System.open(".", in: at, O_RDONLY | O_DIRECTORY) }) }
 

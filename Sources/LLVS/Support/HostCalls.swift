@@ -37,7 +37,10 @@ public enum HostCalls {
     }
     @inline(never)
     private static func cleanUpSlowly(_ frame: UInt) {
-        while let left = llvs_shim_host_left(frame) { Unmanaged<HostCallMark>.fromOpaque(left).takeRetainedValue().hostLeft() }
+        while let left = llvs_shim_host_left(frame) {
+            Waiting.forget()
+            Unmanaged<HostCallMark>.fromOpaque(left).takeRetainedValue().hostLeft()
+        }
     }
 
     /// Whether this thread is inside an unsolicited callback: there nobody waits for the end of another, which may be waiting for this one.

@@ -36,7 +36,8 @@ public struct OperationControl: Sendable {
     /// Throws `.cancelled` when the work shall stop.
     public func check(_ stage: Progress.Stage, _ completed: Int, of total: Int, doing what: String) throws {
         if let token, token.isCancelled { throw OperationControl.cancelled(what) }
-        if let progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
+        let state = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+        if let progress, try !Waiting.setAside({ try progress(state) }) {
             throw OperationControl.cancelled(what)
         }
     }

@@ -36,12 +36,17 @@ public final class PacedControl: @unchecked Sendable {
     }
 
     private func look(after count: Int, _ bytes: Int) throws {
+        Work.looks.count()
+        if let ended { throw ended }
         completed &+= count
         steps += 1
         self.bytes &+= max(0, bytes)
         if steps >= PacedControl.most || self.bytes >= OperationControl.bytesPerCheck || last < 0 { return try look() }
         if steps % PacedControl.stepsPerClock == 0 || bytes > 4_096, Clock.steady() - last >= PacedControl.longest { try look() }
     }
+
+    /// Throws what ended the work, where errors of reading are passed over.
+    func throwIfEnded() throws { if let ended { throw ended } }
 
     /// Looks at the control now: before work of which nobody knows how long it takes, and when all is done.
     /// - Throws: `.cancelled`, and what the progress callback throws.
@@ -50,7 +55,8 @@ public final class PacedControl: @unchecked Sendable {
         if let ended { throw ended }
         do {
             if let token = control.token, token.isCancelled { throw OperationControl.ended(what) }
-            if let progress = control.progress, try !progress(Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))) {
+            let state = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+            if let progress = control.progress, try !Waiting.setAside({ try progress(state) }) {
                 throw OperationControl.ended(what)
             }
         } catch {
@@ -78,6 +84,9 @@ public final class PacedControl: @unchecked Sendable {
 }
 
 extension OperationControl {
+    /// This control for work under a lock that the host's callbacks may ask for, too: nobody is told how far it has come.
+    var quiet: OperationControl { OperationControl(token: token) }
+
     /// This control, for a loop of many small steps. Costs nothing when there is nothing to look at.
     /// - Parameters:
     ///   - total: how many steps there will be; 0 while it is not known.

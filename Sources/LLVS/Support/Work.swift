@@ -11,8 +11,10 @@ enum Work: UInt32 {
     case versions = 3
     /// Blobs that were looked for.
     case blobs = 4
-    /// Looks at a control.
+    /// Steps of loops that ask a control whether it is time to look.
     case looks = 5
+    /// Damages that were looked at to be told of once.
+    case damages = 6
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }

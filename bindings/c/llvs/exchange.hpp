@@ -24,7 +24,7 @@ struct Move {
 struct Exchanged;
 
 struct ExchangeResult {
-    struct Problem { llvs_status code; std::string name, message; };
+    using Problem = llvs::Problem;
     std::vector<VersionID> retrieved, sent, repaired;
     std::vector<Problem> problems;
     /// Of a coordinator: where it moved the current version, and what became of each exchange that had its turn.
@@ -54,10 +54,7 @@ inline ExchangeResult::ExchangeResult(const llvs_exchange_result &raw) {
     for (std::size_t i = 0; i < raw.retrieved_count; i++) retrieved.push_back(detail::string(raw.retrieved[i]));
     for (std::size_t i = 0; i < raw.sent_count; i++) sent.push_back(detail::string(raw.sent[i]));
     for (std::size_t i = 0; i < raw.repaired_count; i++) repaired.push_back(detail::string(raw.repaired[i]));
-    for (std::size_t i = 0; i < raw.problem_count; i++) {
-        const llvs_problem *problem = raw.problems[i];
-        problems.push_back({problem->code, detail::string(problem->name), detail::string(problem->message)});
-    }
+    problems = detail::problems(raw.problems, raw.problem_count);
     move = {raw.moved != 0, detail::string(raw.from), detail::string(raw.to)};
     for (std::size_t i = 0; i < raw.exchange_count; i++) {
         const llvs_exchanged *one = raw.exchanges[i];
@@ -112,7 +109,8 @@ public:
     Snapshot put_snapshot(const llvs_control *control = nullptr) {
         return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_put_snapshot(raw(), control, out, error); });
     }
-    /// Restores the snapshot that lies there into the store, which must be empty or hold one version, or a part of this snapshot.
+    /// Restores the snapshot that lies there into the store, which must be empty or hold one version, or a part of this snapshot. Tells in
+    /// `problems` which versions were left out, since they are not what their ids say or build on one that is not.
     Snapshot restore_snapshot(const llvs_control *control = nullptr) {
         return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_restore_snapshot(raw(), control, out, error); });
     }

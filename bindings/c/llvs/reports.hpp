@@ -31,6 +31,12 @@ struct VerifyReport {
     std::uint64_t vouched = 0, unvouched = 0;
 };
 
+/// Something that could not be exchanged or restored, and why.
+struct Problem {
+    llvs_status code = LLVS_OK;
+    std::string name, message;
+};
+
 /// What a snapshot's manifest says.
 struct Snapshot {
     std::string id, format;
@@ -41,6 +47,8 @@ struct Snapshot {
     std::uint32_t chunk_count = 0;
     /// Bytes of all chunks.
     std::uint64_t total_size = 0;
+    /// Of one that was restored: what was left out; see llvs_snapshot.
+    std::vector<Problem> problems;
 };
 
 namespace detail {
@@ -54,6 +62,12 @@ inline std::vector<Damage> damages(const llvs_damage *const *items, std::size_t 
     return found;
 }
 
+inline std::vector<Problem> problems(const llvs_problem *const *items, std::size_t count) {
+    std::vector<Problem> found;
+    for (std::size_t i = 0; i < count; i++) found.push_back({items[i]->code, string(items[i]->name), string(items[i]->message)});
+    return found;
+}
+
 /// Calls `call(&manifest, &error)`.
 template <typename Call>
 std::optional<Snapshot> snapshot(Call call) {
@@ -61,7 +75,8 @@ std::optional<Snapshot> snapshot(Call call) {
     run([&](llvs_error **error) { return call(&raw, error); });
     if (!raw) return std::nullopt;
     Handle<llvs_snapshot, llvs_snapshot_free> owned(raw);
-    return Snapshot{string(raw->id), string(raw->format), string(raw->latest_version), raw->created_at, raw->version_count, raw->chunk_count, raw->total_size};
+    return Snapshot{string(raw->id), string(raw->format), string(raw->latest_version), raw->created_at, raw->version_count, raw->chunk_count, raw->total_size,
+                    problems(raw->problems, raw->problem_count)};
 }
 
 } // namespace detail

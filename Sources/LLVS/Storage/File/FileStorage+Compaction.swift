@@ -105,11 +105,14 @@ extension FileStorage {
             }
         })
         try fold.check()
-        removeLeftovers()
+        try removeLeftovers(fold.check)
 
         var here = Set(names.lazy.compactMap { RandomName(hex: $0.dropLast(4)) }), covered: Set<RandomName> = []
         var folded: [(name: String, head: FoldedSegment)] = []
-        for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { folded.append((name, head)) } }
+        for name in names where name.hasPrefix(Origin.namePrefix) {
+            try fold.check()
+            if let head = readHead(name) { folded.append((name, head)) }
+        }
         for (name, head) in folded {
             let old = head.origins.filter { $0.id != head.id && here.contains($0.id) }
             if !old.isEmpty, let status = try? directory.segment(name).status(), isOldEnough(status) {
@@ -127,6 +130,7 @@ extension FileStorage {
         var glances: [(name: String, glance: SegmentFold.Glance)] = []
         for name in names {
             guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
+            try fold.check()
             if let glance = SegmentFold.glance(directory.segment(name)), glance.size < foldLimit { glances.append((name, glance)) }
         }
         for group in groups(glances, trigger) {
@@ -237,6 +241,7 @@ extension FileStorage {
     private func remake(_ name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ report: inout CompactionReport) throws {
         var inputs: [FoldInput] = []
         for origin in head.direct {
+            try fold.check()
             let old = origin.id.hex + ".seg", place = directory.segment(old)
             guard let glance = SegmentFold.glance(place), let input = try fold.examine(place, glance) else { break }
             inputs.append(input)
@@ -250,8 +255,9 @@ extension FileStorage {
     }
 
     /// What those left behind who were killed while they folded.
-    private func removeLeftovers() {
+    private func removeLeftovers(_ check: () throws -> Void) throws {
         for name in (try? directory.segmentsFolder.names()) ?? [] where name.hasPrefix(SegmentFold.asidePrefix) && name.hasSuffix(".tmp") {
+            try check()
             let place = directory.segment(name)
             guard let status = try? place.status(), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(place, O_RDONLY),
                   (try? System.lockExclusively(file.descriptor)) != nil else { continue }

@@ -59,34 +59,51 @@ extension SQLiteConnection {
         }
     }
 
-    /// Runs `body`; meanwhile `check` is called every few thousand steps of SQLite, and what it throws ends the statement.
-    /// - Parameter check: must not use this connection.
-    func watched<R>(by check: () throws -> Void, _ body: () throws -> R) throws -> R {
-        try withoutActuallyEscaping(check) { check in
-            let watch = Watch(check)
-            sqlite.pointee.progress_handler(handle, 4_000, { watch in watch.map { Unmanaged<Watch>.fromOpaque($0).takeUnretainedValue().look() } ?? 0 }, Unmanaged.passUnretained(watch).toOpaque())
-            defer {
-                sqlite.pointee.progress_handler(handle, 0, nil, nil)
-                watch.check = {}
-            }
-            do { return try withExtendedLifetime(watch, body) } catch { throw watch.failure ?? error }
-        }
+    /// Runs `body`; meanwhile what SQLite does and waits for looks at `control`.
+    func watched<R>(by control: PacedControl, _ body: () throws -> R) throws -> R { try Waiting.looking(at: control, body) }
+}
+
+/// Has SQLite look at the control of the call that runs (`Waiting`): every few thousand steps of a statement, and while it waits for others.
+final class SQLiteWatch {
+    /// Milliseconds between two looks.
+    static let longestPause: Int32 = 20
+    /// Steps of SQLite between two looks.
+    private static let steps: Int32 = 4_000
+    private var waited: Int32 = 0
+    private var patience: Int32 = 0
+    /// Why a statement was ended.
+    private var failure: StoreError?
+
+    /// The connection lets go of both before it is gone.
+    func attach(to connection: SQLiteConnection) {
+        patience = connection.patience.milliseconds
+        let own = Unmanaged.passUnretained(self).toOpaque()
+        connection.sqlite.pointee.progress_handler(connection.handle, SQLiteWatch.steps, { watch in
+            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOver() ? 1 : 0 } ?? 0
+        }, own)
+        connection.sqlite.pointee.busy_handler(connection.handle, { watch, times in
+            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().wait(times) ? 1 : 0 } ?? 0
+        }, own)
     }
 
-    /// The same with a paced control; nothing is called where nobody waits for progress or could cancel.
-    func watched<R>(by control: PacedControl, _ body: () throws -> R) throws -> R {
-        guard control.isActive else { return try body() }
-        return try watched(by: { try control.look() }, body)
+    /// The failure, which counts for one statement.
+    func takeFailure() -> StoreError? {
+        defer { failure = nil }
+        return failure
     }
 
-    private final class Watch {
-        var check: () throws -> Void
-        var failure: (any Error)?
-        init(_ check: @escaping () throws -> Void) { self.check = check }
-        /// Not 0: stop.
-        func look() -> Int32 {
-            if failure != nil { return 1 }
-            do { try check(); return 0 } catch { failure = error; return 1 }
-        }
+    private func isOver() -> Bool {
+        if failure != nil { return true }
+        do { try Waiting.look(); return false } catch { failure = StoreError.of(error); return true }
+    }
+
+    /// Whether to try again. The first time of a wait `times` is 0.
+    private func wait(_ times: Int32) -> Bool {
+        if times == 0 { waited = 0 }
+        guard waited < patience, !isOver() else { return false }
+        let pause = min(max(1, times), SQLiteWatch.longestPause, patience - waited)
+        usleep(UInt32(pause) * 1_000)
+        waited += pause
+        return true
     }
 }

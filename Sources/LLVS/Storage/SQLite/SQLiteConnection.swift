@@ -26,7 +26,9 @@ final class SQLiteConnection {
         static let standard = Patience(seconds: 10)
         var description: String { milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms" }
     }
-    private let patience: Patience
+    let patience: Patience
+    /// Looks at the control of the call that runs, while SQLite works or waits.
+    let watch = SQLiteWatch()
 
     /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
     /// - Parameter followsLinks: false: a symbolic link anywhere in the path is refused, by an SQLite that can (3.31).
@@ -54,7 +56,7 @@ final class SQLiteConnection {
             throw failure
         }
         sqlite.pointee.extended_result_codes(handle, 1)
-        sqlite.pointee.busy_timeout(handle, patience.milliseconds)
+        watch.attach(to: self)
         do { try makeSafe() } catch {
             close()
             throw error
@@ -96,9 +98,10 @@ final class SQLiteConnection {
             let result = sqlite.pointee.exec(handle, "PRAGMA journal_mode=WAL", nil, nil, nil)
             if result == SQLITE_OK { return }
             guard result & 0xFF == SQLITE_BUSY, waited < patience.milliseconds else { throw error(doing, result) }
+            try Waiting.look()
             usleep(UInt32(pause) * 1_000)
             waited &+= pause
-            pause = min(pause * 2, 50)
+            pause = min(pause * 2, SQLiteWatch.longestPause)
         }
     }
 
@@ -159,6 +162,7 @@ final class SQLiteConnection {
 
     /// The error for a result code.
     func error(_ doing: String, _ result: Int32) -> StoreError {
+        if let stopped = watch.takeFailure() { return stopped }
         let code: StoreError.Code
         let advice: String
         switch result & 0xFF {

@@ -101,9 +101,10 @@ enum SQLiteNewDatabase {
                     guard waited < patience.milliseconds else {
                         throw StoreError(.busy, "Making the database \(path) failed: another process has been making it for longer than the busy time-out of \(patience.description). Try again, or allow more.", path: path, systemCode: error.code)
                     }
+                    try Waiting.look()
                     usleep(UInt32(pause) * 1_000)
                     waited &+= pause
-                    pause = min(pause * 2, 50)
+                    pause = min(pause * 2, SQLiteWatch.longestPause)
                     continue
                 }
             }

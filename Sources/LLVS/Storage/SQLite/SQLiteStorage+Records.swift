@@ -223,7 +223,7 @@ extension SQLiteStorage {
         try checkOpen()
         let doing = "Verifying \(description)"
         try control.check(.verifying, 0, of: 0, doing: doing)
-        try readers.use { connection in try connection.watched(by: { try control.check(.verifying, 0, of: 0, doing: doing) }) {
+        try readers.use { connection in try connection.watched(by: control.paced(.verifying, doing: doing)) {
             let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
             try walk(connection, after: 0, thorough: true, skipping: [], reached: { seq in
                 try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)

@@ -38,7 +38,7 @@ class Merging(Handle):
 
         prefix, start, stop: as for `diff`. Raises UnknownVersionError, CancelledError.
         """
-        wanted = Range(encode(prefix)).within(encode(start), None if stop is None else encode(stop)).struct()
+        wanted = Range(encode(prefix), encode(start), None if stop is None else encode(stop)).struct()
         pointer = ctypes.c_void_p()
         with self._call as store, Control(progress, cancel) as control:
             if wanted is None:
@@ -69,7 +69,7 @@ class Merging(Handle):
 
         Raises UnknownVersionError, CancelledError. Cost: what was recorded between the two, or what differs there; not what is there.
         """
-        wanted = Range(encode(prefix)).within(encode(start), None if stop is None else encode(stop)).struct()
+        wanted = Range(encode(prefix), encode(start), None if stop is None else encode(stop)).struct()
         pointer = ctypes.c_void_p()
         with self._call as store, Control(progress, cancel) as control:
             if wanted is None:

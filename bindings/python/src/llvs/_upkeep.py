@@ -140,7 +140,8 @@ class Upkeep(Handle):
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Snapshot]:
         """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. One that is damaged
-        leaves the store as it was; a restore that was cancelled or failed later keeps what it added whole, and can be called again.
+        leaves the store as it was; versions that are not what their ids say are left out, with those that build on them, and told of in
+        `problems`; a restore that was cancelled or failed later keeps what it added whole, and can be called again.
 
         Raises SnapshotError, StorageError, CancelledError.
         """

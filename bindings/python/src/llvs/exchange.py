@@ -12,22 +12,12 @@ from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
 from .observer import Observer, notify_thunk, observe
-from .snapshot import Snapshot, take_snapshot
+from .snapshot import Problem as Problem
+from .snapshot import Snapshot, take_problems, take_snapshot
 from .store import Store
 from .transport import Place, Transport, TransportHandle, take_buffer, url_of
 
 lib = _abi.lib
-
-
-class Problem(NamedTuple):
-    """Something that could not be exchanged. It held back only what depends on it."""
-
-    #: The version id or file name.
-    name: str
-    #: Why.
-    reason: str
-    #: What kind of failure it is (an `ErrorCode`).
-    code: int
 
 
 class Exchanged(NamedTuple):
@@ -173,10 +163,7 @@ def _result(address: int, raised: Optional[list[BaseException]] = None) -> Excha
         tuple(decode(id) for id in _pages.bytes_array(ids, count))
         for ids, count in ((result.retrieved, result.retrieved_count), (result.sent, result.sent_count), (result.repaired, result.repaired_count))
     )
-    problems = tuple(
-        Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
-        for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, result.problems, result.problem_count)
-    )
+    problems = take_problems(result.problems, result.problem_count)
     exchanges = tuple(_exchanged(one, [] if raised is None else raised) for one in _pages.addresses(result.exchanges, result.exchange_count))
     from_version, to_version = _text(getattr(result, "from")), _text(result.to)
     return ExchangeResult(retrieved, sent, problems, repaired, result.moved != 0, from_version, to_version, exchanges)
@@ -189,15 +176,6 @@ def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:
         # Where it is the first, it is what the call raised: the same object.
         error = raised.pop(0) if raised else errors.read(one.error)
     return Exchanged(_text(one.place), _result(one.result), error)
-
-
-def _error_code(number: int) -> int:
-    from .errors import ErrorCode
-
-    try:
-        return ErrorCode(number)
-    except ValueError:
-        return number
 
 
 class exchange_options:
@@ -370,7 +348,8 @@ class Exchange(Handle):
             return take_snapshot(lib.llvs_exchange_put_snapshot, pointer, control)
 
     def restore_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
-        """Restores the snapshot that lies there into the store, which must be empty or hold one version. All of it or nothing.
+        """Restores the snapshot that lies there into the store, which must be empty or hold one version. All of it or nothing,
+        but for versions that are not what their ids say, and those that build on them, which are told of in `problems`.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """

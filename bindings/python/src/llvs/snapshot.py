@@ -1,14 +1,25 @@
-"""What a snapshot's manifest says."""
+"""What a snapshot's manifest says, and what could not be taken from where it came."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any, Callable, NamedTuple
 
-from . import _abi, _structs
-from ._memory import text
+from . import _abi, _pages, _structs
+from ._memory import copy, decode, text
 
 lib = _abi.lib
+
+
+class Problem(NamedTuple):
+    """Something that could not be exchanged or restored. It held back only what depends on it."""
+
+    #: The version id or file name.
+    name: str
+    #: Why.
+    reason: str
+    #: What kind of failure it is (an `ErrorCode`).
+    code: int
 
 
 class Snapshot(NamedTuple):
@@ -28,6 +39,25 @@ class Snapshot(NamedTuple):
     chunk_count: int
     #: Bytes of all chunks.
     total_size: int
+    #: Of one that was restored: versions that are not what their ids say, and those that build on them. Nothing of these was added.
+    problems: tuple[Problem, ...] = ()
+
+
+def take_problems(items: Any, count: int) -> tuple[Problem, ...]:
+    """A list of `llvs_problem`."""
+    return tuple(
+        Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
+        for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, items, count)
+    )
+
+
+def _error_code(number: int) -> int:
+    from .errors import ErrorCode
+
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return number
 
 
 def take_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot | None:
@@ -46,6 +76,7 @@ def take_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot | N
             info.version_count,
             info.chunk_count,
             info.total_size,
+            take_problems(info.problems, info.problem_count),
         )
     finally:
         lib.llvs_snapshot_free(pointer.value)

@@ -89,6 +89,8 @@ class llvs_snapshot(ctypes.Structure):
         ("created_at", c_double),
         ("version_count", c_uint64),
         ("total_size", c_uint64),
+        ("problems", c_void_p),
+        ("problem_count", c_size_t),
     ]
 
 

@@ -51,13 +51,5 @@ class llvs_storage_subject(ctypes.Structure):
     ]
 
 
-class llvs_transport_subject(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("traits", c_uint32),
-        ("make", c_void_p),
-        ("disturb", c_void_p),
-        ("finished", c_void_p),
-        ("payload", c_void_p),
-        ("only", llvs_bytes),
-    ]
+class llvs_transport_subject(llvs_storage_subject):
+    """The same fields, for a transport."""

@@ -1,0 +1,197 @@
+/// What restoring a snapshot did.
+public struct RestoredSnapshot: Sendable {
+    /// What it says of itself.
+    public let manifest: SnapshotManifest
+    /// Versions that are not what their ids say (`.contentMismatch`), and what builds on them: nothing of these was added.
+    public let problems: [ExchangeProblem]
+}
+
+/// Restoring.
+extension Snapshots {
+    /// Adds all versions of the snapshot to a store that is empty, holds one version, or holds a part of this snapshot, since a
+    /// restore was stopped in the middle.
+    ///
+    /// All of it is read, verified and added to a store in memory (without the bytes of values) before the first
+    /// version is added here, so that one that is refused leaves the store as it was. What is not what its id says is left out, with what
+    /// builds on it. One of ours goes before one of others. A cancelled or failed adding keeps what was added whole; restoring again, or
+    /// an exchange, brings the rest.
+    /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
+    /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
+    ///   transport throws, and what keeps the store from adding.
+    public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
+        _ = try store.reloadHistory(control)
+        let count = try store.allVersionIDs(control).count
+        let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
+        let found = try count > 1 ? { () throws -> Found? in
+            // Perhaps a restore was stopped in the middle.
+            guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
+            return found
+        }() : find()
+        guard let found else {
+            throw StoreError(.snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
+        }
+        guard found.manifest.isReadable else {
+            throw StoreError(.foreignSnapshot, "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which cannot be read here. Use an exchange.")
+        }
+        let zip = found.manifest.isForeign ? try self.zip(found.manifest, control) : nil
+        let refused = try verify(zip ?? reader(found, isVerified: false, control), found, count > 1 ? notEmpty : nil, control)
+        try add(zip ?? reader(found, isVerified: true, control), found, without: refused, control)
+        return RestoredSnapshot(manifest: found.manifest, problems: refused.told(transport.description))
+    }
+
+    private func reader(_ found: Found, isVerified: Bool, _ control: OperationControl) -> any SnapshotVersions {
+        let transport = self.transport
+        return SnapshotReader(found.manifest, from: transport.description, isVerified: isVerified, control) {
+            try transport.readSnapshotFile(found.prefix + SnapshotLimits.chunkName($0))
+        }
+    }
+
+    /// Its chunks are beside the manifest, or lately in a folder of the snapshot's id.
+    private func zip(_ manifest: SnapshotManifest, _ control: OperationControl) throws -> any SnapshotVersions {
+        let folder = manifest.snapshotID + "/"
+        var prefix = ""
+        if SnapshotLimits.isFileName(folder + SnapshotLimits.chunkName(0)), try transport.readSnapshotFile(folder + SnapshotLimits.chunkName(0)) != nil { prefix = folder }
+        return try ZipSnapshot(manifest, from: transport.description, decode: decode, control) { try transport.readSnapshotFile(prefix + SnapshotLimits.chunkName($0)) }
+    }
+
+    // MARK: Verifying
+
+    /// The versions of a snapshot that are not taken: those that are not what their ids say, and what builds on them.
+    private struct Refused {
+        /// Which versions of the snapshot, counted from 1.
+        private(set) var positions: Set<UInt64> = []
+        private var problems: [ExchangeProblem] = []
+
+        mutating func refuse(_ id: VersionID, at position: UInt64, _ error: StoreError) {
+            guard positions.insert(position).inserted, problems.count < ExchangeLimits.problemCount else { return }
+            problems.append(ExchangeProblem(name: id.description, error: error))
+        }
+        func told(_ source: String) -> [ExchangeProblem] {
+            let further = positions.count - problems.count
+            guard further > 0 else { return ExchangeProblem.inOrder(problems) }
+            return ExchangeProblem.inOrder(problems + [ExchangeProblem(name: "", error: StoreError(
+                .contentMismatch, "\(further) further versions of the snapshot in \(source) were not taken either. Use an exchange for the genuine ones."))])
+        }
+    }
+
+    /// - Parameter notEmpty: thrown when the store has a version that the snapshot has not.
+    private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws -> Refused {
+        let present = Set(try store.allVersionIDs(control))
+        var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], refused = Refused()
+        // Of what the id says what the version holds, the bytes of the values are needed to see that it does.
+        while var received = try reader.next(keepingData: { present.contains($0) || $0.hasContentForm }) {
+            let id = received.version.id, position = reader.versionsRead
+            let here = control.within(.verifying, Int(clamping: position), of: Int(clamping: found.manifest.versionCount))
+            try here.check(.verifying, 0, of: 0, doing: "Restoring the snapshot in \(transport.description)")
+            for predecessor in received.version.predecessors where predecessor != EmptyRoot.id && !seen.contains(predecessor) {
+                throw reader.damaged("the version \(id) comes before its predecessor \(predecessor)")
+            }
+            for case .preserve(let reference) in received.changes where !seen.contains(reference.version) {
+                throw reader.damaged("the version \(id) preserves bytes of \(reference.version), which is not before it")
+            }
+            // Of one that vouches for what it holds a forged one may come as well, before it or behind it.
+            guard seen.insert(id).inserted || id.hasContentForm else { throw reader.damaged("the version \(id) is there twice") }
+            do {
+                try store.look(at: &received)
+                // What the store has already is compared only, never added.
+                if present.contains(id), case .problem(let error)? = try store.add([received], here).first {
+                    if error.code == .contentMismatch { throw error }
+                    throw StoreError(.storeNotEmpty, "The store's version \(id) and the one of the snapshot in \(transport.description) differ. Use a new store.", versionID: id.description)
+                }
+                try rehearsal.add(received.withoutData, at: position)
+            } catch let error as StoreError where error.code == .contentMismatch {
+                refused.refuse(id, at: position, error)
+                // The genuine one that is here goes for it.
+                if present.contains(id), let own = try store.receivedWithoutData(id) { try rehearsal.add(own, at: position) }
+            }
+            if rehearsal.isFull { try finish(&rehearsal, reader, &refused, present, here) }
+        }
+        try finish(&rehearsal, reader, &refused, present, control)
+        if let notEmpty, !present.isSubset(of: seen) { throw notEmpty }
+        return refused
+    }
+
+    /// - Parameter present: what the store has.
+    private func finish(
+        _ rehearsal: inout Rehearsal, _ reader: any SnapshotVersions, _ refused: inout Refused, _ present: Set<VersionID>, _ control: OperationControl
+    ) throws {
+        for (id, position, addition) in try rehearsal.finish(control) {
+            switch addition {
+            case .added, .repaired: break
+            // The empty root comes by itself with what builds on it, and one that is here goes for a forged one.
+            case .alreadyPresent: if id != EmptyRoot.id, !present.contains(id) { throw reader.damaged("the version \(id) is there twice") }
+            case .problem(let error) where error.code == .contentMismatch: refused.refuse(id, at: position, error)
+            // All that it builds on comes before it in the snapshot, so it was refused.
+            case .problem(let error) where error.code == .missingPredecessor:
+                refused.refuse(id, at: position, StoreError(
+                    .missingPredecessor, "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), of which nothing was taken. An exchange brings both once the genuine one is there.",
+                    versionID: error.versionID))
+            case .problem(let error): throw reader.damaged("it holds a version that cannot be added. \(error.message)")
+            }
+        }
+    }
+
+    /// A store in memory that takes the versions without their bytes: what it refuses, any store would.
+    private struct Rehearsal {
+        private let store: Store
+        private var batch: [Store.ReceivedVersion] = [], positions: [UInt64] = [], size = 0
+        init() throws { store = try Store(storage: MemoryStorage(), options: Store.Options()) }
+
+        mutating func add(_ received: Store.ReceivedVersion, at position: UInt64) throws {
+            batch.append(received)
+            positions.append(position)
+            size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
+        }
+        var isFull: Bool { batch.count >= ExchangeLimits.batchCount || size >= ExchangeLimits.batchSize }
+        /// What became of each.
+        mutating func finish(_ control: OperationControl) throws -> [(id: VersionID, position: UInt64, addition: Store.Addition)] {
+            defer { (batch, positions, size) = ([], [], 0) }
+            let additions = try store.add(batch, control)
+            return additions.indices.map { (batch[$0].version.id, positions[$0], additions[$0]) }
+        }
+    }
+
+    // MARK: Adding
+
+    private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws {
+        var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
+        var added = 0
+        /// The next version. All were whole when they were checked, and their digests are those of then: what differs now was
+        /// changed since, and what was added before stays.
+        func next() throws -> Store.ReceivedVersion? {
+            do { return try reader.next(keepingData: { _ in true }) } catch let error as StoreError where error.code == .snapshotDamaged {
+                throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) was changed while it was being restored: it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.", path: error.path)
+            }
+        }
+        func addBatch() throws {
+            let here = control.within(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount))
+            for case .problem(let error) in try store.add(batch, here) {
+                throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) holds a version that cannot be added. \(error.message) What came before it was kept; use an exchange for the rest.", versionID: error.versionID)
+            }
+            added += batch.count
+            batch = []
+            size = 0
+        }
+        while let received = try next() {
+            if refused.positions.contains(reader.versionsRead) { continue }
+            batch.append(received)
+            size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
+            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
+                try addBatch()
+                // Not behind the last: then all is there.
+                try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+            }
+        }
+        if !batch.isEmpty { try addBatch() }
+    }
+}
+
+extension Store {
+    /// A version that is here, as an exchange receives it, without the bytes of its values.
+    fileprivate func receivedWithoutData(_ id: VersionID) throws -> ReceivedVersion? {
+        guard let version = try version(id) else { return nil }
+        var received = ReceivedVersion(version: version, changes: try changes(madeIn: id)).withoutData
+        received.vouching = .content
+        return received
+    }
+}

@@ -1,0 +1,234 @@
+#if DEBUG
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import CSQLite
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Every loop over versions, ids or names asks its control: as often as it goes round, so that a look that is taken out is missed.
+@Suite struct ControlTests {
+    final class Looks: @unchecked Sendable {
+        private let lock = Lock()
+        private(set) var number = 0
+        func count() -> Int { lock.withLock { number += 1; return number } }
+        var control: OperationControl { OperationControl(progress: { [self] _ in _ = count(); return true }) }
+    }
+
+    /// How many steps asked the control.
+    private static func steps(_ body: (OperationControl) throws -> Void) throws -> Int {
+        let looks = Looks()
+        return try Work.looks.counting { try body(looks.control) }
+    }
+    /// How often the control was looked at.
+    private static func looks(_ body: (OperationControl) throws -> Void) throws -> Int {
+        let looks = Looks()
+        try body(looks.control)
+        return looks.number
+    }
+    private static func line(_ store: Store, _ count: Int, on first: Version? = nil) throws -> Version? {
+        var last = first
+        for i in 0..<count { last = try store.set(["x": "\(i)"], last) }
+        return last
+    }
+
+    @Test func compactionLooksAtEachName() throws {
+        let temporary = TemporaryFolder(), path = temporary.path + "/store", count = 30
+        let storage = try FileStorage(path: path)
+        func looks() throws -> Int { try Self.looks { _ = try storage.compact(.request, $0) } }
+        let none = try looks()
+        func hex(_ i: Int) -> String { String(repeating: "a", count: 26) + String(1_000 + i) }
+        for i in 0..<count { try temporary.write("store/segments/ff\(hex(i)).seg", "no segment") }
+        let some = try looks()
+        #expect(some == none + count, "glances at segments")
+        for i in 0..<count { try temporary.write("store/segments/00\(hex(i)).seg", "no segment") }
+        for i in 0..<count { try temporary.write("store/segments/0000\(hex(i).dropFirst(2)).seg", "no segment") }
+        let more = try looks()
+        #expect(more == some + 3 * count, "heads of folded segments")
+        for i in 0..<count { try temporary.write("store/segments/.fold-\(i).tmp", "left") }
+        #expect(try looks() == more + count, "leftovers")
+    }
+
+    /// Whole ones are gone over when they are read, settled (twice), looked for in the new store, and looked for among what is lost (twice).
+    @Test func salvagingLooksAtEachVersionAndChange() throws {
+        let temporary = TemporaryFolder(), count = 400
+        func salvaged(_ path: String, _ target: String) throws -> Int {
+            try Self.steps { _ = try Salvage.run(temporary.path + path, into: temporary.path + target, Store.Options(), $0) }
+        }
+        let whole = try Store(path: temporary.path + "/whole")
+        _ = try Self.line(whole, count)
+        try whole.close()
+        #expect(try salvaged("/whole", "/whole-salvaged") == 6 * count)
+        // What builds on what is lost is also followed back, and its changes are taken and read once more.
+        let lost = try Store(path: temporary.path + "/lost"), first = try Self.line(lost, 1)
+        try lost.close()
+        let segments = try System.names(in: temporary.path + "/lost/segments")
+        let again = try Store(path: temporary.path + "/lost")
+        _ = try Self.line(again, count, on: first)
+        try again.close()
+        for name in segments { try System.unlink(temporary.path + "/lost/segments/" + name) }
+        let steps = try salvaged("/lost", "/lost-salvaged")
+        #expect(steps == 8 * count + 1, "\(steps)")
+        // Many changes in one version.
+        let wide = try Store(path: temporary.path + "/wide")
+        try wide.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try ValueID("id \($0)"), data: [1]) })
+        try wide.close()
+        #expect(try salvaged("/wide", "/wide-salvaged") == count + 5)
+    }
+
+    @Test func salvagingADatabaseLooksAtEachRow() throws {
+        let temporary = TemporaryFolder(), count = 100
+        var options = Store.Options()
+        options.storage = .sqlite
+        let store = try Store(path: temporary.path + "/store", options: options)
+        _ = try Self.line(store, count)
+        // One in many pieces.
+        try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("large"), data: StorageConformance.bytes(seed: 1, count: 50 * SQLiteStorage.chunkSize))])
+        try store.close()
+        let steps = try Self.steps { _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), $0) }
+        // The pieces are gone over twice: for the checksum, and to be written.
+        #expect(steps == 7 * (count + 1) + 2 * 51, "\(steps)")
+    }
+
+    @Test func snapshotsLookAtEachChange() throws {
+        let store = try memoryStore(), count = 3_000
+        try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try ValueID("id \($0)"), data: [1]) })
+        let place = MemoryTransport(name: "looks \(UInt64.random(in: 0 ... .max))")
+        let put = try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) }
+        #expect(put == count)
+        for i in 0..<count { try place.writeSnapshotFile("llvs-v1/chunk-\(5_000 + i)", [1]) }
+        #expect(try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) } == 2 * count)
+        // Read, added to the rehearsal and to the store; both times.
+        let target = try memoryStore()
+        let restored = try Self.steps { _ = try Snapshots(store: target, transport: place).restore($0) }
+        #expect(restored >= 2 * count, "\(restored)")
+        #expect(try target.statistics().versions == 1)
+        let looks = Looks()
+        let stopped = #expect(throws: StoreError.self) {
+            try Snapshots(store: memoryStore(), transport: place).restore(OperationControl(progress: { _ in looks.count() < 6 }))
+        }
+        #expect(stopped?.code == .cancelled && looks.number == 6)
+    }
+
+    @Test func zipsLookAtEachEntry() throws {
+        let temporary = TemporaryFolder(), count = 500
+        func version(_ i: Int) -> String { "\(10 + i % 89)/v\(i)" }
+        let entries = (0..<count).map { (name: "store/versions/\(version($0)).json", data: Array("x".utf8), isDeflated: false) } + [("store/maps/a/b.json", [], false)]
+        let bytes = ZipArchiveTests.zip(entries)
+        try temporary.write("zip", bytes)
+        nonisolated(unsafe) var names = 0
+        let steps = try Self.steps { control in
+            let paced = control.paced(.reading, doing: "Trying")
+            let archive = try ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test", paced)
+            let before = try Work.looks.counting { names = try ForeignStoreDirectory(ForeignZip(archive, paced), decode: nil, paced).versionNames().count }
+            // Its names, and each that comes of them; the folders are found on the way, as is what stands before all names.
+            #expect(before > 2 * count)
+        }
+        #expect(names == count && steps >= 3 * count)
+    }
+
+    @Test func importsLookAtEachNameNodeAndValue() throws {
+        let temporary = TemporaryFolder(), count = 300
+        for folder in ["versions", "maps", "maps/__llvs_values", "maps/__llvs_values/__", "maps/__llvs_values/__/llvs_root", "maps/__llvs_values/__/llvs_root/r"] {
+            try FolderFiles.makeDirectory(temporary.path + "/" + folder)
+        }
+        try FolderFiles.makeDirectory(temporary.path + "/versions/ro")
+        try temporary.write("versions/ro/ot.json", #"{"identifier":"root","timestamp":1,"metadata":[]}"#)
+        let references = (0..<count).map { #"{"valueReference":{"valueId":"id \#($0)","storedVersionId":"other"}}"# }.joined(separator: ",")
+        try temporary.write("maps/__llvs_values/__/llvs_root/r/oot.json", #"{"children":{"values":[\#(references)]}}"#)
+        func steps() throws -> Int {
+            try Self.steps { control in _ = try StoreImporter.importStore(at: temporary.path, into: memoryStore(), control) }
+        }
+        let few = try steps()
+        #expect(few >= 2 * count, "values of the index, and changes")
+        for i in 0..<count { try temporary.write("beside \(i)", "x") }
+        let more = try steps()
+        #expect(more == few + 2 * count, "names beside the folders")
+        for i in 0..<count { try FolderFiles.makeDirectory(temporary.path + "/versions/v\(i)") }
+        let most = try steps()
+        #expect(most == more + 2 * count, "folders of versions")
+        for i in 0..<count { try temporary.write("versions/v0/\(i).json", "{}") }
+        #expect(try steps() >= most + 2 * count, "version files")
+    }
+
+    @Test func lookingForNewVersionsIsCancelled() throws {
+        let temporary = TemporaryFolder(), token = CancelToken()
+        let one = try Store(path: temporary.path + "/store"), other = try Store(path: temporary.path + "/store")
+        _ = try Self.line(one, 3)
+        token.cancel()
+        let stopped = #expect(throws: StoreError.self) { try other.reloadHistory(OperationControl(token: token)) }
+        #expect(stopped?.code == .cancelled)
+        #expect(try other.reloadHistory() == 3)
+    }
+
+    // MARK: Waits within SQLite
+
+    /// While another keeps the database locked, whoever waits for it is heard.
+    @Test func waitsForALockAreCancelled() throws {
+        let temporary = TemporaryFolder(), path = temporary.path + "/store"
+        var options = Store.Options()
+        options.storage = .sqlite
+        // Far longer than any test takes.
+        options.busyTimeout = 60
+        let store = try Store(path: path, options: options), source = try memoryStore()
+        let root = try store.set(["x": "0"], nil), a = try store.set(["x": "1"], root), b = try store.set(["y": "1"], root)
+        let made = try source.set(["z": "1"], nil)
+        let received = Store.ReceivedVersion(version: made, changes: try source.changes(madeIn: made.id))
+        let blocker = try SQLiteConnection(path, .write)
+        let calls: [(String, (OperationControl) throws -> Void)] = [
+            ("adding", { _ = try store.add([received], $0) }),
+            ("merging", { _ = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
+            ("merging heads", { _ = try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
+        ]
+        for (name, call) in calls {
+            let token = CancelToken()
+            try blocker.run("BEGIN IMMEDIATE", doing: "Blocking")
+            var thread = pthread_t()
+            // It is heard wherever the call has got to by then, and waits most of that time for the lock.
+            pthread_create(&thread, nil, { token in
+                usleep(100_000)
+                Unmanaged<CancelToken>.fromOpaque(token!).takeUnretainedValue().cancel()
+                return nil
+            }, Unmanaged.passUnretained(token).toOpaque())
+            let stopped = #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) }
+            pthread_join(thread, nil)
+            #expect(stopped?.code == .cancelled, "\(name)")
+            try blocker.run("ROLLBACK", doing: "Blocking")
+        }
+        #expect(try store.statistics().versions == 3)
+        guard case .added? = try store.add([received]).first else { Issue.record("it was not added"); return }
+        // Who opens it waits as well, and is heard when the progress callback says so.
+        try store.close()
+        try blocker.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", doing: "Blocking")
+        let looks = Looks()
+        options.control = OperationControl(progress: { _ in looks.count() < 4 })
+        let stopped = #expect(throws: StoreError.self) { try Store(path: path, options: options) }
+        #expect(stopped?.code == .cancelled && looks.number == 4)
+        blocker.close()
+    }
+
+    /// A statement that goes over many rows looks on the way, and what the callback does meanwhile does not come back to it.
+    @Test func longStatementsAreCancelled() throws {
+        let temporary = TemporaryFolder(), path = temporary.path + "/zone.sqlite"
+        try temporary.write("zone.sqlite", "")
+        let connection = try SQLiteConnection(path, .write)
+        try connection.run("CREATE TABLE Zone(key TEXT, version TEXT, data BLOB)", doing: "Making")
+        try connection.run("BEGIN", doing: "Making")
+        for i in 0..<20_000 { try connection.query("INSERT INTO Zone VALUES (?1, 'v', x'00')", doing: "Making", bind: { $0.bind(1, "key \(i)") }) }
+        try connection.run("COMMIT", doing: "Making")
+        connection.close()
+        let looks = Looks()
+        let control = OperationControl(progress: { _ in _ = looks.count(); try Waiting.look(); return true }).paced(.reading, doing: "Trying")
+        let database = try ForeignDatabase(path, isAtRest: true, control)
+        #expect(try database.data("none", "v") == nil)
+        #expect(looks.number >= 10, "\(looks.number)")
+        let few = Looks()
+        let stopping = try ForeignDatabase(path, isAtRest: true, OperationControl(progress: { _ in few.count() < 3 }).paced(.reading, doing: "Trying"))
+        let stopped = #expect(throws: StoreError.self) { try stopping.data("none", "v") }
+        #expect(stopped?.code == .cancelled && few.number == 3)
+    }
+}
+#endif
