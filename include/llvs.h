@@ -1992,7 +1992,11 @@ typedef struct llvs_coordinator llvs_coordinator;
 typedef uint32_t llvs_snapshot_policy;
 enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_OFF = 0,
-    /** After an exchange, when the last is at least 7 days and 20 versions old; at once when it is missing or broken. */
+    /**
+     * After an exchange, when the last is at least 7 days and 20 versions old, or from a day in the future; at once when it is missing, has
+     * a broken manifest, misses chunks, or was found damaged by llvs_coordinator_bootstrap. What keeps it from being put is a problem of
+     * the exchange under the name "snapshots".
+     */
     LLVS_SNAPSHOT_AUTO = 1
 };
 
@@ -2071,7 +2075,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
 /**
  * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
  * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
- * head. Concurrent saves each go on the one before.
+ * head. Concurrent saves each go on the one before. Where other heads hold the same as the current version, a save may first make
+ * versions that join them, at most one for each such head, and goes on from the last.
  * @param changes, change_count, change_size  as for llvs_store_make_version
  * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
@@ -2167,7 +2172,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
- * moves to the most recent head without a branch when nothing had been saved yet.
+ * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged is passed over; where no
+ * other is there either, that is the error.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
  * @param move      where the current version went; may be NULL

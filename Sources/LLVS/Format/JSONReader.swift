@@ -135,7 +135,9 @@ struct JSONReader {
     }
 
     /// Passes over a string; `string(_:)` and `equals` look into it.
-    mutating func text() throws -> Text {
+    /// - Parameter limit: bytes between the quotes. Nothing that is longer by more than the window is read.
+    /// - Throws: `TooLong` when there are more.
+    mutating func text(atMost limit: Int = .max) throws -> Text {
         guard try kind() == .string else { throw failure("a string is expected") }
         kept = position
         var i = position + 1
@@ -145,6 +147,7 @@ struct JSONReader {
                 let b = bytes[i]
                 if b == UInt8(ascii: "\"") {
                     let text = Text(start: passed + position + 1, end: passed + i, escaped: escaped)
+                    guard text.end - text.start <= limit else { throw TooLong(start: text.start) }
                     position = i + 1
                     return text
                 }
@@ -154,6 +157,7 @@ struct JSONReader {
                 }
                 i += 1
             }
+            guard i - position - 1 <= limit else { throw TooLong(start: passed + position + 1) }
         } while try more(&i)
         throw failure("a string has no end", .end)
     }
@@ -209,7 +213,7 @@ struct JSONReader {
             }
         }
     }
-    /// A string in base64 is longer than allowed.
+    /// A string is longer than allowed.
     struct TooLong: Error { var start: Int }
 
     /// The bytes of the string, escapes resolved, valid UTF-8.
