@@ -125,7 +125,11 @@ public struct Salvage {
         let paced = control.paced(.verifying, doing: "Salvaging \(source.description)")
         try source.storage.salvage(control, found: { place in
             guard failure == nil else { return }
-            do { if try index.add(place, source, paced) { return } } catch { failure = error; return }
+            do { if try index.add(place, source, paced) { return } } catch {
+                // Where errors of reading are passed over, this one is not.
+                failure = error
+                throw error
+            }
             let (file, offset) = location(place)
             unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
         }, damage: { damages.append($0) })

@@ -40,7 +40,7 @@ struct SalvageIndex {
         guard places.insert(place).inserted else { return true }
         let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
         // One more copy of a record that is whole: after a compaction, or the union of two stores.
-        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort { try store.identityDigest(ofRecordAt: place, control) }) {
+        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: place, control) }) {
             return true
         }
         let record = try Record(place, header, store, control)
@@ -56,7 +56,7 @@ struct SalvageIndex {
     private mutating func digest(ofFirst id: VersionID, _ store: Store, _ control: PacedControl) throws -> [UInt8]? {
         if let known = firstWhole[id]?.digest { return known }
         guard let first = whole(id) else { return nil }
-        let digest = try Memory.unlessShort { try store.identityDigest(ofRecordAt: first.place, control) }
+        let digest = try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: first.place, control) }
         firstWhole[id]?.digest = digest
         return digest
     }
@@ -108,7 +108,7 @@ struct SalvageIndex {
             try control.step()
             let whole = all.filter(\.isWhole)
             guard whole.count > 1 else { continue }
-            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort { try store.identityDigest(ofRecordAt: record.place, control) } ?? []) }
+            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: record.place, control) } ?? []) }
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
             firstWhole[id] = sorted.isEmpty ? nil : (0, nil)
@@ -127,7 +127,7 @@ extension SalvageIndex.Record {
     /// Reads all of it.
     fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
         self.init(place: place, header: header)
-        isTableWhole = try Memory.unlessShort {
+        isTableWhole = try Memory.unlessShort(control) {
             try store.forEachChange(place) { entry, header in
                 try control.step(0, bytes: entry.size)
                 guard entry.kind == .insert || entry.kind == .update else { return }

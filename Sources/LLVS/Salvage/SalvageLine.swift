@@ -67,7 +67,7 @@ struct SalvageLine {
     private mutating func take(_ record: SalvageIndex.Record, _ control: PacedControl) throws {
         if !record.isTableWhole { isComplete = false }
         // As far as its table can be read.
-        _ = try Memory.unlessShort { try source.forEachChange(record.place) { entry, header in
+        _ = try Memory.unlessShort(control) { try source.forEachChange(record.place) { entry, header in
             try Memory.check()
             try control.step(0, bytes: entry.size)
             let id = ValueID(unchecked: entry.id)

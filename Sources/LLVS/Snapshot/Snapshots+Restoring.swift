@@ -171,13 +171,16 @@ extension Snapshots {
             added += batch.count
             batch = []
             size = 0
-            try here.check(.adding, 0, of: 0, doing: "Restoring the snapshot in \(transport.description)")
         }
         while let received = try next() {
             if refused.positions.contains(reader.versionsRead) { continue }
             batch.append(received)
             size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
-            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount { try addBatch() }
+            if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
+                try addBatch()
+                // Not behind the last: then all is there.
+                try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+            }
         }
         if !batch.isEmpty { try addBatch() }
     }

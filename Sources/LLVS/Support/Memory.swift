@@ -64,9 +64,13 @@ public enum Memory {
         return Array(bytes)
     }
 
-    /// What the body gives; nil when it fails for any reason but lack of memory, which is the fault of nothing that is read.
-    static func unlessShort<R>(_ body: () throws -> R) throws -> R? {
-        do { return try body() } catch let error as StoreError where error.code == .outOfMemory { throw error } catch { return nil }
+    /// What the body gives; nil when it fails for any reason but lack of memory, or what ended the control, which are the fault of nothing
+    /// that is read.
+    static func unlessShort<R>(_ control: PacedControl = .none, _ body: () throws -> R) throws -> R? {
+        do { return try body() } catch let error as StoreError where error.code == .outOfMemory { throw error } catch {
+            try control.throwIfEnded()
+            return nil
+        }
     }
 
     /// Not initialised; to be released by `free`.

@@ -37,12 +37,16 @@ public final class PacedControl: @unchecked Sendable {
 
     private func look(after count: Int, _ bytes: Int) throws {
         Work.looks.count()
+        if let ended { throw ended }
         completed &+= count
         steps += 1
         self.bytes &+= max(0, bytes)
         if steps >= PacedControl.most || self.bytes >= OperationControl.bytesPerCheck || last < 0 { return try look() }
         if steps % PacedControl.stepsPerClock == 0 || bytes > 4_096, Clock.steady() - last >= PacedControl.longest { try look() }
     }
+
+    /// Throws what ended the work, where errors of reading are passed over.
+    func throwIfEnded() throws { if let ended { throw ended } }
 
     /// Looks at the control now: before work of which nobody knows how long it takes, and when all is done.
     /// - Throws: `.cancelled`, and what the progress callback throws.
