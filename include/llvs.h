@@ -1578,6 +1578,9 @@ typedef struct llvs_merge_options {
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
  * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it.
+ * The arbiter is not asked, and the new version has no metadata, when both hold the same bytes under each id, and when they hold nothing but
+ * merges since their common ancestors, all of what was saved on both sides: then one of the two states stands as a whole, the one that
+ * has the value stored later under the first id, in byte order, at which they differ; a value counts as later than none.
  * @param arbiter  decides conflicts; NULL: most recent change
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL

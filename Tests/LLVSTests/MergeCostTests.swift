@@ -104,6 +104,22 @@ import Testing
         #expect(few <= 8 * 100 && many <= 8 * 400, "\(few) versions for 100 heads, \(many) for 400")
     }
 
+    /// The larger answer, be it the newer version's or the older's.
+    @Test func settlingTwoLargeAnswersReadsEachPageAFewTimes() throws {
+        for number in 0..<4 {
+            let store = try memoryStore()
+            let (_, branches, ids) = try Self.branches(store, 2, apart: false)
+            let metadata = try Metadata([(bytes("number"), bytes("\(number)"))])
+            let smaller = try store.merge(branches[0].id, with: branches[1].id, arbiter: BuiltInArbiter.ours, metadata: metadata)
+            let larger = try store.merge(branches[0].id, with: branches[1].id, arbiter: BuiltInArbiter.theirs, metadata: metadata)
+            var merged = larger
+            let pages = try Work.pages.counting { merged = try store.merge(smaller.id, with: larger.id, arbiter: BuiltInArbiter.ours) }
+            #expect(pages <= 4 * Self.pages, "\(pages) pages where a version has \(Self.pages)")
+            #expect(try store.changes(madeIn: merged.id).count == (merged.predecessors[0] == larger.id ? 0 : Self.changed))
+            #expect(try store.value(ids[0], at: merged.id)?.data == bytes("new 1") && store.differences(from: larger.id, to: merged.id).isEmpty)
+        }
+    }
+
     @Test func theBytesOfChangesNeedNoPages() throws {
         let store = try memoryStore()
         let (base, branches, _) = try Self.branches(store, 1, apart: true)

@@ -269,6 +269,18 @@ class History:
         below = frozenset().union(*(self.ancestors(base) for base in bases))
         return all(len(self.versions[id].predecessors) == 2 for id in (self.ancestors(a) | self.ancestors(b)) - below)
 
+    def _larger(self, x: dict[Id, str], y: dict[Id, str]) -> dict[Id, Change]:
+        """What a merge records in which the larger of two states stands: nothing when that is the first's.
+
+        The first id at which they differ tells: there it holds what was stored later; absence is smaller than anything.
+        """
+        differing = sorted(key for key in x.keys() | y.keys() if x.get(key) != y.get(key))
+        for key in differing:
+            if key not in y or (key in x and self._later(x[key], y[key]) == x[key]):
+                return {}
+            break
+        return {key: Preserve(y[key]) if key in y else PreserveRemoval() for key in differing}
+
     def merge(
         self,
         ours: str,
@@ -284,7 +296,9 @@ class History:
         first, second = sorted((ours, theirs), key=self.key, reverse=True)
         bases = self.bases(first, second)
         x, y = self.state(first), self.state(second)
-        if self.equal_states(first, second) or (bases and self.merges_only(bases, first, second)):
+        if bases and self.merges_only(bases, first, second):
+            return self._merge_version(first, second, {}, self._larger(x, y))
+        if self.equal_states(first, second):
             return self._merge_version(first, second, {}, {})
         forks, brought = self.forks(first, second, bases)
         if callable(arbiter):

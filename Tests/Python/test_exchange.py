@@ -7,6 +7,7 @@ import json
 import random
 import threading
 import time
+import uuid
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
@@ -50,6 +51,45 @@ def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.S
         theirs.send()
         assert mine.retrieve().versions == (back.id,)
         assert store.at(back)["back"] == b"!" and store.heads == (back,)
+
+
+def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """Two devices answered one question differently. Each merges its own answer last in each turn, and so makes that one the newer: while
+    the newer answer stood they went on for ever (docs/convergence.md)."""
+    stores = [new_store(), new_store()]
+    first = stores[0]
+    began = 978307200.0  # 2001, where the steps of a double are less than half a microsecond
+    base = first.make_version(insert={"title": b"draft"}, timestamp=began + 1)
+    one, two, three = (
+        first.make_version(base, update={"title": title}, timestamp=began + at) for title, at in ((b"one", 2.0), (b"two", 3.0), (b"three", 3.0 + 5e-7))
+    )
+    exchanges = [llvs.Exchange(store, (tmp_path / "shared").as_uri()) for store in stores]
+    exchanges[0].send()
+    exchanges[1].retrieve()
+
+    def answers(store: llvs.Store, x: llvs.Version, last: llvs.Version) -> Iterator[llvs.Version]:
+        """The same answer again and again, under different metadata."""
+        return (store.merge(x, last, llvs.Ours(), metadata={"try": again}) for again in "12")
+
+    mine, theirs = answers(first, first.merge(one, two, llvs.Theirs()), three), answers(stores[1], stores[1].merge(one, three, llvs.Ours()), two)
+    sent = next(theirs)
+    exchanges[1].send()
+    current = [first.merge(*mine), stores[1].merge(sent, next(theirs))]
+    assert [store.at(version)["title"] for store, version in zip(stores, current)] == [b"two", b"one"]
+    for turns in range(20):
+        changed = False
+        for index, (store, exchange) in enumerate(zip(stores, exchanges)):
+            changed |= bool(exchange.retrieve().versions)
+            changed |= bool(exchange.send().versions)
+            merged = store.merge_heads(current[index])
+            changed |= merged is not None
+            current[index] = merged or current[index]
+        if not changed:
+            break
+    assert turns <= 4, f"after {turns} turns"
+    assert current[0] == current[1] and stores[0].heads == stores[1].heads and stores[0].at(current[0])["title"] == b"two"
+    for exchange in exchanges:
+        exchange.close()
 
 
 def test_durability(tmp_path: Path, memory: llvs.Store) -> None:
@@ -146,6 +186,21 @@ def test_verify_finds_a_changed_file_and_send_mends_it(tmp_path: Path, memory: l
             token.cancel()
             with pytest.raises(llvs.CancelledError):
                 theirs.verify(cancel=token)
+
+
+def test_verify_finds_a_forged_version_whose_predecessor_is_unknown(tmp_path: Path, memory: llvs.Store) -> None:
+    folder = tmp_path / "shared"
+    version = memory.make_version(insert={"x": b"1"})
+    with llvs.Exchange(memory, folder.as_uri()) as mine:
+        mine.send()
+        genuine = (folder / "versions" / version.id).read_bytes()
+        forged = Version(version.id, (str(uuid.uuid4()).upper(),), version.timestamp - 978307200, {b"x": Set(b"evil")})
+        (folder / "versions" / version.id).write_bytes(version_file(forged))
+        (folder / "changes" / version.id).write_bytes(changes_file(forged))
+        # It does not wait for the predecessor: the genuine one is here, with all that it needs.
+        assert [(problem.name, problem.code) for problem in mine.verify().problems] == [(version.id, llvs.ErrorCode.CONTENT_MISMATCH)]
+        assert mine.send().sent == (version.id,) and (folder / "versions" / version.id).read_bytes() == genuine
+        assert mine.verify() == llvs.ExchangeResult((), (), ()) and memory.at(version)["x"] == b"1"
 
 
 def flip(data: bytes, directory: Path) -> None:

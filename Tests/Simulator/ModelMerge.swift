@@ -46,7 +46,7 @@ extension Model {
     struct Outcome {
         var first: Int
         var second: Int
-        /// The arbiter is not asked, and the version is empty.
+        /// The arbiter is not asked, and the metadata is empty.
         var isSettled: Bool
         /// What the merge version itself stores has no version in it yet.
         var state: [ValueID: Held]
@@ -57,6 +57,15 @@ extension Model {
     func haveEqualStates(_ a: Int, _ b: Int) -> Bool {
         let x = versions[a].state, y = versions[b].state
         return x.count == y.count && x.allSatisfy { y[$0.key]?.data == $0.value.data }
+    }
+
+    /// By the first id that is not held alike: the state is the smaller one in which nothing is under it, or what was stored earlier.
+    func isSmaller(_ a: [ValueID: Held], than b: [ValueID: Held]) -> Bool {
+        for id in Set(a.keys).union(b.keys).sorted() where a[id]?.stored != b[id]?.stored {
+            guard let mine = a[id], let other = b[id] else { return a[id] == nil }
+            return isNewer(other.stored, mine.stored)
+        }
+        return false
     }
 
     /// Versions that stand for one state together, each group and all groups newest first.
@@ -75,7 +84,11 @@ extension Model {
         var outcome = Outcome(first: first, second: second, isSettled: false, state: x.state, own: [])
         let apart = x.ancestors.subtracting(y.ancestors).union(y.ancestors.subtracting(x.ancestors)).numbers
         let onlyMerges = !bases.isEmpty && apart.allSatisfy { versions[$0].predecessors.count == 2 }
-        if onlyMerges || haveEqualStates(first, second) { outcome.isSettled = true; return outcome }
+        if onlyMerges || haveEqualStates(first, second) {
+            outcome.isSettled = true
+            if onlyMerges, isSmaller(x.state, than: y.state) { outcome.state = y.state }
+            return outcome
+        }
         var decisions: [ValueID: ArbiterPlan.Decision] = [:]
         for id in Set(x.state.keys).union(y.state.keys) {
             let p = x.state[id], q = y.state[id]

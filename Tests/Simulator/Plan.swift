@@ -143,9 +143,6 @@ struct Plan {
         }
         if let replicaCount { replicas = Array(replicas.prefix(replicaCount)); attachments = Array(attachments.prefix(replicaCount)) }
 
-        // Where all times are the largest number there is, ids alone tell which is newer, and turns end by chance.
-        if finish == .fixed { for i in replicas.indices where replicas[i].skew == .greatestFiniteMagnitude { replicas[i].skew = 0 } }
-
         // Each history has its own habits: some kinds of steps often, some never.
         var weights = Step.Kind.allCases.map { _ in chance(3) ? 0 : Int.random(in: 1...4, using: &random) }
         weights[Step.Kind.save.rawValue] = Int.random(in: 3...10, using: &random)

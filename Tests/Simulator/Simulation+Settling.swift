@@ -10,7 +10,7 @@ extension Simulation {
         case .phases: settlesInOne ? 1 : 2
         case .turns: 2
         case .mixed: 3
-        case .fixed: 20
+        case .fixed: 10
         }
     }
     /// The stores that came later take after those that were there.

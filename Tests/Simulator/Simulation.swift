@@ -142,7 +142,6 @@ final class Simulation {
         case .join: try join(like: replica, fromSnapshot: chance(2), random.next())
         case .skew:
             replica.surroundings.skew = Plan.skew(&random)
-            if plan.finish == .fixed, replica.surroundings.skew == .greatestFiniteMagnitude { replica.surroundings.skew = 0 }
             say("the clock of store \(replica.number) is \(replica.surroundings.skew) s off")
         case .otherProcess:
             let other = try replica.another()

@@ -256,14 +256,14 @@ def table() -> list[Vector]:
     v.version("one-head", "one", at=9.0, left="3")
     v.all_merges("one-head", "two")
 
-    v = vector("equal-states", "Versions with equal states merge without asking, into an empty version with empty metadata.")
+    v = vector("equal-states", "Versions with equal states that were saved merge without asking, into an empty version with empty metadata.")
     v.version("base", at=1.0, k="o")
     v.version("one", "base", at=2.0, metadata={b"a": b"1"})
     v.version("two", "base", at=3.0, metadata={b"a": b"2"})
     v.merge("one", "two", "ours", {b"author": b'"ann"'})
     v.merge("two", "one", "theirs")
 
-    v = vector("answered-twice", "Both sides hold merges only since their common ancestors: the newer's answer stands.")
+    v = vector("answered-twice", "Both sides hold merges only since their common ancestors: the larger answer stands, which has the later value.")
     v.version("base", at=1.0, k="o")
     v.version("one", "base", at=2.0, k="x")
     v.version("two", "base", at=3.0, k="y")
@@ -271,6 +271,35 @@ def table() -> list[Vector]:
     v.add(v.history.merge("one", "two", "theirs", {b"by": b'"bob"'}))
     heads = v.history.heads(v.history.versions)
     v.all_merges(*heads)
+
+    def answer(x: str, y: str, arbiter: str, metadata: Optional[dict[bytes, bytes]] = None) -> str:
+        return v.add(v.history.merge(x, y, arbiter, metadata))
+
+    v = vector("answered-differently", "The first id at which two answers differ tells which is the larger, and all of that one stands.")
+    v.version("base", at=1.0, k="o", l="o", m="o", n="o", only="o")
+    v.version("one", "base", at=2.0, k="1", l="1", m="1", n="1", only=None)
+    v.version("two", "base", at=3.0, k="2", l="2", m="2", n="2", only="2")
+    answers = [answer("one", "two", arbiter, {b"by": arbiter.encode()}) for arbiter in ARBITERS[1:3]]
+    # As if resolved by hand: earlier under one id, nothing under another, the same bytes stored once more, an id that no other answer has.
+    for by, change in enumerate(({b"l": Preserve("one")}, {b"k": Remove()}, {b"k": Set(b"2")}, {b"only": Remove(), b"a": Set(b"new")})):
+        answers.append(v.add(v.history.merge("one", "two", lambda forks: {**{key: Preserve("two") for key in forks}, **change}, {b"hand": b'"%d"' % by})))
+    for i, one in enumerate(answers):
+        for other in answers[:i]:
+            v.merge(one, other)
+
+    v = vector("answers-in-turns", "Two answers of which each device made its own the newer again and again, when the newer stood.")
+    v.version("base", at=1.0, title="draft")
+    v.version("one", "base", at=2.0, title="one")
+    v.version("two", "base", at=3.0, title="two")
+    v.version("three", "base", at=3.0 + 5e-7, title="three")
+    mine, theirs = answer("one", "two", "theirs"), answer("one", "three", "ours")
+    mine = answer(*(answer(mine, "three", "ours", {b"try": try_}) for try_ in (b"1", b"2")), "ours")
+    sent, kept = (answer(theirs, "two", "ours", {b"try": try_}) for try_ in (b"1", b"2"))
+    theirs = answer(sent, kept, "ours")
+    for arbiter in ARBITERS[:2]:
+        v.merge(mine, sent, arbiter)
+        v.merge(theirs, mine, arbiter, {b"by": b'"ann"'})
+        mine, sent, theirs = answer(mine, sent, "ours"), theirs, answer(mine, theirs, "ours")
 
     v = vector("criss-cross", "Two best common ancestors, folded into a virtual base.")
     v.version("base", at=1.0, k="o", l="o", m="o", gone="o")

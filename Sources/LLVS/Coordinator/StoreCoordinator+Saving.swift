@@ -19,7 +19,7 @@ extension StoreCoordinator {
     /// branch (the current version when it has none yet), and the current version moves only if it was that head.
     ///
     /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
-    /// merged into the empty version that is the same everywhere, and the save stands on that.
+    /// merged into the version of that state that is the same everywhere, and the save stands on that.
     /// - Parameters:
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.

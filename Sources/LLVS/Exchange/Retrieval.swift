@@ -204,7 +204,9 @@ struct Retrieval {
 
     private func missingPredecessor(of id: VersionID, _ known: Set<VersionID>) throws -> VersionID? {
         // What the empty root holds everybody knows, whatever lies there under its id.
-        try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !known.contains($0) && !store.contains($0) }
+        let missing = try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !known.contains($0) && !store.contains($0) }
+        // A version that is here has its predecessors: a file that names others is not waited with, but found to be another's.
+        return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
 
     private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {

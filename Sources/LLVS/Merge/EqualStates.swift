@@ -79,7 +79,7 @@ extension Store {
         return found
     }
 
-    /// Where to save on a version: on it; or, when it is a head without a branch and there are others that have its state, on the empty
+    /// Where to save on a version: on it; or, when it is a head without a branch and there are others that have its state, on the
     /// version into which all of these are merged.
     /// - Parameter known: heads that differ from the version, so that they are not compared at each save.
     func join(headsLike version: VersionID, knowing known: inout KnownDifferences) throws -> VersionID {

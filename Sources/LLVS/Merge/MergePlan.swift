@@ -33,7 +33,8 @@ extension Store {
             return .version(version, first: first, second: second, changes: changes)
         }
         // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
-        if try areSettled || haveEqualStates(first, second, control) { return outcome(Metadata(), MergeChanges()) }
+        if areSettled { return outcome(Metadata(), try changesOfLarger(first, second, control)) }
+        if try haveEqualStates(first, second, control) { return outcome(Metadata(), MergeChanges()) }
         let builtIn = arbiter as? BuiltInArbiter
         if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
             return outcome(metadata, changes)

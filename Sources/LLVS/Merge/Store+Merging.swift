@@ -4,8 +4,9 @@ extension Store {
     /// (nothing is stored), else a merge version.
     ///
     /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
-    /// resolve alike make the same version. When the two have equal states (the same bytes under each id), or both sides hold
-    /// only merges since their common ancestors, the arbiter is not asked: the newer's state stands, and the version is empty.
+    /// resolve alike make the same version. When both sides hold only merges since their common ancestors, the arbiter is not asked: the
+    /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the newer's
+    /// stands then, and the version is empty. Neither carries the metadata given.
     /// - Parameter control: told of the ids compared, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), what the arbiter
     ///   throws, and what `makeVersion` throws. Nothing is stored when a merge fails.
@@ -47,7 +48,7 @@ extension Store {
     /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
     ///
     /// When all of them have equal states, nothing is stored: the newest is the one to be at. Where only some have, those are
-    /// merged with each other first, newest down, into an empty version that is the same everywhere.
+    /// merged with each other first, newest down, into a version of that state that is the same everywhere.
     /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
@@ -67,7 +68,7 @@ extension Store {
         return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
     }
 
-    /// Merges heads of equal states into the empty version that is the same everywhere; there are several, newest first.
+    /// Merges heads of equal states into the version of that state that is the same everywhere; there are several, newest first.
     func joinEqualHeads(_ heads: [UInt32]) throws -> Version? {
         guard let newest = heads.first else { return nil }
         return try folding([heads], into: newest, arbiter: BuiltInArbiter.mostRecentChange, metadata: Metadata(), OperationControl())

@@ -1,0 +1,40 @@
+/// Merging two versions that answered one question twice: both sides hold nothing but merges since their common ancestors.
+///
+/// One of the two states stands, as a whole: the larger one. At the first id, in byte order, under which they hold different references the
+/// larger state has the reference that was stored later; none is smaller than any. This orders all states, and no merge changes which of
+/// two is the larger, as it would were the newer version's to stand: each device makes its own answer the newer one by merging it once
+/// more. So devices that go on merging their answers come to the largest of them, in whatever order they do it.
+extension Store {
+    /// The changes of the merge version: none when the first version's state stands, else all that the second one's differs in.
+    ///
+    /// Both states are compared also where they hold the same bytes: what one merge calls equal another may tell apart by references.
+    func changesOfLarger(_ first: UInt32, _ second: UInt32, _ control: PacedControl = .none) throws -> MergeChanges {
+        var out = MergeChanges()
+        let arena = ByteArena()
+        out.keep(arena)
+        do {
+            try forEachDifferenceByMaps(first, second, control) { difference in
+                try control.step()
+                try Memory.check()
+                if out.changes.isEmpty, !isLarger(difference.after, than: difference.before) { throw FirstStands() }
+                try out.makeRoom(1)
+                out.append(arena.copy(difference.key), preserving: difference.after.map { (versionID($0.version), $0) })
+            }
+        } catch is FirstStands {}
+        return out
+    }
+
+    private struct FirstStands: Error {}
+
+    /// Of different references.
+    private func isLarger(_ a: MapEntry?, than b: MapEntry?) -> Bool {
+        guard let a else { return false }
+        return b.map { isStoredLater(a, $0) } ?? true
+    }
+
+    /// As `forEachDifference`. Where both maps are in memory, nothing is looked at behind the id at which `body` throws.
+    private func forEachDifferenceByMaps(_ a: UInt32, _ b: UInt32, _ control: PacedControl, _ body: (Difference) throws -> Void) throws {
+        guard let x = maps.slot(a), let y = maps.slot(b) else { return try forEachDifference(a, b, control, body) }
+        try MapNode.forEachDifference(x.root, y.root) { try body(Difference(key: $0, before: $1, after: $2)) }
+    }
+}
