@@ -182,7 +182,9 @@ struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
-            try Memory.grow(&data, by: (end - position) / 4 * 3 + 3, "Reading a value in base64")
+            // The string may be all that is left of the document; a few bytes more, so that what is rounded here does not make for another step.
+            let room = (end - position) / 4 * 3 + 3, whole = min(limit, data.count + room + (window?.left ?? 0) / 4 * 3) + 64
+            try Memory.grow(&data, by: room, towards: whole, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
             position = end
             guard data.count <= limit else { throw TooLong(start: start) }

@@ -109,7 +109,13 @@ enum SQLiteNewDatabase {
                 }
             }
             // Whoever had the lock before may have put a whole one in its place.
-            guard let now = try? place.status(), FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
+            let now: System.Status
+            do throws(Errno) { now = try place.status() } catch {
+                // It was removed. What cannot be looked at now is not looked at again and again.
+                if error.code == ENOENT { continue }
+                throw StoreError.posix(error, doing: "Making the database", path: path)
+            }
+            guard FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
             // Who lays an empty file there does not say who may write to the database, unless we did.
             let permissions = now.owner == geteuid() ? now.permissions : nil
             try posix("Making the database", path) { () throws(Errno) in try write(in: place, mode: mode, permissions: permissions) }
