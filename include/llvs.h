@@ -25,7 +25,9 @@
  * CAVEATS, FIRST
  *
  *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED.
- *    Open the store again there.
+ *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
+ *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
+ *    the fork, or exec a program.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
  *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.
  *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.
@@ -46,7 +48,8 @@
  *   LLVS_ERROR_STRUCT_SIZE       a struct_size (or element size) that is too small, or has unknown bytes that are not zero
  *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
- *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
+ *   LLVS_ERROR_FORKED            the handle was made by a parent of this process; or a parent had a store in SQLite open at the fork,
+ *                                and SQLite is asked for
  *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Given wherever data or arguments say
  *                                how much memory is needed. For small objects the library holds a reserve of 4 MiB of address space,
  *                                untouched until memory runs out: while it cannot be made whole again, calls give this error, but for
@@ -678,7 +681,10 @@ enum llvs_storage_kind_value {
     /**
      * One SQLite database in WAL mode, by the system's libsqlite3 (3.20 or later), which is opened when the first such store is;
      * LLVS_ERROR_UNSUPPORTED says what to do where there is none that can be used. A host that contains an SQLite of its own must
-     * not open the database by that while the store is open: two copies of SQLite in one process break each other's locks.
+     * not open the database by that while the store is open: two copies of SQLite in one process break each other's locks. So does
+     * whoever opens and closes the database or its -shm by other means in this process meanwhile, to copy or hash them, say: the
+     * system takes all locks of a process from a file as soon as it closes any descriptor of it, and saves may be lost. None of the
+     * files may have a further name (hard link) where the store is written: LLVS_ERROR_PERMISSION.
      */
     LLVS_STORAGE_SQLITE = 1,
     /** Gone when closed; for tests and scratch. */
@@ -949,6 +955,8 @@ typedef struct llvs_salvage_report {
  * @param target, target_options   the new store, which is made; there must be no versions in it
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
+ * The damaged store may be open, but for a database that is open in this process: LLVS_ERROR_BUSY, close it first. What others write
+ * to it meanwhile may be in the new store, or not.
  * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
  * within the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
  * callback), storage errors: the new store is to be deleted.
@@ -1971,13 +1979,15 @@ typedef struct llvs_import_options {
 
 /**
  * Adds the versions of a store directory of another implementation of this design, whose values are in files or in SQLite databases.
- * The directory is only read.
+ * The directory is only read. Its databases are copied first, into a folder beside the store, else in TMPDIR (/tmp), which is gone when
+ * the call returns; they may be open in other programs, but not in this process.
  * @param directory  UTF-8, without NUL
  * @param options    may be NULL
  * @param control    progress and cancellation; may be NULL
  * @param result     what was added (`retrieved`), and problems; may be NULL
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_UNSUPPORTED
- * (one SQLite database of another form), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
+ * (one SQLite database of another form), LLVS_ERROR_BUSY (a database is open in this process, written to all the time, or another
+ * program holds a lease on it), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
     LLVS_BORROWED const llvs_import_options *options, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
