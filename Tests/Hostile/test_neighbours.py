@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,19 @@ def test_many_versions_of_the_far_future(folder: Path) -> None:
         assert other.make_version(insert={"b": b"1"}).timestamp < time.time() + 60
 
 
+# ---- metadata ----
+
+
+@pytest.mark.parametrize("data", [b"1e999", b"-1e999", b"[1e999]", rb'"\ud800"', rb'{"\udc00":1}', b"NaN", b"9" * 5_000])
+def test_metadata_that_no_program_writes(folder: Path, data: bytes) -> None:
+    """What cannot be said in JSON again comes as bytes, so that what is read can be printed and saved."""
+    version = json.dumps({"version": {"identifier": "v", "timestamp": 1, "metadata": ["k", {"data": b64encode(data).decode()}]}}).encode()
+    publish(folder, "v", (version, b"[]"))
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        exchange.retrieve()
+        assert store["v"].metadata == {"k": data}
+
+
 # ---- strings without end ----
 
 
@@ -172,3 +186,17 @@ def test_more_metadata_than_fits(folder: Path) -> None:
     publish(folder, "junk", (text, b"[]"))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         assert [problem.code for problem in exchange.retrieve().problems] == [llvs.ErrorCode.INVALID_METADATA]
+
+
+# ---- what problems say ----
+
+
+def test_what_waits_says_so(folder: Path) -> None:
+    """Also what preserves bytes of a version that is not there: nobody can add it by hand."""
+    publish(folder, "r", files_of("r"))
+    version, _ = files_of("m", ("r",))
+    publish(folder, "m", (version, json.dumps([{"preserve": {"valueId": "a", "storedVersionId": "gone"}}]).encode()))
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        (problem,) = exchange.retrieve().problems
+        assert problem.code == llvs.ErrorCode.MISSING_PREDECESSOR
+        assert problem.reason.startswith("The version m waits for its predecessor gone, which is neither here nor there yet.")
