@@ -6,8 +6,8 @@
  * One GiB, or with --quick 96 MiB, is stored, also in pieces, fetched, also in parts, sent to a folder, retrieved from there, put into
  * a snapshot and restored from it, each step in a process of its own, with each storage. Shown is the peak of RssAnon, looked at
  * every millisecond, above that of a process that only opens the store. Fails when a step holds more than two copies (one where
- * it is fetched; none where it is read in parts, or comes in pieces and the storage is a file) and 16 MiB. Works in <folder>/bench_large, which it removes
- * before and after. Needs eight times the size on disk.
+ * it is fetched or retrieved; none where it is read in parts, or comes in pieces and the storage is a file) and 16 MiB. Works in
+ * <folder>/bench_large, which it removes before and after. Needs eight times the size on disk.
  */
 #define _DEFAULT_SOURCE
 #include <llvs.h>
@@ -264,7 +264,7 @@ static int measure(const char *folder, const char *storage, size_t size) {
     } steps[] = {
         { "store, in pieces, size told", store_told, 0, 2 }, { "store, in pieces", store_untold, 0, 2 },
         { "store", store_value, 2, 2 }, { "fetch", fetch_value, 1, 1 }, { "read in parts", read_parts, 0, 0 },
-        { "send to a folder", send_value, 2, 2 }, { "retrieve from it", retrieve_value, 2, 2 },
+        { "send to a folder", send_value, 2, 2 }, { "retrieve from it", retrieve_value, 1, 1 },
         { "fetch what was retrieved", fetch_retrieved, 1, 1 }, { "write a snapshot", write_snapshot, 2, 2 }, { "restore it", restore_snapshot, 2, 2 },
         { "fetch what was restored", fetch_restored, 1, 1 },
     };

@@ -25,7 +25,9 @@
  * CAVEATS, FIRST
  *
  *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED.
- *    Open the store again there.
+ *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
+ *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
+ *    the fork, or exec a program.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
  *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.
  *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.
@@ -46,7 +48,8 @@
  *   LLVS_ERROR_STRUCT_SIZE       a struct_size (or element size) that is too small, or has unknown bytes that are not zero
  *   LLVS_ERROR_TOO_LARGE         a size beyond the limits, SIZE_MAX included
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
- *   LLVS_ERROR_FORKED            the handle was made by a parent of this process
+ *   LLVS_ERROR_FORKED            the handle was made by a parent of this process; or a parent had a store in SQLite open at the fork,
+ *                                and SQLite is asked for
  *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Given wherever data or arguments say
  *                                how much memory is needed. For small objects the library holds a reserve of 4 MiB of address space,
  *                                untouched until memory runs out: while it cannot be made whole again, calls give this error, but for
@@ -678,7 +681,10 @@ enum llvs_storage_kind_value {
     /**
      * One SQLite database in WAL mode, by the system's libsqlite3 (3.20 or later), which is opened when the first such store is;
      * LLVS_ERROR_UNSUPPORTED says what to do where there is none that can be used. A host that contains an SQLite of its own must
-     * not open the database by that while the store is open: two copies of SQLite in one process break each other's locks.
+     * not open the database by that while the store is open: two copies of SQLite in one process break each other's locks. So does
+     * whoever opens and closes the database or its -shm by other means in this process meanwhile, to copy or hash them, say: the
+     * system takes all locks of a process from a file as soon as it closes any descriptor of it, and saves may be lost. None of the
+     * files may have a further name (hard link) where the store is written: LLVS_ERROR_PERMISSION.
      */
     LLVS_STORAGE_SQLITE = 1,
     /** Gone when closed; for tests and scratch. */
@@ -949,6 +955,8 @@ typedef struct llvs_salvage_report {
  * @param target, target_options   the new store, which is made; there must be no versions in it
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   what was written, and what is lost
+ * The damaged store may be open, but for a database that is open in this process: LLVS_ERROR_BUSY, close it first. What others write
+ * to it meanwhile may be in the new store, or not.
  * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
  * within the damaged store): nothing was made then; LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
  * callback), storage errors: the new store is to be deleted.
@@ -1883,7 +1891,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exch
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Sends what the store has and the other side lacks. Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
+ * Sends what the store has and the other side lacks, and writes anew files of versions that both have, where it finds one missing, cut
+ * short or not the version that its name says. It looks at the newest 500 such versions and at 500 others in turn, reading what is new or
+ * changed since it did; in a host's transport at those that came into the store since the exchange was opened, and at what `unusable`
+ * answers. llvs_exchange_verify looks at all.
+ * Parameters and errors: as llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -1970,13 +1982,15 @@ typedef struct llvs_import_options {
 
 /**
  * Adds the versions of a store directory of another implementation of this design, whose values are in files or in SQLite databases.
- * The directory is only read.
+ * The directory is only read. Its databases are copied first, into a folder beside the store, else in TMPDIR (/tmp), which is gone when
+ * the call returns; they may be open in other programs, but not in this process.
  * @param directory  UTF-8, without NUL
  * @param options    may be NULL
  * @param control    progress and cancellation; may be NULL
  * @param result     what was added (`retrieved`), and problems; may be NULL
  * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_UNSUPPORTED
- * (one SQLite database of another form), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
+ * (one SQLite database of another form), LLVS_ERROR_BUSY (a database is open in this process, written to all the time, or another
+ * program holds a lease on it), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
     LLVS_BORROWED const llvs_import_options *options, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -1991,7 +2005,11 @@ typedef struct llvs_coordinator llvs_coordinator;
 typedef uint32_t llvs_snapshot_policy;
 enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_OFF = 0,
-    /** After an exchange, when the last is at least 7 days and 20 versions old; at once when it is missing or broken. */
+    /**
+     * After an exchange, when the last is at least 7 days and 20 versions old, or from a day in the future; at once when it is missing, has
+     * a broken manifest, misses chunks, or was found damaged by llvs_coordinator_bootstrap. What keeps it from being put is a problem of
+     * the exchange under the name "snapshots".
+     */
     LLVS_SNAPSHOT_AUTO = 1
 };
 
@@ -2070,7 +2088,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
 /**
  * Records changes on top of the current version, which moves to the new one; with a branch in the options, on top of the most
  * recent head of that branch (of the current version when it has none yet): then the current version moves only if it was that
- * head. Concurrent saves each go on the one before.
+ * head. Concurrent saves each go on the one before. Where other heads hold the same as the current version, a save may first make
+ * versions that join them, at most one for each such head, and goes on from the last.
  * @param changes, change_count, change_size  as for llvs_store_make_version
  * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
@@ -2166,7 +2185,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
- * moves to the most recent head without a branch when nothing had been saved yet.
+ * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged is passed over; where no
+ * other is there either, that is the error.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
  * @param move      where the current version went; may be NULL

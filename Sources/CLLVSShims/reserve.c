@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 /* Never touched, so it is address space, and a promise of the system, but no memory in use. */
-enum { RESERVE = 4 << 20, PIECE = 32 << 10 };
+enum { RESERVE = 4 << 20, PIECE = 32 << 10, MAPPED = 128 << 10 };
 
 /* What malloc gave, as a list; a mapping in one is the address with 1 added, since that need not be touched. 0 while there is none. */
 uintptr_t llvs_shim_reserve;
@@ -75,8 +75,16 @@ void *llvs_shim_allocate(size_t size) { return ALLOCATE(size); }
 void *llvs_shim_reallocate(void *memory, size_t size) { return REALLOCATE(memory, size); }
 
 int llvs_shim_has_memory(size_t size) {
-    void *volatile memory = ALLOCATE(size);
-    int had = memory != 0;
+    void *volatile memory;
+    int had;
+    /* The allocator maps what is large, unless something of that size was released to it before: then it keeps such pieces. So it is
+       not asked where the system gives a mapping. */
+    if (size >= MAPPED) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory != MAP_FAILED) return munmap(memory, size) == 0;
+    }
+    memory = ALLOCATE(size);
+    had = memory != 0;
     free(memory);
     return had;
 }

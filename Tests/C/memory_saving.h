@@ -137,6 +137,13 @@ static llvs_status do_verify(world *w, llvs_error **error) {
     llvs_verify_report_free(report);
     return status;
 }
+/* A database that is open in the process is not salvaged. */
+static void before_salvaging(world *w) {
+    if (w->kind != LLVS_STORAGE_SQLITE) return;
+    NEED(llvs_store_close(w->store, &error));
+    llvs_store_free(w->store);
+    w->store = NULL;
+}
 static llvs_status do_salvage(world *w, llvs_error **error) {
     llvs_store_options options = options_of(w);
     llvs_salvage_report *report = NULL;

@@ -1,6 +1,7 @@
-/* In a forked child every call but a free says so, and a free touches nothing. */
+/* In a forked child every call but a free says so, and a free touches nothing. SQLite cannot be used there at all when it was in use at the fork. */
 #include "support.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 
 #define CHILD(condition) do { if (!(condition)) _exit(__LINE__ % 250 + 1); } while (0)
@@ -69,7 +70,109 @@ static void the_child_is_told(void **state) {
     remove_directory(directory);
 }
 
+static llvs_status open_database(const char *path, llvs_store **store, llvs_error **error) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    options.storage = LLVS_STORAGE_SQLITE;
+    return llvs_store_open(llvs_str(path), &options, store, error);
+}
+/* What a child found, by its exit code: 0 or a line. */
+static int outcome_of(pid_t child) {
+    int outcome = 0;
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    if (!WIFEXITED(outcome)) fail_msg("the child ended by signal %d", WTERMSIG(outcome));
+    return WEXITSTATUS(outcome);
+}
+
+/* SQLite takes no locks in a child of a process that had a database open, and what is saved there would be lost. */
+static void an_open_database_is_not_opened_in_the_child(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store.db"), *other = join(directory, "other.db"), *files = join(directory, "files");
+    llvs_store *store;
+    llvs_version_id id, next;
+    pid_t child;
+    (void)state;
+    OK(open_database(path, &store, &error));
+    id = save(store, NULL, insert("x", "1"));
+    if ((child = fork()) == 0) {
+        llvs_store *again;
+        llvs_salvage_report *report;
+        llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+        llvs_error *error;
+        options.storage = LLVS_STORAGE_SQLITE;
+        CHILD(open_database(path, &again, &error) == LLVS_ERROR_FORKED);
+        CHILD(strstr(llvs_error_message(error), "spawn") != NULL);
+        llvs_error_free(error);
+        CHILD(open_database(other, &again, NULL) == LLVS_ERROR_FORKED);
+        CHILD(access(other, F_OK) != 0);
+        CHILD(llvs_store_salvage(llvs_str(path), &options, llvs_str(other), NULL, NULL, &report, NULL) == LLVS_ERROR_FORKED);
+        CHILD(access(other, F_OK) != 0);
+        CHILD(llvs_store_open(llvs_str(files), NULL, &again, NULL) == LLVS_OK);
+        llvs_store_free(again);
+        llvs_store_free(store);
+        _exit(0);
+    }
+    assert_int_equal(outcome_of(child), 0);
+    next = save(store, &id, update("x", "2"));
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+    /* With all closed a child may. */
+    if ((child = fork()) == 0) {
+        llvs_store *again;
+        llvs_change change = update("x", "3");
+        CHILD(open_database(path, &again, NULL) == LLVS_OK);
+        CHILD(llvs_store_make_version(again, llvs_id(&next), &change, 1, sizeof change, NULL, NULL, NULL, NULL) == LLVS_OK);
+        llvs_store_free(again);
+        _exit(0);
+    }
+    assert_int_equal(outcome_of(child), 0);
+    OK(open_database(path, &store, &error));
+    assert_int_equal(version_count(store), 3);
+    llvs_store_free(store);
+    free(path);
+    free(other);
+    free(files);
+    remove_directory(directory);
+}
+
+static int over;
+static void *open_and_close(void *path) {
+    llvs_store *store;
+    while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) if (open_database(path, &store, NULL) == LLVS_OK) llvs_store_free(store);
+    return NULL;
+}
+
+/* Other threads hold SQLite's own locks at the fork: the child does not wait for them. */
+static void a_child_does_not_wait_for_the_threads_of_its_parent(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store.db");
+    pthread_t threads[3];
+    int outcome = 0;
+    llvs_store *store;
+    (void)state;
+    OK(open_database(path, &store, &error));
+    llvs_store_free(store);
+    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, path), 0);
+    for (int i = 0; i < 40 && outcome == 0; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            char *own = join(directory, "child.db");
+            llvs_store *again;
+            llvs_status status;
+            alarm(60);
+            status = open_database(own, &again, NULL);
+            _exit(status == LLVS_OK || status == LLVS_ERROR_FORKED ? 0 : 1);
+        }
+        if (waitpid(child, &outcome, 0) != child) outcome = -1;
+    }
+    __atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    if (outcome != 0) fail_msg("a child ended with %d", outcome);
+    free(path);
+    remove_directory(directory);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_child_is_told) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_child_is_told), cmocka_unit_test(an_open_database_is_not_opened_in_the_child),
+        cmocka_unit_test(a_child_does_not_wait_for_the_threads_of_its_parent),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,8 +325,7 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
     """The genuine one is taken, and what builds on it, wherever the forged one stands."""
     genuine: Entry = ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", (), {}, 0.0)
     forged: Entry = (genuine[0], (), {"a": b"evil"}, 2.0)
-    on_it: Entry = ("on it", (genuine[0],), {"b": b"1"}, 3.0)
-    on_it = ("on-it", *on_it[1:])
+    on_it: Entry = ("on-it", (genuine[0],), {"b": b"1"}, 3.0)
     entries = {"before it": [forged, genuine, on_it], "behind it": [genuine, on_it, forged], "on both sides of it": [forged, genuine, forged, on_it]}
     with llvs.Store(storage="memory") as store:
         if where in entries:

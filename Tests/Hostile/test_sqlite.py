@@ -174,6 +174,60 @@ def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> Non
         refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_further_names(tmp_path: Path, database: Path, suffix: str) -> None:
+    """What is written through a hard link is written to a file of another name."""
+    victim, file = tmp_path / "precious", Path(f"{database}{suffix}")
+    if suffix:
+        file.unlink(missing_ok=True)
+        victim.write_bytes(b"irreplaceable" * 1_000)
+        victim.chmod(0o600)
+        os.link(victim, file)
+    else:
+        os.link(file, victim)
+    before = victim.read_bytes()
+    with pytest.raises(llvs.Error, match=r"2 names \(hard links\).*copy") as caught:
+        llvs.Store(database, storage="sqlite").close()
+    assert caught.value.code == llvs.ErrorCode.PERMISSION
+    assert victim.read_bytes() == before
+    victim.unlink()
+    file.unlink() if suffix else None
+    opens(database)
+
+
+def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        return  # Only root can give files away.
+    path = tmp_path / "laid.db"
+    path.touch()
+    path.chmod(0o666)
+    os.chown(path, 12_345, 12_345)
+    llvs.Store(path, storage="sqlite").close()
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_uid == 0
+
+
+# ---- A limit on the size of files ----
+
+
+def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
+    script = """if True:
+        import llvs, os, resource, signal, sys
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        with llvs.Store(sys.argv[1], storage="sqlite") as store:
+            first = store.make_version(None, insert={"a": b"1"})
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+            try:
+                store.make_version(first, insert={"large": os.urandom(4 << 20)})
+            except llvs.Error as error:
+                print(error.code.name)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            store.make_version(first, insert={"large": os.urandom(4 << 20)})
+            assert len(list(store.history())) == 2
+    """
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "store.db")], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["NO_SPACE"], done
+
+
 # ---- Cancelling ----
 
 
@@ -208,3 +262,50 @@ def test_opening_a_database_again_leaves_the_locks_of_the_first_handle(tmp_path:
             version = first.make_version(version, update={"a": b"2"})
     with llvs.Store(path, storage="sqlite") as again:
         assert again.at(version)["a"] == b"2"
+
+
+# ---- The locks of an open database ----
+
+
+def locks(path: Path) -> int:
+    """How many locks this process has on the database and on its shared memory."""
+    numbers = {f":{path.with_name(path.name + suffix).stat().st_ino}" for suffix in ("", "-shm")}
+    held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return sum(1 for line in held if line[4] == str(os.getpid()) and any(line[5].endswith(number) for number in numbers))
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="nobody tells of locks here")
+def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
+    path, other = tmp_path / "here" / "store.db", tmp_path / "other"
+    path.parent.mkdir()
+    with llvs.Store(path, storage="sqlite") as store:
+        version = store.make_version(None, insert={"a": b"1"})
+        held = locks(path)
+        assert held > 0
+        with pytest.raises(llvs.Error, match="is open in this process.*Close") as caught:
+            llvs.Store.salvage(path, other, storage="sqlite")
+        assert caught.value.code == llvs.ErrorCode.BUSY and not other.exists()
+        assert locks(path) == held
+        # The same file by another name.
+        (tmp_path / "link.db").symlink_to(path)
+        with pytest.raises(llvs.Error, match="is open in this process"):
+            llvs.Store.salvage(tmp_path / "link.db", other, storage="sqlite")
+        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+            store.import_store(path.parent)
+        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+            store.import_store(path)
+        # In the places of what an import reads.
+        for place in ("values/zone.sqlite", "maps/__llvs_values/zone.sqlite", "versions/AB/C.json"):
+            for name in ("store.db", "store.db-shm"):
+                folder = tmp_path / "theirs"
+                for part in ("versions", "values", "maps/__llvs_values", "versions/AB"):
+                    (folder / part).mkdir(parents=True, exist_ok=True)
+                (folder / place).hardlink_to(path.parent / name)
+                try:
+                    store.import_store(folder)
+                except llvs.Error as error:
+                    assert error.code in (llvs.ErrorCode.BUSY, llvs.ErrorCode.NOT_A_STORE)
+                (folder / place).unlink()
+                assert locks(path) == held
+        store.make_version(version, update={"a": b"2"})
+    llvs.Store.salvage(path, other, storage="sqlite")

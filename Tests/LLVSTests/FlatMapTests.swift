@@ -47,6 +47,15 @@ import Testing
                     root.forEach(from: l, to: h) { key, _ in a.append(Array(key)); return a.count < 20 }
                     node?.forEach(from: l, to: h) { key, _ in b.append(Array(key)); return b.count < 20 }
                     #expect(a == b)
+                    guard size <= 1_000 else { return }
+                    // Backwards it is the same, turned round.
+                    for map in [root, node] {
+                        var there: [[UInt8]] = [], back: [[UInt8]] = []
+                        map?.forEach(from: l, to: h) { key, _ in there.append(Array(key)); return true }
+                        map?.forEachBackwards(from: l, to: h) { key, _ in back.append(Array(key)); return true }
+                        let isTurnedRound = back == there.reversed()
+                        #expect(isTurnedRound)
+                    }
                 } }
             }
             for key in keys.prefix(1_500) {

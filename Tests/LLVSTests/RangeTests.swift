@@ -37,6 +37,8 @@ import Testing
                         let page = try store.batch(at: version.id, in: range, before: before, isBackwards: true, limit: limit)
                         if page.count == 0 { break }
                         #expect(page.count <= limit)
+                        // Pages that do not come to an end would give more than there is.
+                        try #require(met.count + page.count <= forwards.count, "\(range), \(limit)")
                         for row in 0..<page.count {
                             let value = try #require(try page.value(row, id: ValueID(unchecked: page.id(row))))
                             if limit == 7 { #expect(try store.value(value.id, at: version.id) == value) }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import subprocess
@@ -156,3 +157,12 @@ def test_callers_cannot_take_such_ids(id: str) -> None:
     with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError) as caught:
         store.make_version(insert={"x": b"1"}, id=id)
     assert caught.value.code == llvs.ErrorCode.INVALID_VERSION_ID
+
+
+def test_the_page_shows_the_vectors() -> None:
+    """What docs/format.md computes by hand."""
+    page = (ROOT / "docs" / "format.md").read_text()
+    for marker, index in (("content id", 0), ("content id of a change", 4)):
+        lines = page.split(f"<!-- vector: {marker} -->", 1)[1].split("\n\n**", 1)[0].split("\n\nAnother", 1)[0].split()
+        data, id = bytes.fromhex("".join(lines[:-1])), lines[-1]
+        assert id == CASES[index]["id"] and content_ids.uuid8(hashlib.sha256(data).digest()) == id

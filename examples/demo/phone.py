@@ -47,7 +47,7 @@ def sync(phone: llvs.Coordinator) -> None:
     """A whole round: exchanges, merges what came, and exchanges again when that changed something."""
     result = phone.sync()
     for problem in result.before.problems:
-        print(f"phone: a problem with {problem.name}: {problem.reason}")
+        print(f"phone: a problem with {problem.name!r}: {problem.reason!r}")
     sent = len(result.before.sent) + (len(result.after.sent) if result.after else 0)
     print(f"phone: retrieved {len(result.before.retrieved)}, sent {sent}{', merged' if result.merged else ''}")
     if result.moved:

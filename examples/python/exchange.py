@@ -10,7 +10,7 @@ with llvs.Coordinator("phone.llvs", exchange="shared") as phone, llvs.Coordinato
         # A whole round: exchanges, merges what came, and exchanges again when that changed something.
         result = device.sync()
         for problem in result.before.problems:
-            print("not exchanged:", problem.name, problem.reason)
+            print(f"not exchanged: {problem.name!r}: {problem.reason!r}")
         if result.moved:
             print("now at", result.to_version)
 

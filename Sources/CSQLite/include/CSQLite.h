@@ -22,6 +22,13 @@ typedef struct llvs_sqlite {
    NULL when it cannot be opened or lacks a function: then why, cut to `size` bytes, in `problem`. Any thread. */
 const llvs_sqlite *_Nullable llvs_sqlite_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
 
+/* Before the first use of SQLite for a connection, and after the last one. Entering says 0 in the child of a process that was between the
+   two when it forked, where SQLite must not be used any more; else 1. They take no lock that a fork could leave locked. */
+int llvs_sqlite_enter(void);
+void llvs_sqlite_leave(void);
+/* Whether this is such a child: 1 or 0. */
+int llvs_sqlite_is_forked(void);
+
 /* sqlite3_db_config, which is variadic, for the options that are switches. What SQLite answers: an error where it knows no such option. */
 static inline int llvs_sqlite_configure(const llvs_sqlite *_Nonnull functions, sqlite3 *_Nullable database, int option, int is_on) {
     return functions->db_config(database, option, is_on, (int *)0);

@@ -69,7 +69,7 @@ extension StoreCoordinator {
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
                     part.sent = try exchange.send(control)
                     try saveState(name, exchange)
-                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(exchange, control) }
+                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &part.sent, control) }
                 } catch {
                     part.failure = error
                 }

@@ -1,32 +1,46 @@
 /// Snapshots beside the versions of an exchange.
 extension StoreCoordinator {
-    func putSnapshotWhenDue(_ exchange: Exchange, _ control: OperationControl) throws {
+    /// What keeps it from being put is a problem beside what was exchanged, unless the host or the caller ended it.
+    func putSnapshotWhenDue(_ name: String, _ exchange: Exchange, _ result: inout ExchangeResult, _ control: OperationControl) throws {
+        do { try putSnapshotWhenDue(name, exchange, control) } catch let error as StoreError where ![.cancelled, .user, .closed, .outOfMemory].contains(error.code) {
+            result.problems = ExchangeProblem.inOrder(result.problems + [ExchangeProblem(name: "snapshots", error: error)])
+        }
+    }
+
+    private func putSnapshotWhenDue(_ name: String, _ exchange: Exchange, _ control: OperationControl) throws {
         let snapshots = Snapshots(store: store, transport: exchange.transport)
         let count = UInt64(try store.statistics().versions)
         guard count > 0 else { return }
+        let isBroken = lock.withLock { brokenSnapshots.contains(name) }
         do {
-            if let last = try snapshots.manifest(), !last.isForeign {
-                let age = Clock.now() - last.createdAt
-                // What the manifest says may be anything.
-                let isDue = age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20)
-                if try !isDue && !snapshots.lacksChunks() { return }
+            if !isBroken, let found = try snapshots.find(), !found.manifest.isForeign {
+                let last = found.manifest, age = Clock.now() - last.createdAt
+                // What the manifest says may be anything: one from tomorrow or later is none that we go by.
+                let isDue = age < -86_400 || (age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20))
+                if try !isDue && !snapshots.lacksChunks(found) { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {
             Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")
         }
-        do { _ = try snapshots.put(control) } catch let error as StoreError where error.code == .unsupported {
+        do {
+            _ = try snapshots.put(control)
+            lock.withLock { _ = brokenSnapshots.remove(name) }
+        } catch let error as StoreError where error.code == .unsupported {
             Log.write(.info, error.message)
         }
     }
 
     /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
     /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
+    /// One that is damaged is passed over, and replaced by the next exchange that puts snapshots.
     /// - Returns: where the current version was, and is; nil when there was no snapshot.
+    /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where all are damaged.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
         try exchangeGate.run("Restoring a snapshot") {
             let at = currentVersion
-            for (_, exchange) in exchanges {
+            var damage: StoreError?
+            for (name, exchange) in exchanges {
                 do {
                     let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
                     if let first = restored.problems.first {
@@ -34,8 +48,15 @@ extension StoreCoordinator {
                     }
                 } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
+                catch let error as StoreError where [.snapshotDamaged, .foreignFile, .notADirectory, .tooLarge].contains(error.code) {
+                    Log.write(.warning, error.message)
+                    lock.withLock { _ = brokenSnapshots.insert(name) }
+                    damage = damage ?? error
+                    continue
+                } catch let error as StoreError where error.code == .storeNotEmpty { throw damage ?? error }
                 return try adoptFirstContent() ?? Move(from: at, to: at)
             }
+            if let damage { throw damage }
             return nil
         }
     }

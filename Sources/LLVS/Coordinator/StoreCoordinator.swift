@@ -62,6 +62,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     var current: VersionID
     var isReleased = false
     var attached: [(name: String, exchange: Exchange, place: String)] = []
+    /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
+    var brokenSnapshots: Set<String> = []
     var metadata: Metadata
     let observers = Observers<VersionID>()
 

@@ -62,7 +62,9 @@ public final class Exchange: @unchecked Sendable {
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
     /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
     /// it looks at the newest 500 versions each time, and at 500 others in turn; at all, once, where a version file was met that has
-    /// the digest beside the version, as we wrote it before: those are written anew as well.
+    /// the digest beside the version, as we wrote it before: those are written anew as well. What it meets for the first time, or in
+    /// another state than before, it reads where the transport can tell (`ExchangeTransport.takeChanged`), and writes anew what is not
+    /// the version of that id.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
@@ -132,6 +134,8 @@ struct ExchangeMemory {
     var oldForm: Set<VersionID> = []
     /// Those that came from there since the last `send`.
     var taken: Set<VersionID> = []
+    /// Those that are here and there, and whose files there `send` has yet to read.
+    var unread: Set<VersionID> = []
     /// How many versions the store had, by its count of rows, when `send` last saw to it that those which are there as well are the same.
     var checkedRows: Int
     /// `send` has looked at all files there, since some are of that form.

@@ -27,6 +27,10 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// False where nobody can tell, as by default.
     var holdsOldForm: Bool { get }
 
+    /// Those which `unusable` found whole, in a state that it had not met before, since this was last asked: what they hold may be
+    /// another's, so that `Exchange.send` reads them. None where nobody can tell, as by default.
+    func takeChanged() -> [ChangedFiles]
+
     /// Named files of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil where there is none.
     func readSnapshotFile(_ name: String) throws -> [UInt8]?
     /// Replaces the file, as a whole.
@@ -52,6 +56,16 @@ extension ExchangeTransport {
     public var hearsItself: Bool { false }
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
+    public func takeChanged() -> [ChangedFiles] { [] }
+}
+
+/// The two files of one version, new or written anew.
+public struct ChangedFiles: Sendable {
+    /// A version id.
+    public var name: String
+    /// Bytes in each.
+    public var versionSize: Int, changesSize: Int
+    public init(name: String, versionSize: Int, changesSize: Int) { self.name = name; self.versionSize = versionSize; self.changesSize = changesSize }
 }
 
 /// What the other side of an exchange has.

@@ -236,17 +236,6 @@ enum FolderFiles {
         }
     }
 
-    static func beginsWith(_ start: StaticString, _ place: Place) -> Bool {
-        guard let file = try? openToRead(place) else { return false }
-        defer { withExtendedLifetime(file) {} }
-        let descriptor = file.descriptor
-        let size = start.utf8CodeUnitCount
-        return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
-            guard let bytes = buffer.baseAddress, pread(descriptor, bytes, size, 0) == size else { return false }
-            return Bytes.equal(UnsafeRawBufferPointer(buffer), UnsafeRawBufferPointer(start: start.utf8Start, count: size))
-        }
-    }
-
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
     static func removeFiles(in folder: Folder, olderThan seconds: Int) {
         let now = System.now

@@ -38,6 +38,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     private var whole: [VersionID: WholeFiles] = [:]
     private struct WholeFiles { var version: Int, changes: Int }
     private var hasMetOldForm = false
+    private var changed: [ChangedFiles] = []
 
     /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
@@ -145,9 +146,12 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             for (i, name) in names.enumerated() {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
                 guard let id = VersionID(validating: name) else { continue }
-                let known = whole[id], version = versions.place(name), changed = changes.place(name)
-                if let v = isWhole(version, known?.version, .version), let c = isWhole(changed, known?.changes, .changes) {
-                    if known == nil || known?.version != v || known?.changes != c { whole[id] = WholeFiles(version: v, changes: c) }
+                let known = whole[id]
+                if let v = isWhole(versions.place(name), known?.version, .version), let c = isWhole(changes.place(name), known?.changes, .changes) {
+                    if known == nil || known?.version != v.state || known?.changes != c.state {
+                        whole[id] = WholeFiles(version: v.state, changes: c.state)
+                        changed.append(ChangedFiles(name: name, versionSize: v.size, changesSize: c.size))
+                    }
                 } else {
                     bad.append(name)
                 }
@@ -155,16 +159,22 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             return bad
         }
     }
-    /// What tells this state of the file from others, when it is whole.
-    private func isWhole(_ place: Place, _ known: Int?, _ kind: WholeFile) -> Int? {
+    /// What tells this state of the file from others, when it is whole, and its bytes.
+    private func isWhole(_ place: Place, _ known: Int?, _ kind: WholeFile) -> (state: Int, size: Int)? {
         guard let signature = FolderFiles.signature(place), signature.size > 0 else { return nil }
         let state = signature.hashValue
-        if state == known { return state }
+        if state == known { return (state, Int(clamping: signature.size)) }
         let condition = FolderFiles.condition(place, kind)
         if condition == .oldForm { hasMetOldForm = true }
-        return condition == .whole ? state : nil
+        return condition == .whole ? (state, Int(clamping: signature.size)) : nil
     }
     public var holdsOldForm: Bool { lock.withLock { hasMetOldForm } }
+    public func takeChanged() -> [ChangedFiles] {
+        lock.withLock {
+            defer { changed = [] }
+            return changed
+        }
+    }
 
     // MARK: Snapshots
 

@@ -35,6 +35,12 @@ struct Retrieval {
         let listing = try transport.list(control)
         let damaged = try store.damagedVersions()
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
+        // What is gone from there need not be kept in mind.
+        if !memory.broken.isEmpty || !memory.oldForm.isEmpty {
+            let there = Set(listing.versions)
+            memory.broken.formIntersection(there)
+            memory.oldForm.formIntersection(there)
+        }
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
         let wanted = try sortOut(listing, damaged)
@@ -229,7 +235,8 @@ struct Retrieval {
             case .alreadyPresent: break
             case .problem(let error):
                 done.remove(id)
-                problem(id, error)
+                if error.code == .missingPredecessor, let missing = error.versionID.flatMap({ VersionID(validating: $0) }) { holdBack(id, missing) }
+                else { problem(id, error) }
                 // Who has the genuine one writes it anew.
                 if error.code == .contentMismatch { memory.broken.insert(id) }
             }

@@ -40,29 +40,32 @@ struct Sending {
             unusable = try self.unusable(among: coverage.all)
             memory.hasLookedAtAll = true
         }
-        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(try forged(among: listing)).union(listing.versionsOnly), in: &coverage)
+        try findForged(among: listing)
+        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
         let missing = try store.missing(from: coverage) { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
-        findTwins(listing.versions + missing, among: missing)
+        findTwins(listing.versions, missing)
         return missing
     }
 
     // MARK: Ids that differ by case only
 
-    /// Those to be sent that have a twin there, or among the others to be sent.
+    /// Those to be sent that have a twin there, or among the others to be sent, where the place may take the two for one.
     private var twins: Set<VersionID> = []
 
-    private mutating func findTwins(_ all: [VersionID], among missing: [VersionID]) {
+    /// A place that lists two twins holds both. A computed id has no twin: in other letters than capitals nobody takes it.
+    private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) {
         // Of two twins at least one is no UUID in capitals.
-        var folded: [VersionID: VersionID] = [:], ambiguous: Set<VersionID> = []
-        for id in all where id.text != nil {
-            let known = folded.updateValue(id, forKey: id.folded)
-            if let known, known != id { ambiguous.insert(id.folded) }
-        }
-        guard !folded.isEmpty else { return }
-        for id in all where id.text == nil && folded[id] != nil { ambiguous.insert(id) }
-        twins = Set(missing.filter { ambiguous.contains($0.folded) })
+        var found: [VersionID: Set<VersionID>] = [:]
+        for id in listed + missing where id.text != nil && !id.hasContentForm { found[id.folded, default: []].insert(id) }
+        guard !found.isEmpty else { return }
+        for id in listed + missing where id.text == nil && found[id] != nil { found[id]?.insert(id) }
+        let there = Set(listed)
+        twins = Set(missing.filter { id in
+            guard let all = found[id.folded] else { return false }
+            return all.count > 1 && all.count(where: there.contains) < 2
+        })
     }
 
     /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
@@ -76,32 +79,50 @@ struct Sending {
 
     // MARK: What others put there under ids of ours
 
-    /// Versions that are new here since the last time, and under whose computed ids the remote holds something else already:
-    /// somebody computed the id in advance, and sent other content under it. Their files are written anew.
-    private mutating func forged(among listing: ExchangeListing) throws -> [VersionID] {
+    /// Remembers as broken what is there under ids of versions that are here and is none of them: somebody computed the id in advance,
+    /// or wrote over the file. Looked at are those of computed ids that are new here since the last time, and what the transport met anew.
+    private mutating func findForged(among listing: ExchangeListing) throws {
+        for files in transport.takeChanged() {
+            guard let id = VersionID(validating: files.name) else { continue }
+            if max(files.versionSize, files.changesSize) <= WholeFile.readSize { memory.unread.insert(id) }
+            // A large one is not read again by each process. Its size follows from what a computed id names.
+            else if id.hasContentForm, try !haveOurSizes(files, id) { memory.broken.insert(id) }
+        }
         let rows = store.rowCount, new = store.contentIDs(behind: memory.checkedRows)
-        var found: [VersionID] = []
         if !new.isEmpty {
             let there = Set(listing.versions)
-            var left = new.filter { there.contains($0) && !memory.taken.contains($0) }[...]
-            while !left.isEmpty {
-                let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
-                let control = control.within(.verifying, 0, of: ids.count)
-                let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
-                // Read at once: what comes in pieces cannot be read later.
-                let asked = Array(zip(ids, try versions.map { try read($0) { try InterchangeDecoder.versionOfAnyName($0, file: "A version") } }))
-                var next = 0
-                while next < asked.count {
-                    let changes = try transport.fetched(asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
-                    for ((id, version), file) in zip(asked[next...], changes) where try !isGenuine(id, version, file) { found.append(id) }
-                    next += changes.count
-                }
-                left = left.dropFirst(asked.count)
-            }
+            memory.unread.formUnion(new.filter { there.contains($0) && !memory.taken.contains($0) })
         }
         memory.checkedRows = rows
         memory.taken = []
-        return found
+        var left = memory.unread.sorted()[...]
+        while !left.isEmpty {
+            let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
+            let control = control.within(.verifying, 0, of: ids.count)
+            let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
+            // Read at once: what comes in pieces cannot be read later.
+            let asked = Array(zip(ids, try zip(ids, versions).map { id, file in try read(file) { try InterchangeDecoder.versionFile($0, name: id) } }))
+            var next = 0
+            while next < asked.count {
+                let changes = try transport.fetched(asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
+                for ((id, version), file) in zip(asked[next...], changes) {
+                    if try !isGenuine(id, version, file) { memory.broken.insert(id) }
+                    memory.unread.remove(id)
+                }
+                next += changes.count
+            }
+            left = left.dropFirst(asked.count)
+        }
+    }
+
+    /// Whether files have the sizes of those that we would write.
+    private func haveOurSizes(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
+        do {
+            guard let version = try store.version(id) else { return true }
+            let digest = [UInt8](repeating: 0, count: 32)
+            return try InterchangeEncoder.version(version, digest: digest).count == files.versionSize
+                && InterchangeEncoder.changes(madeIn: id, of: store).size == files.changesSize
+        } catch let error as StoreError where error.code == .damaged { return true }
     }
 
     /// What a file there says; nil when it cannot be read or understood.
@@ -116,9 +137,11 @@ struct Sending {
         return nil
     }
 
-    private func isGenuine(_ id: VersionID, _ version: Version?, _ file: FetchedFile) throws -> Bool {
-        guard let version, version.id == id,
-              let changes = try read(file, { try InterchangeDecoder.changes($0, of: id) }) else { return false }
+    /// Whether files can be taken for the version by a store that lacks it. Of an id that says nothing they may be another version.
+    private func isGenuine(_ id: VersionID, _ file: InterchangeDecoder.VersionFile?, _ changes: FetchedFile) throws -> Bool {
+        guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else { return false }
+        version.valueDataSize = InterchangeOrder.valueDataSize(changes)
+        if let digest = file?.digest, !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) })) { return false }
         return try store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))
     }
 

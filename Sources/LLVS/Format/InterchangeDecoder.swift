@@ -121,13 +121,18 @@ struct InterchangeDecoder {
     }
 
     private func metadata(_ reader: inout JSONReader) throws -> Metadata {
-        var pairs: [(key: [UInt8], value: [UInt8])] = []
+        var pairs: [(key: [UInt8], value: [UInt8])] = [], size = 0
         try reader.beginArray()
         while try reader.nextElement() {
-            let key = try reader.string()
+            let key = try string(&reader, atMost: Limits.metadataKeySize, .invalidMetadata, "a metadata key")
             guard try reader.nextElement() else { throw reader.failure("the metadata has a key without a value") }
             try Memory.grow(&pairs, "Reading \(file)")
             pairs.append((key, try metadataValue(&reader)))
+            size += key.count + pairs[pairs.count - 1].value.count
+            // More keys than `mostKeys` are not all different.
+            guard size <= Limits.metadataSize, pairs.count <= InterchangeDecoder.mostKeys else {
+                throw StoreError(.invalidMetadata, "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes in all. Nothing of it was taken.", path: file)
+            }
         }
         // In order, so that many keys cost no more than a few; of equal keys the last stays last.
         let order = pairs.indices.sorted { a, b in
@@ -136,6 +141,21 @@ struct InterchangeDecoder {
         }
         do { return try Metadata(order.map { pairs[$0] }) } catch let error as StoreError {
             throw StoreError(error.code, "The metadata in \(file) cannot be kept. \(error.message)", path: file)
+        }
+    }
+
+    /// In the largest metadata: keys of three bytes each.
+    private static let mostKeys = Limits.metadataSize / 3
+
+    /// A string of at most so many bytes; a longer one is not read to its end.
+    private func string(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> [UInt8] {
+        let text = try text(&reader, atMost: limit, code, what)
+        return try reader.string(text)
+    }
+    private func text(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> JSONReader.Text {
+        // A character may be written in six bytes: \u00e9.
+        do { return try reader.text(atMost: 6 * limit) } catch let failure as JSONReader.TooLong {
+            throw StoreError(code, "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed. Nothing of it was taken.", path: file)
         }
     }
 
@@ -216,7 +236,7 @@ struct InterchangeDecoder {
     // MARK: Pieces
 
     func versionID(_ reader: inout JSONReader) throws -> VersionID {
-        let text = try reader.text()
+        let text = try text(&reader, atMost: Limits.versionIDSize, .invalidVersionID, "a version id")
         if !text.escaped, let id = VersionID(validating: try reader.slice(text)) { return id }
         let bytes = try reader.string(text)
         guard let id = bytes.withUnsafeBytes({ VersionID(validating: $0) }) else {
@@ -227,7 +247,7 @@ struct InterchangeDecoder {
     }
 
     func valueID(_ reader: inout JSONReader) throws -> ValueID {
-        let bytes = try reader.string()
+        let bytes = try string(&reader, atMost: Limits.valueIDSize, .invalidValueID, "a value id")
         do { try bytes.withUnsafeBytes(ValueID.check) } catch let error as StoreError {
             throw StoreError(error.code, "A value id in \(file) cannot be kept. \(error.message)", path: file)
         }

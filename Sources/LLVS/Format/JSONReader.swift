@@ -135,7 +135,9 @@ struct JSONReader {
     }
 
     /// Passes over a string; `string(_:)` and `equals` look into it.
-    mutating func text() throws -> Text {
+    /// - Parameter limit: bytes between the quotes. Nothing that is longer by more than the window is read.
+    /// - Throws: `TooLong` when there are more.
+    mutating func text(atMost limit: Int = .max) throws -> Text {
         guard try kind() == .string else { throw failure("a string is expected") }
         kept = position
         var i = position + 1
@@ -145,6 +147,7 @@ struct JSONReader {
                 let b = bytes[i]
                 if b == UInt8(ascii: "\"") {
                     let text = Text(start: passed + position + 1, end: passed + i, escaped: escaped)
+                    guard text.end - text.start <= limit else { throw TooLong(start: text.start) }
                     position = i + 1
                     return text
                 }
@@ -154,6 +157,7 @@ struct JSONReader {
                 }
                 i += 1
             }
+            guard i - position - 1 <= limit else { throw TooLong(start: passed + position + 1) }
         } while try more(&i)
         throw failure("a string has no end", .end)
     }
@@ -182,7 +186,9 @@ struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
-            try Memory.grow(&data, by: (end - position) / 4 * 3 + 3, "Reading a value in base64")
+            // The string may be all that is left of the document; a few bytes more, so that what is rounded here does not make for another step.
+            let room = (end - position) / 4 * 3 + 3, whole = min(limit, data.count + room + (window?.left ?? 0) / 4 * 3) + 64
+            try Memory.grow(&data, by: room, towards: whole, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
             position = end
             guard data.count <= limit else { throw TooLong(start: start) }
@@ -207,7 +213,7 @@ struct JSONReader {
             }
         }
     }
-    /// A string in base64 is longer than allowed.
+    /// A string is longer than allowed.
     struct TooLong: Error { var start: Int }
 
     /// The bytes of the string, escapes resolved, valid UTF-8.

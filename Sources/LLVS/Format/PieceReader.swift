@@ -45,6 +45,9 @@ final class PieceWindow {
     /// What is there, good until the next `advance`.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
+    /// Bytes that are still to come, as far as the reader knows.
+    var left: Int { max(0, min(source.size, limit) - total) }
+
     /// Lets go of all before `kept`, and reads on behind the rest. False at the end, where there is nothing more than the rest.
     /// - Throws: `PieceFailure`.
     func advance(keepingFrom kept: Int) throws -> Bool {

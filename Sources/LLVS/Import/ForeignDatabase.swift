@@ -1,22 +1,54 @@
-/// A table of the other implementation's SQLite stores, for reading: `Zone(key, version, data)`.
+/// A table of the other implementation's SQLite stores, for reading: `Zone(key, version, data)`, from a copy.
 final class ForeignDatabase {
+    private let copy: DatabaseCopy
     private let connection: SQLiteConnection
-    private let path: String
     private let control: PacedControl
+    private let query: String
+    private var path: String { copy.original }
 
-    /// - Parameter isAtRest: nothing is in a log beside it: then nothing is made beside it either.
     /// - Parameter control: looked at while SQLite works and waits.
-    init(_ path: String, isAtRest: Bool, _ control: PacedControl) throws {
-        self.path = path; self.control = control
-        connection = try Waiting.looking(at: control) { try SQLiteConnection(path, isAtRest ? .immutable : .read, followsLinks: false) }
-        // The file is somebody else's: nothing that its schema says is run, and no cell is believed to be where it says.
-        var isTable = false
-        try connection.watched(by: control) {
+    init(_ copy: DatabaseCopy, _ control: PacedControl) throws {
+        self.copy = copy; self.control = control
+        let connection = try Waiting.looking(at: control) { try SQLiteConnection(copy.path, .copy, of: copy.original) }
+        self.connection = connection
+        let index = try connection.watched(by: control) {
             try connection.run("PRAGMA query_only = ON", doing: "Opening")
-            try connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Zone' AND rootpage > 0", doing: "Reading", row: { _ in isTable = true; return false })
+            return try ForeignDatabase.key(connection)
         }
-        guard isTable else {
-            throw StoreError(.notAStore, "\(path) is an SQLite database without a table \"Zone\", and so no part of a store that can be imported. Check the path.", path: path)
+        guard let index else {
+            throw StoreError(.notAStore, "\(copy.original) is an SQLite database without a table \"Zone\" of the columns key, version and data, with a unique index of the first two, or with views or triggers; and so no part of a store that can be imported. Check the path.", path: copy.original)
+        }
+        // Bound as bytes, since an id may hold a NUL. By the index or not at all: a table without one would be read for each row.
+        query = "SELECT data, length(data) > \(Limits.valueSize) FROM Zone INDEXED BY \"\(index)\" WHERE key = (CAST(?1 AS TEXT) COLLATE BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
+    }
+
+    deinit { connection.close() }
+
+    /// The index by which rows are found; nil where the table is another, or anything would be computed or run. The file is somebody
+    /// else's: nothing that its schema says is run, and no cell is believed to be where it says.
+    private static func key(_ connection: SQLiteConnection) throws -> String? {
+        func rows(_ sql: String, _ row: @escaping (SQLiteStatement) -> Void) throws { try connection.query(sql, doing: "Reading", row: { row($0); return true }) }
+        func text(_ row: SQLiteStatement, _ column: Int32) -> String { String(decoding: row.bytes(column), as: UTF8.self) }
+        var isTable = false, isOurs = true, columns: [String] = []
+        try rows("SELECT type = 'table', name = 'Zone' AND rootpage > 0, type IN ('table', 'index') FROM sqlite_master WHERE type NOT IN ('table', 'index') OR name = 'Zone' LIMIT 2") {
+            isTable = isTable || $0.integer(0) == 1 && $0.integer(1) == 1
+            isOurs = isOurs && $0.integer(2) == 1
+        }
+        guard isTable, isOurs else { return nil }
+        try rows("PRAGMA table_xinfo(Zone)") {
+            columns.append(text($0, 1))
+            isOurs = isOurs && $0.integer(6) == 0
+        }
+        // Before 3.26 there is no such word, and no computed column.
+        if columns.isEmpty { try rows("PRAGMA table_info(Zone)") { columns.append(text($0, 1)) } }
+        guard isOurs, columns.sorted() == ["data", "key", "version"] else { return nil }
+        var indexes: [String] = []
+        try rows("PRAGMA index_list(Zone)") { if $0.integer(2) == 1, $0.integer(4) == 0 { indexes.append(text($0, 1)) } }
+        return try indexes.first { name in
+            guard !name.utf8.contains(UInt8(ascii: "\"")) else { return false }
+            var parts: [String] = []
+            try rows("PRAGMA index_xinfo(\"\(name)\")") { if $0.integer(5) == 1 { parts.append(text($0, 2) + " " + text($0, 4)) } }
+            return parts.sorted() == ["key BINARY", "version BINARY"]
         }
     }
 
@@ -26,9 +58,8 @@ final class ForeignDatabase {
         let key = Array(key.utf8), version = Array(version.utf8)
         try key.withUnsafeBytes { key in
             try version.withUnsafeBytes { version in
-                // Bound as bytes, since an id may hold a NUL.
                 try connection.watched(by: control) { try connection.query(
-                    "SELECT data, length(data) > \(Limits.valueSize) FROM Zone WHERE key = CAST(?1 AS TEXT) AND version = CAST(?2 AS TEXT)", doing: "Reading",
+                    query, doing: "Reading",
                     bind: { $0.bind(1, key); $0.bind(2, version) },
                     row: { row in
                         guard row.integer(1) == 0 else {

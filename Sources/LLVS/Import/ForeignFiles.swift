@@ -19,8 +19,8 @@ protocol ForeignFiles: AnyObject {
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool
     /// The files in a folder and in its folders, without those that file systems and syncing programs leave: "AB/CDEF.json", "notes.txt".
     func names(in folder: String, _ control: PacedControl) throws -> [String]
-    /// Where SQLite can open the database of that name, and whether nothing else is at work on it; nil when there is none.
-    func database(_ file: String) throws -> (path: String, isAtRest: Bool)?
+    /// A copy of the database of that name, for SQLite; nil when there is none.
+    func database(_ file: String, _ control: PacedControl) throws -> DatabaseCopy?
 }
 
 /// Those in a directory.
@@ -29,10 +29,13 @@ final class ForeignDirectory: ForeignFiles {
     /// The one that the caller named, and those in it that were used last. No link in them is followed.
     private let top: Folder
     private var folders: [String: Folder] = [:]
+    /// Where copies of databases are made.
+    private let copies: [String]
 
+    /// - Parameter copies: where copies of databases may be made: paths to which a name is added.
     /// - Throws: `.notFound`, `.notADirectory`, `.invalidArgument`.
-    init(path: String) throws {
-        self.path = path
+    init(path: String, copies: [String]) throws {
+        self.path = path; self.copies = copies
         top = Folder(System.absolute(path))
         guard !path.utf8.contains(0), !path.isEmpty else {
             throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
@@ -43,6 +46,7 @@ final class ForeignDirectory: ForeignFiles {
     func read(_ file: String) throws -> [UInt8]? {
         // No file system holds a NUL; and "..", which an id may be, leads out of the store.
         guard !file.utf8.contains(0), let place = place(file) else { return nil }
+        if let status = try? place.status() { try OpenDatabases.checkIsClosed(status, "Reading the file", place.path) }
         return try FolderFiles.read(place)
     }
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
@@ -69,10 +73,8 @@ final class ForeignDirectory: ForeignFiles {
         return names
     }
 
-    func database(_ file: String) throws -> (path: String, isAtRest: Bool)? {
-        guard let place = place(file), FolderFiles.signature(place) != nil, let top = System.resolved(path) else { return nil }
-        // Without links, so that SQLite need not follow any.
-        return ("\(top)/\(file)", FolderFiles.signature(place.folder.place(place.name + "-wal"))?.size ?? 0 == 0)
+    func database(_ file: String, _ control: PacedControl) throws -> DatabaseCopy? {
+        try place(file).flatMap { try DatabaseCopy.make(of: $0, in: copies, control) }
     }
 
     /// Nil for what is none of the store: a name such as "..".

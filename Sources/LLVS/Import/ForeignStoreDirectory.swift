@@ -27,7 +27,7 @@ struct ForeignStoreDirectory {
     init(_ files: any ForeignFiles, decode: ForeignDecoder?, _ control: PacedControl = .none) throws {
         self.files = files; self.decode = decode; self.control = control
         func database(_ file: String) throws -> ForeignDatabase? {
-            try files.database(file).map { try ForeignDatabase($0.path, isAtRest: $0.isAtRest, control) }
+            try files.database(file, control).map { try ForeignDatabase($0, control) }
         }
         values = try database("values/zone.sqlite")
         maps = try database("maps/__llvs_values/zone.sqlite")

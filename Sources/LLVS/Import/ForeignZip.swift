@@ -36,7 +36,7 @@ final class ForeignZip: ForeignFiles {
         }
     }
 
-    func database(_ file: String) throws -> (path: String, isAtRest: Bool)? {
+    func database(_ file: String, _ control: PacedControl) throws -> DatabaseCopy? {
         guard archive.entries[Array((prefix + file).utf8)] != nil else { return nil }
         throw StoreError(.foreignSnapshot, "The zip in \(path) holds the SQLite database \"\(file)\", which cannot be read within a zip. Use an exchange.", path: path)
     }

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Brings the versions of a store directory of the other implementation into a store.
 public enum StoreImporter {
     /// Adds every version of the store at `directory` that is not in `store`, under the same id, with the
@@ -15,7 +23,7 @@ public enum StoreImporter {
         if let file = try database(directory, paced) {
             throw StoreError(.unsupported, "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made it exchange through a folder instead.", path: file)
         }
-        let found = try ForeignStoreDirectory(ForeignDirectory(path: directory), decode: decode, paced)
+        let found = try ForeignStoreDirectory(ForeignDirectory(path: directory, copies: copies(for: store)), decode: decode, paced)
         return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
     }
 
@@ -25,7 +33,24 @@ public enum StoreImporter {
         let folder = Folder(path)
         return try ([Place(path)] + ((try? FolderFiles.names(in: folder, control)) ?? []).map(folder.place)).first {
             try control.step()
-            return FolderFiles.signature($0) != nil && FolderFiles.beginsWith("SQLite format 3\0", $0)
+            return isDatabase($0)
         }?.path
+    }
+
+    private static func isDatabase(_ place: Place) -> Bool {
+        let start = Array("SQLite format 3\0".utf8)
+        guard let status = try? place.status(), status.isRegularFile, status.size >= UInt64(start.count) else { return false }
+        if let part = OpenDatabases.part(FileIdentity(status)) { return part == .database }
+        guard let file = try? DatabaseFile(place, "Looking at") else { return false }
+        var bytes = [UInt8](repeating: 0, count: start.count)
+        let got = try? bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
+        return got == start.count && bytes == start
+    }
+
+    /// Where copies of databases are made: beside the store, which has room for what is imported, else where the system has temporary files.
+    private static func copies(for store: Store) -> [String] {
+        let temporary = (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/llvs"
+        let path = (store.storage as? FileStorage)?.path ?? (store.storage as? SQLiteStorage)?.path
+        return [path.map { System.absolute(StoreDirectory.withoutTrailingSlashes($0)) }, temporary].compactMap(\.self)
     }
 }

@@ -272,7 +272,21 @@ final class FlatMap: @unchecked Sendable {
         }
         let top = node(offset)
         if top.isLeaf { return forEachKeyWithin(top) }
-        var at = (node: offset, next: 0, isWithin: false), above: [(node: UInt32, next: Int, isWithin: Bool)] = []
+        return ShortStack<Step>.run { above in walk(Step(node: offset), &above, from: low, to: high, isBackwards: isBackwards, forEachKeyWithin, body) }
+    }
+
+    /// Where a walk is.
+    private struct Step: BitwiseCopyable {
+        let node: UInt32
+        var next = 0
+        var isWithin = false
+    }
+
+    private func walk(
+        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ forEachKeyWithin: (Node) -> Bool, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+    ) -> Bool {
+        var at = first
         walk: while true {
             let node = node(at.node), count = node.symbolCount
             while at.next < count {
@@ -288,12 +302,12 @@ final class FlatMap: @unchecked Sendable {
                         guard isThrough else { return false }
                         continue
                     }
-                    if at.next < count { above.append(at) }
-                    at = (offset, 0, position == .within)
+                    if at.next < count { above.push(at) }
+                    at = Step(node: offset, isWithin: position == .within)
                     continue walk
                 }
             }
-            guard let last = above.popLast() else { return true }
+            guard let last = above.pop() else { return true }
             at = last
         }
     }

@@ -50,11 +50,27 @@ extension MapNode {
     ) -> Bool {
         MapWork.read()
         guard isInner else { return walkHere(from: low, to: high, isWithin: isWithin, isBackwards: isBackwards, body) }
-        // An explicit stack, here and below: maps may be 512 nodes deep. It is of the nodes above, and which of their children is next, so
-        // that nothing is allocated for a range within few nodes: there are many such walks.
-        var at = (node: self, next: 0, isWithin: isWithin), above: [(node: MapNode, next: Int, isWithin: Bool)] = []
+        // An explicit stack, here and below: maps may be 512 nodes deep. It is of the nodes above, which hold those beneath, and which of
+        // their children is next. Nothing is allocated for a range within few nodes: there are many such walks.
+        return ShortStack<Step>.run { above in
+            walk(Step(node: .passUnretained(self), next: 0, isWithin: isWithin), &above, from: low, to: high, isBackwards: isBackwards, body)
+        }
+    }
+
+    /// Where a walk is.
+    private struct Step: BitwiseCopyable {
+        let node: Unmanaged<MapNode>
+        var next: Int
+        let isWithin: Bool
+    }
+
+    private func walk(
+        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+    ) -> Bool {
+        var at = first
         walk: while true {
-            let node = at.node, count = node.children.count
+            let node = at.node.takeUnretainedValue(), count = node.children.count
             while at.next < count {
                 let i = isBackwards ? count - 1 - at.next : at.next
                 at.next += 1
@@ -68,12 +84,12 @@ extension MapNode {
                         guard child.walkHere(from: low, to: high, isWithin: position == .within, isBackwards: isBackwards, body) else { return false }
                         continue
                     }
-                    if at.next < count { above.append(at) }
-                    at = (child, 0, position == .within)
+                    if at.next < count { above.push(at) }
+                    at = Step(node: .passUnretained(child), next: 0, isWithin: position == .within)
                     continue walk
                 }
             }
-            guard let last = above.popLast() else { return true }
+            guard let last = above.pop() else { return true }
             at = last
         }
     }

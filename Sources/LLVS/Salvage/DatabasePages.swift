@@ -23,7 +23,7 @@ struct DatabasePages {
         let overflow: UInt32
     }
 
-    let database: OpenFile?
+    let database: DatabaseFile?
     let log: OpenFile?
     let pageSize: Int
     /// All images: those of the database in order, then others of it where it has bytes too many or too few, then those of
@@ -31,7 +31,7 @@ struct DatabasePages {
     let images: [Image]
     private let byNumber: [UInt32: [Int]]
 
-    init(database: OpenFile?, size: UInt64, log: OpenFile?, frames: [Image], pageSize: Int) {
+    init(database: DatabaseFile?, size: UInt64, log: OpenFile?, frames: [Image], pageSize: Int) {
         self.database = database; self.log = log; self.pageSize = pageSize
         var images: [Image] = [], offset: UInt64 = 0, number: UInt32 = 1
         while offset < size, size - offset >= UInt64(pageSize), number < .max {
@@ -62,8 +62,8 @@ struct DatabasePages {
     /// The bytes of an image; what cannot be read is zero.
     func page(_ image: Image) -> [UInt8] {
         var page = [UInt8](repeating: 0, count: pageSize)
-        guard let file = image.isInLog ? log : database else { return page }
-        _ = try? page.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: image.offset) }
+        guard let descriptor = image.isInLog ? log?.descriptor : database?.descriptor else { return page }
+        _ = try? page.filled { (b) throws(Errno) in try System.pread(descriptor, b, at: image.offset) }
         return page
     }
 

@@ -66,10 +66,12 @@ public struct Salvage {
     /// The damaged store's, open; nil for a database, which is only looked for: SQLite may refuse it.
     private static func damagedStorage(_ path: String, _ options: Store.Options) throws -> (any Storage)? {
         guard case .sqlite = options.storage else { return try Store.makeStorage(path, options) }
+        try SQLiteLibrary.checkProcess("Salvaging the database", path)
         let status = try posix("Salvaging the database", path) { () throws(Errno) in try System.status(path) }
         guard status.isRegularFile else {
             throw StoreError(.notAStore, "Salvaging the database \(path) failed: it is not a file. A store in SQLite is one file; give its path.", path: path)
         }
+        try OpenDatabases.checkIsClosed(status, "Salvaging the database", path)
         return nil
     }
 

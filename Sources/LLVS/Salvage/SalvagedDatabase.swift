@@ -27,11 +27,7 @@ struct SalvagedDatabase {
     /// - Parameter damage: called with what is missing or damaged.
     static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage {
         let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
-        let database: OpenFile, size: UInt64
-        do throws(Errno) {
-            database = try OpenFile(path, O_RDONLY)
-            size = try System.status(database.descriptor).size
-        } catch { throw StoreError.posix(error, doing: "Opening the database", path: path) }
+        let database = try DatabaseFile(path: path, "Opening the database"), size = database.status.size
         var options = FileStorage.Options()
         options.durability = .normal
         options.compaction = .onRequest
@@ -56,7 +52,7 @@ struct SalvagedDatabase {
     private var wholeRows: Int { records.values.lazy.filter(\.isWhole).count + chunks.values.lazy.filter(\.isWhole).count }
 
     /// Whether the header of the database is whole, as far as can be told, and says the size that the file has.
-    private static func tells(_ size: UInt64, _ database: OpenFile, _ path: String) -> Bool {
+    private static func tells(_ size: UInt64, _ database: DatabaseFile, _ path: String) -> Bool {
         var head = [UInt8](repeating: 0, count: 100)
         guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }), got == head.count,
               head.starts(with: "SQLite format 3\0".utf8) else { return false }
@@ -65,7 +61,7 @@ struct SalvagedDatabase {
     }
 
     /// The page size, or all that are possible when nothing that can be trusted tells it.
-    private static func pageSizes(_ database: OpenFile, _ size: UInt64, _ path: String) -> [Int] {
+    private static func pageSizes(_ database: DatabaseFile, _ size: UInt64, _ path: String) -> [Int] {
         var head = [UInt8](repeating: 0, count: 32)
         _ = try? head.filled { (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }
         let told = Int(head[16]) << 8 | Int(head[17]), pageSize = told == 1 ? 65_536 : told
@@ -75,7 +71,7 @@ struct SalvagedDatabase {
         return [4_096, 512, 1_024, 2_048, 8_192, 16_384, 32_768, 65_536]
     }
 
-    private init(_ database: OpenFile, _ size: UInt64, _ path: String, _ pageSize: Int) {
+    private init(_ database: DatabaseFile, _ size: UInt64, _ path: String, _ pageSize: Int) {
         let log = SQLiteLog(path + "-wal", pageSize: pageSize).flatMap { $0.pageSize == pageSize ? $0 : nil }
         pages = DatabasePages(database: database, size: size, log: log?.file, frames: log?.committedImages() ?? [], pageSize: pageSize)
     }

@@ -4,15 +4,18 @@ enum SnapshotLimits {
     static let chunkSize = 5_000_000
     /// Bytes of the stream in one chunk at most, before compression.
     static let payloadSize = 4 << 20
-    /// Bytes that are read of any snapshot file at most; a manifest has 70 bytes per chunk.
+    /// Bytes that are read of any snapshot file at most.
     static let fileSize = 128 << 20
     static let chunkCount = 1_000_000
+    /// Bytes of a manifest: a digest with its quotes and a comma for each chunk, and as much again as all else can need.
+    static let manifestSize = 67 * chunkCount + 64 << 10
     /// Bytes of a snapshot's id: an upper-case UUID.
     static let idSize = 36
     /// Bytes before the payload of a chunk: id, encoding, size.
     static let headerSize = idSize + 1 + 4
-    /// Bytes of the version file in an entry: what the largest metadata can take.
-    static let versionFileSize = 64 << 20
+    /// Bytes of the version file in an entry: what the largest metadata can take. Of 16 MiB all may be control characters of keys,
+    /// six bytes each in JSON, and there are fewer than 5 million keys in so much, each with 15 bytes around it and its value.
+    static let versionFileSize = 192 << 20
 
     /// One or two components of letters, digits, `.`, `_` and `-` that do not begin with a dot.
     static func isFileName(_ name: String) -> Bool {

@@ -60,11 +60,8 @@ public struct SnapshotManifest: Hashable, Sendable {
                     else if try reader.equals(member, "chunkCount") { chunkCount = try reader.unsigned() }
                     else if try reader.equals(member, "totalSize") { totalSize = try reader.unsigned() }
                     else if try reader.equals(member, "sha256") { sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self) }
-                    else if try reader.equals(member, "chunkDigests") {
-                        try reader.beginArray()
-                        chunkDigests = []
-                        while try reader.nextElement() { chunkDigests.append(String(decoding: try reader.string(), as: UTF8.self)) }
-                    } else { try reader.skip() }
+                    else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign { chunkDigests = try SnapshotManifest.digests(&reader) }
+                    else { try reader.skip() }
                 }
             }
         } catch {
@@ -76,6 +73,20 @@ public struct SnapshotManifest: Hashable, Sendable {
         guard isForeign || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount && snapshotID.utf8.count == SnapshotLimits.idSize) else {
             throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
         }
+    }
+
+    /// No more, and no longer ones, than a snapshot of ours can have.
+    private static func digests(_ reader: inout JSONReader) throws -> [String] {
+        var digests: [String] = []
+        try reader.beginArray()
+        while try reader.nextElement() {
+            let text: JSONReader.Text
+            do { text = try reader.text(atMost: 64) } catch is JSONReader.TooLong { throw reader.failure("the digest of a chunk is too long") }
+            guard digests.count < SnapshotLimits.chunkCount else { throw reader.failure("there are too many chunks") }
+            try Memory.grow(&digests, "Reading the manifest of a snapshot")
+            digests.append(String(decoding: try reader.string(text), as: UTF8.self))
+        }
+        return digests
     }
 
     init(snapshotID: String, createdAt: Double, latestVersionID: String) {

@@ -125,7 +125,7 @@ struct SnapshotReader: SnapshotVersions {
         var out: [UInt8] = []
         if isVerified, let count { try Memory.grow(&out, by: max(0, min(count, limit)), "Restoring a snapshot") }
         try take(count, atMost: limit) { piece in
-            try Memory.grow(&out, by: piece.count, "Restoring a snapshot")
+            try Memory.grow(&out, by: piece.count, towards: count ?? 0, "Restoring a snapshot")
             out.append(contentsOf: piece)
         }
         return out

@@ -24,6 +24,9 @@ struct SnapshotWriter {
     /// Begins the entry of a version; that many changes follow, by `append`, in byte order of their ids.
     mutating func begin(_ version: Version, changeCount: Int) throws {
         let file = InterchangeEncoder.version(version)
+        guard file.count <= SnapshotLimits.versionFileSize else {
+            throw StoreError(.tooLarge, "The version \(version.id) takes \(file.count) bytes without its values, and a snapshot can hold \(SnapshotLimits.versionFileSize). Let new replicas retrieve the versions instead.", versionID: version.id.description)
+        }
         try integer(UInt64(file.count))
         try bytes(file)
         try integer(UInt32(truncatingIfNeeded: changeCount))

@@ -60,8 +60,7 @@ public struct Snapshots: Sendable {
     }
 
     /// Whether ours is known to miss chunks, going by the names of the files alone. Their contents are not looked at.
-    func lacksChunks() throws -> Bool {
-        guard let found = try find(), !found.manifest.isForeign else { return false }
+    func lacksChunks(_ found: Found) throws -> Bool {
         let names = Set(try transport.snapshotFileNames())
         // A transport that does not list the manifest does not list at all.
         guard names.contains(found.prefix + "manifest.json") else { return false }
@@ -71,6 +70,9 @@ public struct Snapshots: Sendable {
     private func readManifest(_ prefix: String) throws -> Found? {
         let name = prefix + "manifest.json"
         guard let bytes = try transport.readSnapshotFile(name) else { return nil }
+        guard bytes.count <= SnapshotLimits.manifestSize else {
+            throw StoreError(.snapshotDamaged, "snapshots/\(name) in \(transport.description) has \(bytes.count) bytes, more than the manifest of a snapshot. Put a snapshot anew.", path: name)
+        }
         return Found(manifest: try SnapshotManifest(bytes, file: "snapshots/\(name) in \(transport.description)"), prefix: prefix)
     }
 

@@ -8,7 +8,7 @@ import Darwin
 
 /// Which file or directory a path named when a store was opened: what is written through a descriptor goes there, also when
 /// it was deleted or moved meanwhile, or something else has its path by now, and then nobody finds it.
-struct FileIdentity: Equatable, Sendable {
+struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
 

@@ -114,10 +114,10 @@ extension Store {
         received.vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
     }
 
-    /// Whether a version is what its id says.
+    /// Whether a version is what its id says, and can be one. The predecessors are here.
     func isGenuine(_ received: ReceivedVersion) throws -> Bool {
         do {
-            return try withExtendedLifetime(received) { try prepare(received).vouching != .free }
+            return try withExtendedLifetime(received) { try settled(prepare(received).vouching, received.version) != .none }
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 

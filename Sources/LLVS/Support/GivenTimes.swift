@@ -1,7 +1,8 @@
 /// The timestamps that a process gave to versions: none is given twice, so that two saves are never one version by accident.
 ///
 /// Those that the clock gives only grow. Those that lie ahead of it, since a predecessor does, are kept in mind one by one, so that a
-/// version from the far future moves only what is built on it. Safe from all threads.
+/// version from the far future moves only what is built on it. Behind the largest number there is none: there one is given again.
+/// Safe from all threads.
 package final class GivenTimes: @unchecked Sendable {
     /// Of this process.
     package static let ofProcess = GivenTimes()
@@ -46,7 +47,11 @@ package final class GivenTimes: @unchecked Sendable {
         } else {
             runs.insert((time, time), at: i)
         }
-        // What lies between two of many counts as given.
-        if runs.count > GivenTimes.mostRuns { runs[0].end = runs[1].end; runs.remove(at: 1) }
+        guard runs.count > GivenTimes.mostRuns else { return }
+        // Of many the two that are closest to each other become one: what lies between them counts as given, and nothing else moves.
+        var closest = 1
+        for i in runs.indices.dropFirst() where runs[i].start - runs[i - 1].end < runs[closest].start - runs[closest - 1].end { closest = i }
+        runs[closest - 1].end = runs[closest].end
+        runs.remove(at: closest)
     }
 }

@@ -204,6 +204,8 @@ enum System {
         var isRegularFile: Bool
         var isLink: Bool
         var owner: UInt32
+        /// How many names (hard links) it has.
+        var names: UInt64
         /// As for `chmod`.
         var permissions: UInt32
     }
@@ -305,6 +307,7 @@ extension System.Status {
         isRegularFile = s.st_mode & S_IFMT == S_IFREG
         isLink = s.st_mode & S_IFMT == S_IFLNK
         owner = s.st_uid
+        names = UInt64(s.st_nlink)
         permissions = UInt32(s.st_mode & 0o777)
     }
 }

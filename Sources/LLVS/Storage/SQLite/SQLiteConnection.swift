@@ -9,12 +9,17 @@ import Darwin
 
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {
+    /// For messages.
     let path: String
     let sqlite: SQLite
     private(set) var handle: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
 
-    enum Mode { case write, read, immutable }
+    /// `copy`: a copy that is ours alone, for reading. Its log is read without a `-shm`.
+    enum Mode { case write, read, immutable, copy }
+    /// Where it is among the open databases.
+    private var files: [FileIdentity] = []
+    private var isInside = true
 
     /// For how long others are waited for.
     struct Patience {
@@ -31,15 +36,20 @@ final class SQLiteConnection {
     let watch = SQLiteWatch()
 
     /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
-    /// - Parameter followsLinks: false: a symbolic link anywhere in the path is refused, by an SQLite that can (3.31).
-    init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, followsLinks: Bool = true) throws {
+    /// - Parameter of: for messages, what it is a copy of.
+    init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, of original: String? = nil) throws {
         self.patience = patience
-        self.path = path
-        sqlite = try SQLiteLibrary.functions(for: path)
-        try SQLiteConnection.checkBeside(path)
+        self.path = original ?? path
+        try SQLiteLibrary.enter(path)
+        do { sqlite = try SQLiteLibrary.functions(for: path) } catch {
+            SQLiteLibrary.leave()
+            throw error
+        }
+        try SQLiteConnection.checkBeside(path, mode)
         var name = path
-        var flags = SQLITE_OPEN_NOMUTEX | (followsLinks ? 0 : SQLiteConnection.noFollow)
+        var flags = SQLITE_OPEN_NOMUTEX
         switch mode {
+        case .copy: flags |= SQLITE_OPEN_READWRITE | SQLiteConnection.noFollow
         case .write: flags |= SQLITE_OPEN_READWRITE
         case .read: flags |= SQLITE_OPEN_READONLY
         case .immutable:
@@ -48,21 +58,28 @@ final class SQLiteConnection {
         }
         // A path that begins with "file:" would be taken for a URI where the host's SQLite is built so.
         if mode != .immutable, !name.hasPrefix("/") { name = "./" + name }
+        noteFile(path)
         let result = sqlite.pointee.open_v2(name, &handle, flags, nil)
         guard result == SQLITE_OK, handle != nil else {
             let failure = error("Opening", result)
-            sqlite.pointee.close_v2(handle)
-            handle = nil
+            close()
             throw failure
         }
+        // It may have been replaced just now.
+        noteFile(path)
         sqlite.pointee.extended_result_codes(handle, 1)
         watch.attach(to: self)
-        do { try makeSafe() } catch {
+        do { try makeSafe(isCopy: mode == .copy) } catch {
             close()
             throw error
         }
     }
-    /// SQLITE_OPEN_NOFOLLOW, which older headers lack.
+    private func noteFile(_ path: String) {
+        guard let file = FileIdentity(path), !files.contains(file) else { return }
+        OpenDatabases.add(file, path)
+        files.append(file)
+    }
+    /// SQLITE_OPEN_NOFOLLOW, which older headers lack: a symbolic link anywhere in the path is refused, by an SQLite that can (3.31).
     private static let noFollow: Int32 = 0x0100_0000
 
     deinit { close() }
@@ -72,12 +89,18 @@ final class SQLiteConnection {
         statements = [:]
         if let handle { sqlite.pointee.close_v2(handle) }
         handle = nil
+        files.forEach(OpenDatabases.remove)
+        files = []
+        if isInside { SQLiteLibrary.leave() }
+        isInside = false
     }
 
     /// After a fork: the parent's locks and its write-ahead log must not be touched, so everything is left as it is.
     func leak() {
         statements = [:]
         handle = nil
+        files = []
+        isInside = false
     }
 
     /// It was opened for writing, and SQLite could open the file for reading only. It says nothing of that, whatever the reason
@@ -176,10 +199,15 @@ final class SQLiteConnection {
         case SQLITE_TOOBIG: code = .tooLarge; advice = "It is larger than SQLite takes: save the values in several versions, or use the file storage."
         case SQLITE_CANTOPEN:
             return cannotOpen(doing, result)
+        case SQLITE_IOERR where result != SQLiteConnection.syncFailed && [EFBIG, EDQUOT, ENOSPC].contains(systemCode(result)):
+            code = .noSpace; advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
         default: code = .io; advice = "Check the medium, and try again."
         }
         return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path, systemCode: systemCode(result))
     }
+
+    /// SQLITE_IOERR_FSYNC: the bytes may be there all the same.
+    private static let syncFailed = SQLITE_IOERR | 4 << 8
 
     /// The `errno` of the call that failed; SQLite keeps it for these alone.
     private func systemCode(_ result: Int32) -> Int32 {

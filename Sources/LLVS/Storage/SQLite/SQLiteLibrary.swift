@@ -22,6 +22,25 @@ enum SQLiteLibrary {
     /// The first with all functions that are used (sqlite3_prepare_v3): 2017.
     private static let oldest: Int32 = 3_020_000
 
+    /// Whether a connection was open, or just being opened or closed, at the fork that made this process. SQLite keeps in memory which
+    /// files it has open and locked, and has locks of its own that another thread may have held: a child that went on with these would
+    /// take no locks, and lose what it saves, or wait for ever.
+    static var isForked: Bool { llvs_sqlite_is_forked() != 0 }
+
+    /// Before anything is done to a database.
+    /// - Throws: `.forked`.
+    static func checkProcess(_ doing: String, _ path: String) throws {
+        guard isForked else { return }
+        throw StoreError(.forked, "\(doing) \(path) failed: a store in SQLite was open when this process was forked, and SQLite does not work on in the child. Close all stores in SQLite before the fork, or run another program first (exec, posix_spawn; in Python, multiprocessing with \"spawn\").", path: path)
+    }
+
+    /// To be followed by `leave`, where it says true, once nothing is done by SQLite any more. Before what needs it: a fork looks at it.
+    static func enters() -> Bool { llvs_sqlite_enter() != 0 }
+    static func enter(_ path: String) throws {
+        if !enters() { try checkProcess("Opening the database", path) }
+    }
+    static func leave() { llvs_sqlite_leave() }
+
     /// - Throws: `.unsupported` when there is none, or it cannot work; `.tooManyFiles`.
     static func functions(for path: String) throws -> SQLite {
         let found: Result<SQLite, StoreError> = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { problem in

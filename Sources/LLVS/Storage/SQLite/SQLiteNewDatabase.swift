@@ -71,7 +71,7 @@ enum SQLiteNewDatabase {
     /// Files of databases that this process must never close: see `make`.
     private static let keptOpen = Guarded<[OpenFile]>([])
 
-    /// Makes the database at `path` where there is nothing, or an empty file. Any number of processes may do so at once.
+    /// Makes the database at `path` where there is nothing, or an empty file; one of the effective user's keeps its permissions. Any number of processes may do so at once.
     ///
     /// A database that is one already is not opened here: as soon as a process closes any descriptor of a file, the system takes all
     /// locks from it that SQLite holds there for other connections (https://www.sqlite.org/howtocorrupt.html, 2.2).
@@ -109,18 +109,26 @@ enum SQLiteNewDatabase {
                 }
             }
             // Whoever had the lock before may have put a whole one in its place.
-            guard let now = try? place.status(), FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
-            try posix("Making the database", path) { () throws(Errno) in try write(in: place, permissions: now.permissions) }
+            let now: System.Status
+            do throws(Errno) { now = try place.status() } catch {
+                // It was removed. What cannot be looked at now is not looked at again and again.
+                if error.code == ENOENT { continue }
+                throw StoreError.posix(error, doing: "Making the database", path: path)
+            }
+            guard FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
+            // Who lays an empty file there does not say who may write to the database, unless we did.
+            let permissions = now.owner == geteuid() ? now.permissions : nil
+            try posix("Making the database", path) { () throws(Errno) in try write(in: place, mode: mode, permissions: permissions) }
             withExtendedLifetime(file) {}
             return
         }
     }
 
-    private static func write(in place: Place, permissions: UInt32) throws(Errno) {
+    private static func write(in place: Place, mode: UInt32, permissions: UInt32?) throws(Errno) {
         let aside = try place.folder.place("\(place.name)-\(RandomName.random().hex).new")
         do throws(Errno) {
-            let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-            try System.setPermissions(file.descriptor, permissions)
+            let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: permissions == nil ? mode : 0o600)
+            if let permissions { try System.setPermissions(file.descriptor, permissions) }
             try bytes.borrowed { (b) throws(Errno) in try FileSystem().write(file.descriptor, b, at: 0) }
             try System.fdatasync(file.descriptor)
             try aside.rename(to: place)

@@ -97,6 +97,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         self.options = options
         description = "the store in the database \(path)"
         isReadOnly = options.readOnly
+        try SQLiteLibrary.checkProcess("Opening the database", path)
         try SQLiteStorage.checkFile(path, mayCreate: options.create && !options.readOnly)
         if options.readOnly {
             readers = try SQLiteStorage.openReadOnly(path, options.patience)

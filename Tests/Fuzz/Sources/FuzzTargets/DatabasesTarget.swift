@@ -3,7 +3,8 @@ import Glibc
 
 /// The rows of a store in SQLite; the database file itself is SQLite's own business.
 ///
-///     input = how u8 (bit 0: the rest is a database file) · (kind u8 · number u8 · ... ) ...
+///     input = how u8 (bit 0: the rest is a database file; bit 2: patches) · (kind u8 · number u8 · ... ) ...
+///     patches: (offset u16 · size u16 · bytes) ... over a new database, whose schema is on its first page
 ///     kind  = 0 a record: size u16 · bytes, with the right checksum   1 a record's row: length u64 · checksum u32 · first u64 · size u16 · data
 ///             2 a chunk: checksum kept u8 · size u16 · data            3 the caches' row of the history: size u16 · data
 enum DatabasesTarget {
@@ -13,7 +14,14 @@ enum DatabasesTarget {
         var input = FuzzInput(bytes)
         let how = input.byte(), path = Folder.empty() + "/store.sqlite"
         Examining.attempt {
-            if how & 1 != 0 {
+            if how & 4 != 0 {
+                var file = SQLiteNewDatabase.bytes
+                while !input.isAtEnd {
+                    let at = input.uint16(), bytes = input.part()
+                    for (i, byte) in bytes.enumerated() where at + i < file.count { file[at + i] = byte }
+                }
+                Folder.write("store.sqlite", file)
+            } else if how & 1 != 0 {
                 Folder.write("store.sqlite", input.rest())
             } else {
                 try Store(path: path, options: Examining.options(.sqlite)).close()
@@ -77,6 +85,16 @@ enum DatabasesTarget {
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
+        // A definition in other words, one of another kind, a page of another table.
+        func patches(_ name: String, _ old: String, _ new: String) throws -> FuzzTarget.Seed {
+            let file = SQLiteNewDatabase.bytes, old = Array(old.utf8)
+            let at = file.indices.first { file[$0...].starts(with: old) } ?? 0
+            return FuzzTarget.Seed(name: name, bytes: [4, UInt8(at & 255), UInt8(at >> 8)] + FuzzInput.part(Array(new.utf8)))
+        }
+        let altered = try [
+            patches("altered-check", "first INTEGER, data BLOB)", "first, data CHECK(first))"), patches("altered-default", "checksum INTEGER NOT NULL, data BLOB NOT NULL)", "checksum DEFAULT(zeroblob(1e9)), data   BLOB)"),
+            patches("altered-column", "data BLOB NOT NULL)", "data AS (checksum))"), patches("altered-name", "chunks", "chunkz"), patches("altered-type", "tablerecords", "indexrecords"), patches("altered-view", "CREATE TABLE chunks", "CREATE VIEW  chunks"),
+        ]
         let records = try Examples.history().map { try RecordsTarget.record($0.version, $0.changes) }
         var rows: [UInt8] = [0], chunks = ByteWriter(bytes: [0])
         for (i, record) in records.enumerated() {

@@ -163,7 +163,8 @@ class Merging(Handle):
             try:
                 made = _structs.llvs_revert_result.from_address(found.value or 0)
                 undone, superseded = (
-                    tuple(map(decode, _pages.bytes_array(getattr(made, name), getattr(made, f"{name}_count")))) for name in ("undone", "superseded")
+                    tuple(map(decode, _pages.bytes_array(ids, count)))
+                    for ids, count in ((made.undone, made.undone_count), (made.superseded, made.superseded_count))
                 )
                 return Reverted(_pages.version_at(made.version) if made.version else None, undone, superseded)
             finally:

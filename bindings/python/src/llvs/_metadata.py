@@ -45,17 +45,27 @@ def _key(key: str) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """One value; the bytes themselves when they are not JSON."""
+    """One value; the bytes themselves when they are not JSON, or hold what JSON cannot: `1e999`, a lone surrogate."""
     import json
 
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        text = data.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        if "\\u" in text:
+            # A lone surrogate, which could be neither printed nor saved again.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
     except (ValueError, RecursionError):
         return data
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if abs(value) != float("inf") else _refuse(number)
 
 
 def _utf8(function: Callable[[Any], bytes], value: Any, what: str) -> bytes:

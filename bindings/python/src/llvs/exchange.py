@@ -158,14 +158,15 @@ def _text(bytes: Any) -> str:
 def _result(address: int, raised: Optional[list[BaseException]] = None) -> ExchangeResult:
     """What a result says. `raised`: what the call raised, the first failure of all; it is taken for the first error that is met."""
     result = _structs.llvs_exchange_result.from_address(address)
-    moved = [
-        tuple(decode(id) for id in _pages.bytes_array(getattr(result, name), getattr(result, f"{name}_count")))
-        for name in ("retrieved", "sent", "repaired")
-    ]
+    # By names that are there once: the interpreter keeps a name that was put together for each attribute that it is asked for.
+    retrieved, sent, repaired = (
+        tuple(decode(id) for id in _pages.bytes_array(ids, count))
+        for ids, count in ((result.retrieved, result.retrieved_count), (result.sent, result.sent_count), (result.repaired, result.repaired_count))
+    )
     problems = take_problems(result.problems, result.problem_count)
     exchanges = tuple(_exchanged(one, [] if raised is None else raised) for one in _pages.addresses(result.exchanges, result.exchange_count))
     from_version, to_version = _text(getattr(result, "from")), _text(result.to)
-    return ExchangeResult(moved[0], moved[1], problems, moved[2], result.moved != 0, from_version, to_version, exchanges)
+    return ExchangeResult(retrieved, sent, problems, repaired, result.moved != 0, from_version, to_version, exchanges)
 
 
 def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:

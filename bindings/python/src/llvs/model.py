@@ -141,7 +141,11 @@ class Version:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What was given at its making, the branch (`__llvs_branch`) included: whatever JSON can hold; `bytes` where it is not JSON."""
+        """What was given at its making, the branch (`__llvs_branch`) included: whatever JSON can hold; `bytes` where it is not JSON.
+
+        Others made the versions that were received: a value may be of any kind, whatever the program itself puts there. It is `bytes` also
+        where it holds a number beyond a `float` (`1e999`) or a lone surrogate.
+        """
         if self._metadata is None:
             self._metadata = {key: _metadata.decode(value) for key, value in self._raw_metadata}
         return self._metadata

@@ -43,6 +43,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
             store.value("note/1", at=v1)
 
     Safe from all threads. A store does not survive `os.fork`: in the child every call raises `ForkedError`; open it again there.
+    While one with `storage="sqlite"` is open, no child can open such a store: use `multiprocessing` with `"spawn"`.
     Close it in the end: calls that run on other threads are waited for.
     """
 

@@ -1,0 +1,103 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The databases that SQLite has open in this process, by device and number.
+///
+/// As soon as a process closes any descriptor of a file, the system takes all locks from it that SQLite holds there
+/// (https://www.sqlite.org/howtocorrupt.html, 2.2). So nothing of the library opens such a file by itself, and a descriptor of one
+/// that SQLite opened meanwhile stays open as long as SQLite has it.
+enum OpenDatabases {
+    enum Part { case database, sharedMemory }
+    private struct Known {
+        let path: String
+        var connections = 0
+        /// Descriptors that are closed with the last connection.
+        var kept: [Int32] = []
+    }
+    private static let all = Guarded<[FileIdentity: Known]>([:])
+
+    /// Before SQLite opens it.
+    static func add(_ file: FileIdentity, _ path: String) { all.withLock { $0[file, default: Known(path: path)].connections += 1 } }
+
+    /// After SQLite closed it.
+    static func remove(_ file: FileIdentity) {
+        all.withLock { all in
+            guard var known = all[file] else { return }
+            known.connections -= 1
+            all[file] = known.connections > 0 ? known : nil
+            if known.connections <= 0 { known.kept.forEach(System.close) }
+        }
+    }
+
+    /// What the file is of a database that is open; nil where it is none. Where SQLite cannot be used after a fork
+    /// nothing is: locks are not inherited, and the list may be locked for ever.
+    static func part(_ file: FileIdentity) -> Part? {
+        guard SQLiteLibrary.enters() else { return nil }
+        defer { SQLiteLibrary.leave() }
+        return all.withLock { all in
+            if all[file] != nil { return .database }
+            return all.values.contains { FileIdentity($0.path + "-shm") == file } ? .sharedMemory : nil
+        }
+    }
+
+    /// Closes a descriptor, at once or when that takes no locks away.
+    static func close(_ descriptor: Int32, _ file: FileIdentity) {
+        guard SQLiteLibrary.enters() else { return System.close(descriptor) }
+        defer { SQLiteLibrary.leave() }
+        all.withLock { all in
+            if all[file]?.kept.append(descriptor) == nil { System.close(descriptor) }
+        }
+    }
+
+    /// - Throws: `.busy` where SQLite has it open in this process.
+    static func checkIsClosed(_ status: System.Status, _ doing: String, _ path: String) throws {
+        guard status.isRegularFile, part(FileIdentity(status)) != nil else { return }
+        throw StoreError(.busy, "\(doing) \(path) failed: the database is open in this process, and reading the file beside SQLite would take its locks away. Close all stores in it first.", path: path)
+    }
+}
+
+/// A file that may be a database, open for reading. See `OpenDatabases`.
+final class DatabaseFile: Sendable {
+    let descriptor: Int32
+    /// As it was when it was opened.
+    let status: System.Status
+    let path: String
+
+    /// - Throws: `.busy` where SQLite has it open in this process, `.notAStore` where it is no file, or what the system says. Nothing is waited for.
+    convenience init(path: String, _ doing: String) throws {
+        try self.init(path, doing, look: { () throws(Errno) in try System.status(path) }, open: { () throws(Errno) in try System.open(path, O_RDONLY) })
+    }
+    /// A link in its place is not followed.
+    convenience init(_ place: Place, _ doing: String) throws {
+        try self.init(place.path, doing, look: place.status, open: { () throws(Errno) in
+            try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_RDONLY) }
+        })
+    }
+
+    private init(_ path: String, _ doing: String, look: () throws(Errno) -> System.Status, open: () throws(Errno) -> Int32) throws {
+        self.path = path
+        let found = try posix(doing, path, look)
+        guard found.isRegularFile else { throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file. Check the path.", path: path) }
+        try OpenDatabases.checkIsClosed(found, doing, path)
+        do throws(Errno) { descriptor = try open() } catch {
+            guard error.code != EWOULDBLOCK else {
+                throw StoreError(.busy, "\(doing) \(path) failed: another program holds a lease on it (F_SETLEASE), and opening would wait until that lets go. End that program, or give a copy.", path: path, systemCode: error.code)
+            }
+            throw StoreError.posix(error, doing: doing, path: path)
+        }
+        do throws(Errno) { status = try System.status(descriptor) } catch {
+            System.close(descriptor)
+            throw StoreError.posix(error, doing: doing, path: path)
+        }
+        // Somebody may have put another file there.
+        guard status.isRegularFile else { throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check who writes there.", path: path) }
+        try OpenDatabases.checkIsClosed(status, doing, path)
+    }
+
+    deinit { OpenDatabases.close(descriptor, FileIdentity(status)) }
+}

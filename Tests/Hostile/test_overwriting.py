@@ -1,0 +1,149 @@
+"""Attacks by whoever may write into an exchange folder: files put or overwritten there under ids of versions that others have.
+
+What was sent, or is sent next, gets there all the same: whoever comes later has it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from hashlib import sha256
+from pathlib import Path
+from typing import Sequence
+
+import pytest
+
+import llvs
+from test_ids import files_of, folder, forked, ids, problems, publish, retrieve, send
+
+__all__ = ["folder"]
+
+
+def latest(store: llvs.Store, folder: Path) -> None:
+    """Whoever comes later has all that the store has."""
+    with llvs.Store(storage="memory") as late:
+        assert not retrieve(late, folder).problems
+        assert ids(late) == ids(store)
+
+
+# ---- twins by case ----
+
+
+@pytest.mark.parametrize("with_twin", [True, False])
+def test_the_twin_of_the_next_merge(folder: Path, with_twin: bool) -> None:
+    """A file that says it is the id in small letters keeps no computed id out: the place tells the two apart, and nobody takes the twin."""
+    store, one, _, merge = forked(folder)
+    with store, llvs.Exchange(store, folder) as exchange:
+        publish(folder, merge, files_of(merge.lower()))
+        if with_twin:
+            publish(folder, merge.lower(), files_of(merge.lower()))
+        exchange.retrieve()
+        assert store.merge_heads(one).id == merge  # type: ignore[union-attr]
+        later = store.make_version(merge, insert={"c": b"3"}).id
+        result = exchange.send()
+        assert set(result.versions) == {merge, later} and not result.problems
+        with llvs.Store(storage="memory") as late:
+            retrieve(late, folder)
+            assert ids(late) == ids(store)
+
+
+def test_twins_that_the_place_holds_apart(folder: Path) -> None:
+    """Ids of the caller's: a file that says it is the twin is written anew where the twin lies beside it."""
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        store.make_version(insert={"a": b"1"}, id="note")
+        exchange.send()
+        publish(folder, "note", files_of("NOTE"))
+        publish(folder, "NOTE", files_of("NOTE", (), {"evil": b"1"}))
+        exchange.verify()
+        result = exchange.send()
+        assert result.versions == ("note",) and not result.problems
+    with llvs.Store(storage="memory") as late:
+        assert not retrieve(late, folder).problems
+        assert dict(late.at("note")) == {"a": b"1"}
+
+
+# ---- files overwritten while no exchange is open ----
+
+
+def test_a_merge_made_while_no_exchange_is_open(tmp_path: Path, folder: Path) -> None:
+    """Its id was taken in advance: the next exchange finds that, though no retrieve looks at what is here."""
+    store, one, _, merge = forked(folder)
+    with store:
+        publish(folder, merge, files_of(merge, (), {"evil": b"1"}))
+        assert store.merge_heads(one).id == merge  # type: ignore[union-attr]
+        store.make_version(merge, insert={"c": b"3"})
+        assert merge in send(store, folder).versions
+        latest(store, folder)
+        assert not send(store, folder).versions
+
+
+def forgeries(id: str, folder: Path) -> dict[str, tuple[bytes, bytes]]:
+    """Well-formed files, none of them the version's."""
+    version, changes = (folder / "versions" / id).read_bytes(), (folder / "changes" / id).read_bytes()
+    said = json.loads(version)
+    wrong = {"version": {**said["version"], "digest": "0" * 64}}
+    return {
+        "other files": files_of(id, (), {"evil": b"1"}),
+        "other changes": (version, files_of(id, (), {"evil": b"1"})[1]),
+        "another version file": (files_of(id, (), {})[0], changes),
+        "a wrong digest": (json.dumps(wrong).encode(), changes),
+        "another name": (files_of("other")[0], changes),
+        "large": (version, files_of(id, (), {"evil": b"1" * 100_000})[1]),
+    }
+
+
+@pytest.mark.parametrize("kind", ["other files", "other changes", "another version file", "a wrong digest", "another name", "large"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_sent_file_is_overwritten(folder: Path, kind: str, is_open: bool) -> None:
+    """By JSON that is whole: the next send of the same exchange, or of another, writes the version anew."""
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        first = store.make_version(insert={"a": b"1"}).id
+        store.make_version(first, update={"a": b"2"})
+        exchange.send()
+        exchange.send()
+        publish(folder, first, forgeries(first, folder)[kind])
+        result = exchange.send() if is_open else send(store, folder)
+        assert result.versions == (first,) and not result.problems
+        latest(store, folder)
+        assert not exchange.send().versions and not send(store, folder).versions
+
+
+def test_what_another_wrote_is_left_alone(folder: Path) -> None:
+    """The same version in other words stays as it is; so do two versions under one id of the caller's, of which nobody knows the right one."""
+    with llvs.Store(storage="memory") as store:
+        id = store.make_version(insert={"a": b"1"}).id
+        store.make_version(insert={"b": b"1"}, id="note", root=True)
+        send(store, folder)
+        said = json.loads((folder / "versions" / id).read_bytes())
+        del said["version"]["digest"]
+        publish(folder, id, (json.dumps(said, indent=1).encode(), json.dumps(json.loads((folder / "changes" / id).read_bytes()), indent=1).encode()))
+        publish(folder, "note", files_of("note", (), {"b": b"2"}))
+        assert not send(store, folder).versions
+        with llvs.Exchange(store, folder) as exchange:
+            assert problems(exchange.verify()) == [("note", llvs.ErrorCode.VERSION_MISMATCH)]
+
+
+# ---- ids of merges as they were made before ----
+
+
+def old_merge_id(after: Sequence[str]) -> str:
+    """By the formula that leaves the timestamp out."""
+    hashed = b"llvs merge 1\0" + bytes([2]) + b"".join(struct.pack("<H", len(p)) + p.encode() for p in after) + struct.pack("<II", 0, 0)
+    digest = bytearray(sha256(hashed).digest()[:16])
+    digest[6], digest[8] = digest[6] & 15 | 0x80, digest[8] & 63 | 0x80
+    text = digest.hex().upper()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
+    """Under the id of the genuine one: nobody takes it, so it is written anew."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    for id, after, timestamp in (("p", (), 7e8), ("q", (), 7e8)):
+        publish(one, id, files_of(id, after, {id: b"1"}, timestamp))
+    merge = old_merge_id(("p", "q"))
+    publish(one, merge, files_of(merge, ("p", "q"), {}, 7e8 + 1e-6))
+    with llvs.Store(storage="memory") as store:
+        assert not retrieve(store, one).problems
+        publish(two, merge, files_of(merge, ("p", "q"), {}, 7e8 + 100))
+        assert merge in send(store, two).versions
+        latest(store, two)
