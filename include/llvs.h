@@ -12,6 +12,7 @@
  *     change.kind = LLVS_CHANGE_INSERT;
  *     change.id = llvs_str("note/1");
  *     change.data = llvs_str("hello");
+ *     // LLVS_NONE begins a line of history: a program that runs again builds on what llvs_store_heads tells.
  *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK ||
  *         llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &v1, NULL, &error) != LLVS_OK ||
  *         llvs_store_close(store, &error) != LLVS_OK) {
@@ -28,6 +29,12 @@
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
  *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
  *    the fork, or exec a program.
+ *    A child that fork made holds no coordinator's name; one of _Fork or clone holds those of the parent until the parent closes the
+ *    coordinators, or both have ended.
+ *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
+ *    a callback starts there inherits that. Where the limit on the size of files (RLIMIT_FSIZE) is reached, a call gives
+ *    LLVS_ERROR_NO_SPACE, and no SIGXFSZ is sent; what SQLite writes does send it: ignore or block that signal with SQLite storage.
+ *  - While a store is open nobody may delete its cache/: the names of its coordinators are free then until each saves next.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
  *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.
  *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.
@@ -731,7 +738,9 @@ typedef struct llvs_store_options {
     llvs_compaction compaction;
     /** Bytes of caches in memory; 0: 64 MiB. */
     uint64_t memory_budget;
-    /** For file storage, a directory for caches outside the store (outside a synced folder, say); empty: inside. UTF-8, without NUL. */
+    /** For file storage, a directory for caches outside the store (outside a synced folder, say); empty: inside. UTF-8, without NUL. One
+        directory for each store: in one that two stores share, each takes what the other keeps there for its own, and a coordinator's name
+        is open on one of them only. */
     llvs_bytes cache_directory;
     /** With LLVS_STORAGE_HOST: the storage, which the store keeps alive; else NULL. */
     llvs_storage *host_storage;
@@ -747,8 +756,9 @@ typedef struct llvs_store_options {
     double busy_timeout;
     /**
      * The permissions of files that are made, as for chmod, less what the process's umask takes; 0: 0600, for their owner alone. Directories
-     * may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there. Whoever may write to
-     * them, or to a directory of the store, is trusted: SECURITY.md.
+     * may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there, but notes of coordinators:
+     * those are for who may write only, since who can open one can lock it. (Who may only read starts a coordinator at the newest
+     * version.) Whoever may write to the files, or to a directory of the store, is trusted: SECURITY.md.
      */
     uint32_t file_mode;
     /** 0. */
@@ -1805,7 +1815,8 @@ typedef struct llvs_exchange_options {
  *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte. Empty with a
  *                 `host_transport`
  * @param options  may be NULL
- * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL), LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION,
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),
+ * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a medium that is),
  * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_BUSY (a transport that serves another exchange),
  * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT.
  * Since 0.1.
@@ -2036,7 +2047,7 @@ typedef struct llvs_coordinator_options {
     const llvs_store_options *store;
     /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
         Two processes that use one store need a name each: a name that is open on the store is LLVS_ERROR_BUSY, also when another process
-        has it. Of a storage of the host that is noticed only where one handle of the store has both: two handles on what is one storage
+        has it, or a child that was made by _Fork or clone (one that fork made does not). Of a storage of the host that is noticed only where one handle of the store has both: two handles on what is one storage
         behind its callbacks, or two processes, are the host's to keep apart. */
     llvs_bytes name;
     /** Decides conflicts; kept alive; NULL: most recent change. */

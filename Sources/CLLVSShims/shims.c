@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #if defined(__linux__)
@@ -201,28 +202,59 @@ int llvs_shim_random(void *out, size_t size) {
     return 0;
 }
 
-int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]) {
+int llvs_shim_identity(const char *path, uint64_t identity[2]) {
     int result;
-#if defined(STATX_INO) && defined(STATX_NLINK)
+#if defined(STATX_INO)
     struct statx status;
-    do result = statx(path ? AT_FDCWD : descriptor, path ? path : "", path ? 0 : AT_EMPTY_PATH, STATX_INO | STATX_NLINK, &status);
+    do result = statx(AT_FDCWD, path, 0, STATX_INO, &status);
     while (result != 0 && errno == EINTR);
     if (result == 0) {
         identity[0] = makedev(status.stx_dev_major, status.stx_dev_minor);
         identity[1] = status.stx_ino;
-        identity[2] = status.stx_nlink;
         return 0;
     }
     if (errno != ENOSYS) return errno;
 #endif
     struct stat other;
-    do result = path ? stat(path, &other) : fstat(descriptor, &other);
+    do result = stat(path, &other);
     while (result != 0 && errno == EINTR);
     if (result != 0) return errno;
     identity[0] = (uint64_t)other.st_dev;
     identity[1] = (uint64_t)other.st_ino;
-    identity[2] = (uint64_t)other.st_nlink;
     return 0;
+}
+
+/* Descriptors, each plus one; 0: a free place. */
+static int of_this_process[256];
+
+/* Only what may be done between fork() and exec(). */
+static void close_in_child(void) {
+    for (size_t i = 0; i < sizeof of_this_process / sizeof *of_this_process; i++) {
+        int fd = __atomic_exchange_n(&of_this_process[i], 0, __ATOMIC_ACQ_REL);
+        if (fd > 0) close(fd - 1);
+    }
+}
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, close_in_child); }
+
+void llvs_shim_close_in_child(int fd) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+    for (size_t i = 0; i < sizeof of_this_process / sizeof *of_this_process; i++) {
+        int none = 0;
+        if (__atomic_compare_exchange_n(&of_this_process[i], &none, fd + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+    }
+}
+
+void llvs_shim_leave_to_child(int fd) {
+    for (size_t i = 0; i < sizeof of_this_process / sizeof *of_this_process; i++) {
+        int known = fd + 1;
+        if (__atomic_compare_exchange_n(&of_this_process[i], &known, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+    }
+}
+
+int llvs_shim_may_write(uint64_t offset) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || offset < limit.rlim_cur;
 }
 
 int llvs_shim_open(const char *path, int flags, unsigned mode) { return llvs_shim_openat(AT_FDCWD, path, flags, mode); }

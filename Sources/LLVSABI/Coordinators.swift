@@ -136,7 +136,7 @@ public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ place: llvs
     entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try ExchangeSettings(options), place = try text(place, "place")
-        let transport = try settings.hostTransport?.claim() ?? settings.transport(place)
+        let transport = try settings.hostTransport?.claim() ?? settings.transport(place, of: coordinator.store)
         try coordinator.attach(Exchange(store: coordinator.store, transport: transport, options: settings.exchange), name: settings.hostTransport == nil ? ExchangeURL.name(place) : place, place: place)
     }
 }

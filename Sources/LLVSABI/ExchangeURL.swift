@@ -8,12 +8,13 @@ enum ExchangeURL {
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
-    static func transport(_ url: String, _ durability: Durability, mustExist: Bool = false) throws -> any ExchangeTransport {
+    static func transport(_ url: String, _ durability: Durability, mustExist: Bool = false, apartFrom store: String? = nil) throws -> any ExchangeTransport {
         switch try place(url) {
         case .folder(let path):
             var options = FolderTransport.Options()
             options.durability = durability
             options.create = !mustExist
+            options.store = store
             return try FolderTransport(path: path, options: options)
         case .memory(let name): return MemoryTransport(name: name)
         }

@@ -75,8 +75,10 @@ struct ExchangeSettings {
         hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")
     }
 
-    /// The transport to the place of a URL.
-    func transport(_ url: String) throws -> any ExchangeTransport { try ExchangeURL.transport(url, durability, mustExist: mustExist) }
+    /// The transport between a store and the place of a URL.
+    func transport(_ url: String, of store: Store) throws -> any ExchangeTransport {
+        try ExchangeURL.transport(url, durability, mustExist: mustExist, apartFrom: store.path)
+    }
 }
 
 @_cdecl("llvs_exchange_open") @implementation
@@ -91,7 +93,7 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
         guard settings.hostTransport == nil || url.isEmpty else {
             throw StoreError(.invalidArgument, "Both the URL \"\(url)\" and a host_transport are given. Give one of them.")
         }
-        let transport = try settings.hostTransport?.claim() ?? settings.transport(url)
+        let transport = try settings.hostTransport?.claim() ?? settings.transport(url, of: store)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
     }
 }

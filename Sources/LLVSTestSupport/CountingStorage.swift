@@ -52,7 +52,7 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     }
     public var blobThreshold: Int? { base.blobThreshold }
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
-    public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
+    public func hasBlob(_ id: BlobID) throws -> Bool { try base.hasBlob(id) }
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         lock.withLock { countedBytes += buffer.count }
         try base.readBlob(id, at: offset, into: buffer)

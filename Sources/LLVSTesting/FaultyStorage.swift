@@ -120,7 +120,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     }
     public func blobTells(_ id: BlobID) -> [UInt8]? { base.blobTells(id) }
     public func removeBlob(_ id: BlobID) { base.removeBlob(id) }
-    public func hasBlob(_ id: BlobID) -> Bool { base.hasBlob(id) }
+    public func hasBlob(_ id: BlobID) throws -> Bool { try base.hasBlob(id) }
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if let met = try plan.begin(.blobRead, description) { throw damaged(met) }
         try base.readBlob(id, at: offset, into: buffer)

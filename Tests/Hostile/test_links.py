@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Callable
@@ -245,3 +246,57 @@ def test_pipes_beside_a_database_hold_nobody_up(tmp_path: Path, suffix: str) -> 
                 llvs.Store(path, storage="sqlite", **options)
 
     in_time(use)
+
+
+# ---- What cannot be written over in an exchange folder ----
+
+
+def test_one_version_that_has_no_room_holds_back_what_depends_on_it_only(tmp_path: Path) -> None:
+    """A directory with something in it in the place of its file, and, as root, the file of another user in a folder with a sticky bit."""
+    kinds = ["directory"] + (["sticky"] if os.geteuid() == 0 else [])
+    base = Path(tempfile.mkdtemp())
+    try:
+        base.chmod(0o777)
+        for kind in kinds:
+            for which in ("versions", "changes"):
+                for together in (False, True):
+                    shared = base / f"{kind}-{which}-{together}"
+                    squatted(shared, kind, which, together)
+    finally:
+        shutil.rmtree(base)
+
+
+def squatted(shared: Path, kind: str, which: str, together: bool) -> None:
+    with llvs.Store(storage="memory") as store:
+        root = store.make_version(None, insert={"a": b"1"})
+        for name in ("versions", "changes", "tmp"):
+            (shared / name).mkdir(parents=True)
+        taken = store.make_version(root, insert={"a": b"2"})
+        place = shared / which / taken.id
+        if kind == "directory":
+            (place / "full").mkdir(parents=True)
+        else:
+            place.write_bytes(b"{")
+            for one in (shared, shared / "tmp", shared / which):
+                one.chmod(0o1777)
+            for one in (shared / "versions", shared / "changes", place, shared / which):
+                os.chown(one, 65533, 65533)
+            for one in (shared / "versions", shared / "changes"):
+                one.chmod(0o1777)
+            os.seteuid(65534)
+        try:
+            with llvs.Exchange(store, shared, durability="normal") as exchange:
+                if not together:
+                    # Alone in a batch.
+                    result = exchange.send()
+                    assert [problem.name for problem in result.problems] == [taken.id]
+                held = store.make_version(taken, insert={"a": b"3"})
+                free = store.make_version(root, insert={"b": b"1"})
+                for _ in range(2):
+                    result = exchange.send()
+                    assert {problem.name for problem in result.problems} == {taken.id, held.id}
+        finally:
+            os.seteuid(os.getuid())
+    for id in (root.id, free.id):
+        assert (shared / "versions" / id).is_file() and (shared / "changes" / id).is_file()
+    assert not (shared / "versions" / held.id).exists()

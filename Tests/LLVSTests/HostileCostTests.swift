@@ -219,7 +219,7 @@ import Testing
         var options = Store.Options()
         options.durability = .normal
         let store = try Store(path: path, options: options)
-        for i in 0..<2_000 { _ = store.admit(PendingVersions.Record(place: RecordPlace(segment: 0, offset: UInt64(i), length: 1), header: try Self.header("waits\(i)", on: "missing\(i)"))) }
+        for i in 0..<2_000 { _ = try store.admit([PendingVersions.Record(place: RecordPlace(segment: 0, offset: UInt64(i), length: 1), header: try Self.header("waits\(i)", on: "missing\(i)"))]) }
         #expect(try store.statistics().pending == 2_000)
         for i in 0..<50 { try store.set(["x": "\(i)"], nil) }
         let looked = store.lock.withWrite { store.pending.takeReady(in: store.dag) }

@@ -557,7 +557,7 @@ import Darwin
         try out.withUnsafeMutableBytes { try reader.readBlob(id, at: 0, into: $0) }
         #expect(out == Array(data.prefix(65_536)))
         #expect(code { try out.withUnsafeMutableBytes { try reader.readBlob(id, at: 1, into: $0) } } == .damaged)
-        #expect(reader.hasBlob(id))
+        #expect(try reader.hasBlob(id))
         var met: [StorageDamage] = []
         try reader.verify(OperationControl(), found: { _ in }, damage: { if $0.lost != .unfinished { met.append($0) } })
         #expect(met.count == 1 && met.first?.file == file)

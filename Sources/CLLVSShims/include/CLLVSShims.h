@@ -98,9 +98,18 @@ static inline int llvs_shim_reserve_is_whole(void) { return __atomic_load_n(&llv
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);
 
-/* Which file a path, or where that is NULL a descriptor, leads to: device, number, and how many names it has. 0, or an errno. Asks for no
-   times: a file system that gives fine times to those who look (Linux from 6.13) would write the inode anew at the next write then. */
-int llvs_shim_identity(int descriptor, const char *path, uint64_t identity[3]);
+/* Which file a path leads to: device and number. 0, or an errno. Asks for no times: a file system that gives fine times to those who
+   look (Linux from 6.13) would write the inode anew at the next write then. */
+int llvs_shim_identity(const char *path, uint64_t identity[2]);
+
+/* A descriptor that a child made by fork() closes at once, so that a lock goes with the process that took it; and one that it need not
+   close any more. Of more than some hundred at a time the rest stay open there. */
+void llvs_shim_close_in_child(int fd);
+void llvs_shim_leave_to_child(int fd);
+
+/* Whether a file may be written at `offset`, or made longer than that: one system call. Where the limit of the process on the size of files
+   (RLIMIT_FSIZE) is reached, writing would send the signal SIGXFSZ, which ends a host that knows nothing of it. */
+int llvs_shim_may_write(uint64_t offset);
 
 /* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);

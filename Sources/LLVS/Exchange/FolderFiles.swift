@@ -15,7 +15,7 @@ enum FolderFiles {
         switch number {
         case ENOENT: code = .notFound; advice = "It is not there; check the path, and that its drive is connected."
         case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
-        case EROFS: code = .permission; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
+        case EROFS: code = .readOnly; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
         case EMFILE, ENFILE: code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
@@ -168,18 +168,20 @@ enum FolderFiles {
         } catch {
             throw self.error(error.code, "Making the file", path)
         }
-        var stopped: (any Error)?, sinceCheck = 0
+        var stopped: (any Error)?, sinceCheck = 0, position: UInt64 = 0
         do {
             try data.forEachPiece { piece in
                 var written = 0
                 while written < piece.count, let start = piece.baseAddress {
                     if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
+                    do throws(Errno) { try System.checkLimit(position) } catch { throw self.error(error.code, "Writing the file", path) }
                     let got = write(descriptor, start + written, min(piece.count - written, OperationControl.bytesPerCheck - sinceCheck))
                     if got < 0 {
                         if errno == EINTR { continue }
                         throw error(errno, "Writing the file", path)
                     }
                     written += got
+                    position &+= UInt64(got)
                     sinceCheck += got
                 }
             }
@@ -193,9 +195,12 @@ enum FolderFiles {
     }
 
     /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
-    /// - Throws: `.foreignFile` when it is a directory with something in it.
+    /// - Throws: `.foreignFile` when it is a directory with something in it, or one of another user that we may not replace.
     static func publish(_ file: Place, as final: Place) throws {
         do throws(Errno) { return try file.rename(to: final) } catch {
+            if error.code == EPERM, (try? final.status()) != nil {
+                throw StoreError(.foreignFile, "\(final) cannot be written: something of another user is in its place, which only they may replace there. Let them remove it, or take the sticky bit from the folder (chmod -t), and send again.", path: final.path, systemCode: error.code)
+            }
             guard error.code == EISDIR else { throw self.error(error.code, "Putting in place the file", final.path) }
         }
         do throws(Errno) {

@@ -21,6 +21,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         public var durability = Durability.full
         /// Whether to make the folder (the last component of the path) when it is not there.
         public var create = true
+        /// The path of the store whose versions go through it: the folder may not be that directory, nor lie in it.
+        public var store: String?
         public init() {}
     }
     /// The folder, as an absolute path.
@@ -55,6 +57,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         staging = folder.folder("tmp")
         snapshots = folder.folder("snapshots")
         isDurable = options.durability == .full
+        if let store = options.store, FolderTransport.isIn(store, path) {
+            throw StoreError(.invalidArgument, "The folder \(path) is the directory of the store itself, or lies in it, and cannot be the place of its exchange. Give a folder beside it.", path: path)
+        }
         if try !FolderFiles.isDirectory(path) {
             guard options.create else { throw StoreError(.notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path) }
             try FolderFiles.makeDirectory(path)
@@ -62,6 +67,12 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     public var description: String { "the folder \(path)" }
+
+    /// Whether a folder, which need not be there yet, is a directory or lies in it, whichever links lead there.
+    private static func isIn(_ directory: String, _ path: String) -> Bool {
+        guard !directory.isEmpty, let home = System.resolved(directory), let own = System.resolved(path) ?? System.resolved(StoreDirectory.parent(of: path)) else { return false }
+        return own.utf8.elementsEqual(home.utf8) || own.utf8.starts(with: (home + "/").utf8)
+    }
 
     /// A name that is no version id never becomes a path.
     private func file(_ folder: Folder, _ name: String) -> Place? { VersionID(validating: name) == nil ? nil : folder.place(name) }

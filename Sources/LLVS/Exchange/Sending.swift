@@ -189,9 +189,11 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError where error.code == .foreignFile && batch.count > 1 {
+        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError where error.code == .foreignFile {
             // One of them has no room; nobody has said which.
-            for (files, id) in zip(batch, ids) { try sendAlone(files, id) }
+            if ids.count == 1 { problem(ids[0], error) } else {
+                for (files, id) in zip(batch, ids) where try !isHeldBack(id) { try sendAlone(files, id) }
+            }
             ids = []
         }
         result.versions += ids
@@ -209,6 +211,17 @@ struct Sending {
         }
     }
 
+    /// Whether a predecessor could not be sent: then this is a problem as well.
+    private mutating func isHeldBack(_ version: Version) -> Bool {
+        guard let held = version.predecessors.first(where: failed.contains) else { return false }
+        problem(version.id, StoreError(.missingPredecessor, "The version \(version.id) was not sent to \(transport.description), since its predecessor \(held) could not be. It is sent once that can be.", versionID: held.description))
+        return true
+    }
+    private mutating func isHeldBack(_ id: VersionID) throws -> Bool {
+        guard !failed.isEmpty, let version = try store.version(id) else { return false }
+        return isHeldBack(version)
+    }
+
     /// The changes may be made only now, so that damage among them shows only now.
     private mutating func sendAlone(_ files: ExchangeFiles, _ id: VersionID) throws {
         do {
@@ -221,10 +234,7 @@ struct Sending {
     private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
         do {
             guard let version = try store.version(id) else { return nil }
-            if let held = version.predecessors.first(where: failed.contains) {
-                problem(id, StoreError(.missingPredecessor, "The version \(id) was not sent to \(transport.description), since its predecessor \(held) could not be. It is sent once that can be.", versionID: held.description))
-                return nil
-            }
+            if isHeldBack(version) { return nil }
             let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)
             let changes: OutgoingFile, digest: [UInt8]
             if isLarge {

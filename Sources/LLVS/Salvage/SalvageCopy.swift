@@ -10,7 +10,7 @@ struct SalvageCopy {
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
         let place = try record.header.blobs.isEmpty ? copyAsItIs(record.place, control) : copyAnew(record, control)
         let header = try target.readHeader(place)
-        _ = target.admit(PendingVersions.Record(place: place, header: header))
+        _ = try target.admit([PendingVersions.Record(place: place, header: header)])
     }
 
     /// Appends a record that cannot be read.

@@ -92,7 +92,7 @@ public protocol Storage: AnyObject, Sendable {
     /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest. Nil
     /// when it does not say, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
-    func hasBlob(_ id: BlobID) -> Bool
+    func hasBlob(_ id: BlobID) throws -> Bool
     /// Equal in two looks when no blob came between them; nil when that is not known.
     var blobMark: BlobMark? { get }
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.

@@ -41,19 +41,21 @@ final class ClosedNote: StorageNote {
 ///           24      data
 ///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
-/// The lock is the system's (`flock`): it goes with the process that held it, however that ended. What was written is there after a kill
-/// at any moment, since the other slot stays as it was. Nothing is synced.
+/// The lock is the system's (`flock`): it goes with the process that held it, however that ended, and its children have none of it. What was
+/// written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store cannot
+/// open the file, and so not lock it.
 final class NoteFile: StorageNote, @unchecked Sendable {
     static let magic: UInt64 = 0x0A32_746E_5356_4C4C, earlierMagic: UInt64 = 0x0A74_6F6E_5356_4C4C
     static let slotSize = 160, slotDistance: UInt64 = 512, head = 24, mostData = 136
 
-    private let file: OpenFile
     private let place: Place
     private var path: String { place.path }
     private let system: FileSystem
+    private let makeDirectory: @Sendable () throws -> Void
     /// What is read while nothing was written here: an earlier form of the note.
     private let earlier: () throws -> [UInt8]?
     private let lock = Lock()
+    private var held: HeldFile
     /// That of the slot that counts; 0: neither is whole.
     private var number: UInt64 = 0
     /// Where the data are in that slot.
@@ -61,27 +63,18 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     /// Both slots, one behind the other, as they are in the file: a save makes nothing new for the one that it writes.
     private let slots: UnsafeMutableRawBufferPointer
 
+    /// - Parameter makeDirectory: makes the directory of the note, or throws where there is to be none; called again when it was removed.
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
-    init?(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void, earlier: @escaping () throws -> [UInt8]?) throws {
-        self.place = place; self.system = system; self.earlier = earlier
-        guard let file = try NoteFile.open(place, system.mode, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
-        self.file = file
+    init?(
+        _ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: @escaping @Sendable () throws -> Void, earlier: @escaping () throws -> [UInt8]?
+    ) throws {
+        self.place = place; self.system = system; self.makeDirectory = makeDirectory; self.earlier = earlier
+        guard let held = try HeldFile.open(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
+        self.held = held
         slots = .allocate(byteCount: 2 * NoteFile.slotSize, alignment: 8)
-        if !isReadOnly {
-            do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
-                if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(place) is open already.", path: place.path) }
-                // A file system without locks: nobody can be kept out there.
-            }
-        }
         slots.initializeMemory(as: UInt8.self, repeating: 0)
-        for i in 0..<2 {
-            guard let got = try? System.pread(file.descriptor, slot(i), at: UInt64(i) * NoteFile.slotDistance),
-                  let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got])) else { continue }
-            // Nobody writes so often that a number gets that high, nor one of the other slot's.
-            guard found.number % 2 == UInt64(i), found.number < 1 << 63, found.number > number else { continue }
-            (number, data) = (found.number, found.data)
-        }
+        load()
     }
 
     deinit { slots.deallocate() }
@@ -90,24 +83,26 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         UnsafeMutableRawBufferPointer(rebasing: slots[i * NoteFile.slotSize..<(i + 1) * NoteFile.slotSize])
     }
 
-    private static func open(_ place: Place, _ mode: UInt32, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> OpenFile? {
-        let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
-        func file() throws -> OpenFile? {
-            do throws(Errno) { return try OpenFile(place, flags, mode: mode) } catch {
-                switch error.code {
-                case ENOENT where !isReadOnly: throw error
-                case ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EISDIR, ELOOP, ENXIO: return nil
-                default: throw StoreError.posix(error, doing: "Opening the note", path: place.path)
-                }
-            }
+    private func load() {
+        for i in 0..<2 {
+            guard let got = try? System.pread(held.file.descriptor, slot(i), at: UInt64(i) * NoteFile.slotDistance),
+                  let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got])) else { continue }
+            // Nobody writes so often that a number gets that high, nor one of the other slot's.
+            guard found.number % 2 == UInt64(i), found.number < 1 << 63, found.number > number else { continue }
+            (number, data) = (found.number, found.data)
         }
-        let made: OpenFile?
-        do { made = try file() } catch is Errno {
-            try makeDirectory()
-            do { made = try file() } catch is Errno { return nil }
+    }
+
+    /// The file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one. Under `lock`.
+    private func hold() throws {
+        guard held.identity.isGone(from: path) else { return }
+        try makeDirectory()
+        guard let new = try HeldFile.open(place, system, isReadOnly: false, makeDirectory: makeDirectory) else {
+            throw StoreError(.notFound, "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. Look at what is in its place.", path: path)
         }
-        guard let made, let status = try? System.status(made.descriptor), status.isRegularFile else { return nil }
-        return made
+        Log.write(.warning, "The note \(path) was deleted, moved or replaced while it was open. It is made again.")
+        held = new
+        load()
     }
 
     private static func whole(_ b: UnsafeRawBufferPointer) -> (number: UInt64, data: Range<Int>)? {
@@ -140,6 +135,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
             throw StoreError(.tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
         }
         try lock.withLock {
+            try hold()
             let next = number &+ 1, place = NoteFile.head..<NoteFile.head + data.count
             let b = UnsafeMutableRawBufferPointer(rebasing: slot(Int(next % 2))[..<place.upperBound])
             b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
@@ -148,7 +144,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
             UnsafeMutableRawBufferPointer(rebasing: b[place]).copyMemory(from: data)
             b.storeBytes(of: NoteFile.checksum(UnsafeRawBufferPointer(b), place).littleEndian, toByteOffset: 20, as: UInt32.self)
             do throws(Errno) {
-                try system.write(file.descriptor, UnsafeRawBufferPointer(b), at: next % 2 * NoteFile.slotDistance)
+                try system.write(held.file.descriptor, UnsafeRawBufferPointer(b), at: next % 2 * NoteFile.slotDistance)
             } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
             (number, self.data) = (next, place)
         }

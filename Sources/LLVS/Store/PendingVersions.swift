@@ -78,6 +78,9 @@ struct PendingVersions {
     /// How many rows the next `takeReady` goes over, for tests.
     func unsettledRows(in history: History) -> Int { history.rows.count - settledRows }
 
+    /// A look for blobs failed: the next is due at once.
+    mutating func lookAgain() { (blobMark, nextLook) = (nil, -Double.infinity) }
+
     /// A look at so many for their blobs costs nothing to speak of.
     private static let few = 64
 

@@ -343,7 +343,8 @@ extension Store {
             for id in ids { pending.forget(id) }
             return ids.flatMap { pending.take(waitingFor: $0) }
         }
-        for record in waiting { all += admit(record) }
+        // What is short now is not at the next reload: until then the rest waits.
+        all += (try? admit(waiting)) ?? []
         observers.tell(all)
     }
 }

@@ -85,7 +85,7 @@ extension Store {
 
     /// What another handle builds on a version of ours it may have acknowledged before we are done with ours: it is in
     /// the storage from when it was appended. Then waits for the commit; it waits for the medium at most.
-    private func awaitOwnCommits() -> [VersionID] {
+    private func awaitOwnCommits() throws -> [VersionID] {
         var added: [VersionID] = []
         var pause: UInt32 = 50
         while true {
@@ -94,7 +94,7 @@ extension Store {
                 let (ready, isStoring) = pending.takeReady(in: dag)
                 return (ready, unpublished.running > 0 && isStoring)
             }
-            for record in ready { added += admit(record) }
+            added += try admit(ready)
             guard isStoring else { return added }
             usleep(pause)
             pause = min(2_000, pause * 2)
@@ -115,20 +115,19 @@ extension Store {
                 added += result.added
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
-            added += lookForBlobs()
+            added += try lookForBlobs()
             wholeDigests.forget()
             return (added, conflicts)
         }
     }
 
     /// Lets in versions that waited for blobs which have come.
-    private func lookForBlobs() -> [VersionID] {
+    private func lookForBlobs() throws -> [VersionID] {
         guard lock.withRead({ !pending.waitingForBlobs.isEmpty }) else { return [] }
         let mark = storage.blobMark, began = Clock.steady()
         let waiting = lock.withWrite { pending.takeWaitingForBlobs(mark) }
         if waiting.isEmpty { return [] }
-        var added: [VersionID] = []
-        for record in waiting { added += admit(record) }
+        let added = try admit(waiting)
         lock.withWrite { pending.lookedForBlobs(Clock.steady() - began) }
         return added
     }
@@ -171,7 +170,7 @@ extension Store {
         }
         switch met {
         case .admitted: return (loading ? [] : [header.id], nil)
-        case .slow: return (admit(PendingVersions.Record(place: place, header: header)), nil)
+        case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
         case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
             if checksum == header.checksum, knownPlace.length == place.length, try haveSameBytes(knownPlace, place) { return ([], nil) }
@@ -180,12 +179,12 @@ extension Store {
                     pending.addAlternative(PendingVersions.Record(place: place, header: header))
                     return pending.remove(header.id)
                 }
-                return (waiting.map(admit) ?? [], nil)
+                return (try waiting.map { try admit([$0]) } ?? [], nil)
             }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             if isWaiting, prevailing.place == place, !loading || prevailing.isFirstDamaged {
                 lock.withWrite { _ = pending.remove(header.id) }
-                return (admit(PendingVersions.Record(place: place, header: header)), nil)
+                return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
             }
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
                 // Somebody has repaired it.
@@ -263,13 +262,23 @@ extension Store {
         do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
     }
 
-    /// Adds a version whose record is stored, or leaves it pending; then those that waited for it.
-    func admit(_ first: PendingVersions.Record) -> [VersionID] {
+    /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.
+    /// - Throws: what being short of descriptors or of memory throws, while it is looked for their large values: the rest waits for the next look.
+    func admit(_ records: [PendingVersions.Record]) throws -> [VersionID] {
         var added: [VersionID] = []
-        var work = [first]
+        var work = Array(records.reversed())
         while let next = work.popLast() {
             let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
-            let whole = candidates.first { $0.header.blobs.allSatisfy { Work.blobs.count(); return storage.hasBlob($0) } }
+            let whole: PendingVersions.Record?
+            do {
+                whole = try candidates.first { try $0.header.blobs.allSatisfy { Work.blobs.count(); return try storage.hasBlob($0) } }
+            } catch {
+                lock.withWrite {
+                    for record in work + [next] { pending.add(record, missing: nil) }
+                    pending.lookAgain()
+                }
+                throw error
+            }
             let record = whole ?? next, header = record.header, blobsHere = whole != nil
             lock.withWrite {
                 if dag.ordinal(of: header.id) != nil { return }

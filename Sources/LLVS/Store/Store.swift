@@ -304,7 +304,7 @@ public final class Store: @unchecked Sendable {
         if !isReadOnly, !coordinators.withLock({ $0.insert(name).inserted }) { throw busy("through the same store") }
         do { return try storage.openNote(CoordinatorState.currentName(name)) } catch {
             releaseNote(ofCoordinator: name)
-            if let error = error as? StoreError, error.code == .busy { throw busy("in this process or in another") }
+            if let error = error as? StoreError, error.code == .busy { throw busy("in this process, in another, or in a child that one of them forked") }
             throw error
         }
     }

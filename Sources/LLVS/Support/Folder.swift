@@ -20,8 +20,14 @@ final class Folder: Sendable {
     private struct Opened { let file: OpenFile; let identity: FileIdentity }
 
     /// One that the caller named.
-    init(_ path: String) { self.path = path; inner = nil }
-    private init(_ name: String, in above: Folder) { path = above.path + "/" + name; inner = (above, name) }
+    init(_ path: String) { self.path = path; inner = nil; isPinned = false }
+    /// Leads to the one directory for good.
+    private let isPinned: Bool
+    private init(pinning opened: Opened, of folder: Folder) {
+        path = folder.path; inner = folder.inner; isPinned = true
+        self.opened.withLock { $0 = opened }
+    }
+    private init(_ name: String, in above: Folder) { path = above.path + "/" + name; inner = (above, name); isPinned = false }
 
     /// One within this one.
     func folder(_ name: String) -> Folder { Folder(name, in: self) }
@@ -43,6 +49,17 @@ final class Folder: Sendable {
         }
     }
 
+    /// The directory that is held now, also when another takes its name.
+    func pinned() throws(Errno) -> Folder {
+        while true {
+            _ = try held()
+            if let opened = opened.withLock({ $0 }) { return Folder(pinning: opened, of: self) }
+        }
+    }
+
+    /// Whether the path leads to another directory by now, or to none: one call. `renew` opens that one.
+    var isElsewhere: Bool { opened.withLock { $0 }?.identity.isGone(from: path) ?? false }
+
     /// The directory once more, to be read or synced.
     func readable() throws(Errno) -> OpenFile { try OpenFile(place("."), O_RDONLY | O_DIRECTORY) }
 
@@ -50,6 +67,7 @@ final class Folder: Sendable {
     /// one. Whether it did.
     @discardableResult
     func renew() -> Bool {
+        if isPinned { return false }
         let above = inner?.above.renew() ?? false
         guard let known = opened.withLock({ $0 }) else { return above }
         let found: FileIdentity?
@@ -72,7 +90,11 @@ final class Folder: Sendable {
     func make(mode: UInt32) throws(Errno) {
         guard let inner else { return }
         renew()
-        do throws(Errno) { try inner.above.place(inner.name).mkdir(mode: mode) } catch { if error.code != EEXIST { throw error } }
+        let place = inner.above.place(inner.name)
+        do throws(Errno) {
+            try place.mkdir(mode: mode)
+            try place.letOwnerIn()
+        } catch { if error.code != EEXIST { throw error } }
         _ = try held()
     }
 
@@ -143,6 +165,12 @@ struct Place: Sendable, Hashable, CustomStringConvertible {
 
     func status() throws(Errno) -> System.Status { try found { (at) throws(Errno) in try System.status(name, in: at) } }
     func mkdir(mode: UInt32 = 0o777) throws(Errno) { try found { (at) throws(Errno) in try System.mkdir(name, in: at, mode: mode) } }
+    /// Of a directory that was just made: a umask may have taken from its owner what the owner needs.
+    func letOwnerIn() throws(Errno) {
+        let permissions = try status().permissions
+        guard permissions & 0o700 != 0o700 else { return }
+        try found { (at) throws(Errno) in try System.setPermissions(name, in: at, permissions | 0o700) }
+    }
     func unlink() throws(Errno) { try found { (at) throws(Errno) in try System.unlink(name, in: at) } }
     func rmdir() throws(Errno) { try found { (at) throws(Errno) in try System.rmdir(name, in: at) } }
     /// Replaces what has the other name.

@@ -35,6 +35,8 @@ final class PathWatch: @unchecked Sendable {
     private let isReliable: Bool
     private let lock = Lock()
     private var isSignalled = false
+    /// The host closed our descriptors, and their numbers may be of its files by now: none is used any more. Guarded by `lock`.
+    private var isLost = false
 
     /// - Parameter asks: false: as where there is no inotify.
     /// - Throws: what having no descriptors throws.
@@ -50,18 +52,20 @@ final class PathWatch: @unchecked Sendable {
         renew()
     }
     deinit {
+        if isLost { return }
         for descriptor in [reading, writing, inotify] where descriptor >= 0 { System.close(descriptor) }
     }
 
     /// Whether all that happens is told. Asked by the thread that waits.
     var isTold: Bool {
+        if lock.withLock({ isLost }) { return false }
         let known = Set(watched.values)
         return isReliable && places.indices.allSatisfy { places[$0].isOptional || known.contains($0) }
     }
 
     /// Ends the wait, now or when it begins. Any thread.
     func signal() {
-        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was }) else { return }
+        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was && !isLost }) else { return }
         var byte: UInt8 = 0
         _ = write(writing, &byte, 1)
     }
@@ -71,6 +75,7 @@ final class PathWatch: @unchecked Sendable {
         var descriptors = [pollfd(fd: reading, events: Int16(POLLIN), revents: 0)]
         if inotify >= 0 { descriptors.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)) }
         let steady = Clock.steady()
+        if lock.withLock({ isLost }) { return pause(milliseconds) }
         while true {
             let rest = milliseconds < 0 ? -1 : Int32(max(0, Double(milliseconds) - (Clock.steady() - steady) * 1_000))
             let count = poll(&descriptors, nfds_t(descriptors.count), rest)
@@ -78,9 +83,20 @@ final class PathWatch: @unchecked Sendable {
             // A failure is a pause, not a loop without one.
             if count < 0 { usleep(100_000) }
             guard count > 0 else { return .late }
+            if descriptors.contains(where: { $0.revents & Int16(POLLNVAL) != 0 }) { lock.withLock { isLost = true } }
+            if lock.withLock({ isLost }) { return pause(rest) }
             if descriptors.count > 1, descriptors[1].revents != 0, drain() { return .changed }
             if takeSignal() { return .signalled }
         }
+    }
+
+    /// Waits without descriptors: for two seconds at most, so that whoever waits looks then.
+    private func pause(_ milliseconds: Int32) -> Woken {
+        for _ in 0..<(milliseconds < 0 ? 20 : max(1, min(20, milliseconds / 100))) {
+            if takeSignal() { return .signalled }
+            usleep(100_000)
+        }
+        return .late
     }
 
     /// Waits until nothing more comes for some milliseconds, but no longer than so many times: what comes close together is one change.
@@ -99,7 +115,7 @@ final class PathWatch: @unchecked Sendable {
     /// Watches what is there again.
     func renew() {
         #if os(Linux)
-        guard inotify >= 0 else { return }
+        guard inotify >= 0, !lock.withLock({ isLost }) else { return }
         let events = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
         for (i, place) in places.enumerated() where !watched.values.contains(i) {
             let watch = inotify_add_watch(inotify, place.path, UInt32(events) | UInt32(IN_ONLYDIR))
@@ -112,6 +128,7 @@ final class PathWatch: @unchecked Sendable {
         lock.withLock {
             guard isSignalled else { return false }
             isSignalled = false
+            if isLost { return true }
             var byte: UInt8 = 0
             _ = read(reading, &byte, 1)
             return true
@@ -121,7 +138,7 @@ final class PathWatch: @unchecked Sendable {
     /// Takes the events that have come; whether one of them matters.
     private func drain() -> Bool {
         #if os(Linux)
-        guard inotify >= 0 else { return false }
+        guard inotify >= 0, !lock.withLock({ isLost }) else { return false }
         var buffer = [UInt8](repeating: 0, count: 16 << 10), matters = false
         while true {
             let count = read(inotify, &buffer, buffer.count)

@@ -105,6 +105,7 @@ enum System {
     static func pwrite(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
         guard let place = off_t(exactly: offset) else { throw Errno(EFBIG) }
+        try checkLimit(offset)
         while true {
             let n = cPwrite(fd, base, min(bytes.count, 1 << 30), place)
             if n > 0 { return n }
@@ -114,7 +115,18 @@ enum System {
         }
     }
 
+    /// Throws `EFBIG` where writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a signal.
+    static func checkLimit(_ offset: UInt64) throws(Errno) {
+        // Nobody limits files to less, and most notes of coordinators are not asked for.
+        if offset > 512, llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
+    }
+
     static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) { try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) } }
+
+    /// Of what has the name in an open directory.
+    static func setPermissions(_ name: String, in directory: Int32, _ mode: UInt32) throws(Errno) {
+        try retrying { fchmodat(directory, name, mode_t(truncatingIfNeeded: mode), 0) }
+    }
 
     /// Makes the file's bytes and size durable.
     static func fdatasync(_ fd: Int32) throws(Errno) {
@@ -144,8 +156,9 @@ enum System {
 
     /// Sets the size of a file; what is added reads as zeros.
     static func truncate(_ fd: Int32, to size: UInt64) throws(Errno) {
-        guard let size = off_t(exactly: size) else { throw Errno(EFBIG) }
-        try retrying { ftruncate(fd, size) }
+        guard let place = off_t(exactly: size) else { throw Errno(EFBIG) }
+        if size > 0 { try checkLimit(size &- 1) }
+        try retrying { ftruncate(fd, place) }
     }
 
     static func fsync(_ fd: Int32) throws(Errno) { try retrying { cFsync(fd) } }
@@ -187,6 +200,7 @@ enum System {
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 
+    static func unlock(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_UN) } }
     /// Takes the whole-file lock; throws EWOULDBLOCK when another holds it.
     static func lockExclusively(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_EX | LOCK_NB) } }
 
@@ -230,17 +244,11 @@ enum System {
         return Status(s)
     }
 
-    /// Whether the file has no name any more, so that its bytes go with the last descriptor.
-    static func isUnlinked(_ fd: Int32) -> Bool {
-        var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
-        return withUnsafeMutableBytes(of: &found) { $0.baseAddress.map { llvs_shim_identity(fd, nil, $0.assumingMemoryBound(to: UInt64.self)) } } == 0 && found.2 == 0
-    }
-
     /// The device of what a path leads to, and its number there.
     static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64) {
-        var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        var found: (UInt64, UInt64) = (0, 0)
         let result = withUnsafeMutableBytes(of: &found) { found in
-            path.withCString { path in found.baseAddress.map { llvs_shim_identity(-1, path, $0.assumingMemoryBound(to: UInt64.self)) } }
+            path.withCString { path in found.baseAddress.map { llvs_shim_identity(path, $0.assumingMemoryBound(to: UInt64.self)) } }
         }
         guard result == 0 else { throw Errno(result ?? EINVAL) }
         return (found.0, found.1)

@@ -31,11 +31,9 @@ struct ExchangeResult {
     Move move;
     std::vector<Exchanged> exchanges;
 
-    ExchangeResult() = default;
+    ExchangeResult();
     /// Takes over a result.
-    explicit ExchangeResult(llvs_exchange_result *raw) : ExchangeResult(*raw) {
-        detail::Handle<llvs_exchange_result, llvs_exchange_result_free> handle(raw);
-    }
+    explicit ExchangeResult(llvs_exchange_result *raw);
     explicit ExchangeResult(const llvs_exchange_result &result);
 };
 
@@ -49,6 +47,13 @@ struct Exchanged {
     llvs_status code;
     std::string message;
 };
+
+// What holds a vector of them waits until they are complete.
+inline ExchangeResult::ExchangeResult() = default;
+
+inline ExchangeResult::ExchangeResult(llvs_exchange_result *raw) : ExchangeResult(*raw) {
+    detail::Handle<llvs_exchange_result, llvs_exchange_result_free> handle(raw);
+}
 
 inline ExchangeResult::ExchangeResult(const llvs_exchange_result &raw) {
     for (std::size_t i = 0; i < raw.retrieved_count; i++) retrieved.push_back(detail::string(raw.retrieved[i]));

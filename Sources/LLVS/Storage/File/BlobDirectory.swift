@@ -35,6 +35,8 @@ final class BlobDirectory: @unchecked Sendable {
     private let lock = Lock()
     /// Written here and not synced yet (at durability `normal`).
     private var dirty: [Place] = []
+    /// Put in place since the last sync.
+    private var fresh: [Place] = []
     private var directoryIsDirty = false
     /// The directory's own name was synced: whoever made it may have been killed before he could.
     private var directoryIsDurable = false
@@ -109,6 +111,7 @@ final class BlobDirectory: @unchecked Sendable {
     func note(_ filePath: Place) {
         lock.withLock {
             if durability != .full { dirty.append(filePath) }
+            fresh.append(filePath)
             directoryIsDirty = true
         }
     }
@@ -118,6 +121,7 @@ final class BlobDirectory: @unchecked Sendable {
         let name = RandomName(id), filePath = place(of: name)
         lock.withLock {
             dirty.removeAll { $0 == filePath }
+            fresh.removeAll { $0 == filePath }
             open.removeAll { $0.id == name }
         }
         do throws(Errno) { try system.unlink(filePath) } catch {
@@ -125,12 +129,13 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    func make(_ filePath: Place, readable: Bool = false) throws -> OpenFile {
+    /// A new file in the directory as it is now: its place stays with it when another directory takes the name.
+    func make(_ name: String, readable: Bool = false) throws -> (OpenFile, Place) {
         tidyOnce()
-        let file = try makeFile(filePath, readable)
+        let (file, place) = try makeFile(name, readable)
         // As long as it is open: nobody takes it for a leftover. Where there are no locks, its age says so.
         do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {}
-        return file
+        return (file, place)
     }
 
     /// Removes what killed processes left unfinished, a day ago or longer: nobody holds it, and nobody else's machine can be
@@ -146,21 +151,42 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    private func makeFile(_ filePath: Place, _ readable: Bool) throws -> OpenFile {
+    private func makeFile(_ name: String, _ readable: Bool) throws -> (OpenFile, Place) {
         let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
-        do throws(Errno) {
-            return try OpenFile(filePath, flags, mode: system.mode)
-        } catch {
-            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: filePath.path) }
+        func new() throws(Errno) -> (OpenFile, Place) {
+            let place = try folder.pinned().place(name)
+            return (try OpenFile(place, flags, mode: system.mode), place)
+        }
+        do throws(Errno) { return try new() } catch {
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the blob", path: path + "/" + name) }
         }
         try store.make(folder, system)
-        return try posix("Making the blob", filePath.path) { () throws(Errno) in try OpenFile(filePath, flags, mode: system.mode) }
+        return try posix("Making the blob", path + "/" + name) { () throws(Errno) in try new() }
+    }
+
+    /// Gives a file that is whole its name, in the directory that is there by now: somebody may have put another in place while it was written.
+    func publish(_ file: Place, as name: RandomName) throws -> Place {
+        if folder.isElsewhere { folder.renew() }
+        let final = place(of: name)
+        do throws(Errno) { try system.rename(file, final) } catch {
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Putting in place the blob", path: final.path) }
+            try store.make(folder, system)
+            try posix("Putting in place the blob", final.path) { () throws(Errno) in try system.rename(file, final) }
+        }
+        return final
     }
 
     /// Makes durable what was stored here. Answers how many syncs that took.
     func sync() throws -> Int {
-        let (paths, directory, failure) = lock.withLock { (self.dirty, self.directoryIsDirty, self.poison) }
+        let (paths, directory, fresh, failure) = lock.withLock { (self.dirty, self.directoryIsDirty, self.fresh, self.poison) }
         if let failure { throw failure }
+        if directory, folder.isElsewhere {
+            folder.renew()
+            for place in fresh where (try? place.status()) == nil && lock.withLock({ self.fresh.contains(place) }) {
+                lock.withLock { self.fresh = [] }
+                throw StoreError.gone("Storing a value in", "the store at \(store.path)", path: path)
+            }
+        }
         for filePath in paths {
             do throws(Errno) {
                 let file = try OpenFile(filePath, O_RDONLY)
@@ -180,7 +206,8 @@ final class BlobDirectory: @unchecked Sendable {
         if directory || !paths.isEmpty {
             lock.withLock {
                 if directory { directoryIsDurable = true }
-                let synced = Set(paths)
+                let synced = Set(paths), seen = Set(fresh)
+                self.fresh.removeAll { seen.contains($0) }
                 dirty.removeAll { synced.contains($0) }
                 if dirty.isEmpty { directoryIsDirty = false }
             }
@@ -196,8 +223,12 @@ final class BlobDirectory: @unchecked Sendable {
     // MARK: Reading
 
     /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
-    func has(_ id: BlobID) -> Bool {
-        if (try? blob(RandomName(id))) != nil { return true }
+    /// - Throws: what being short of descriptors or of memory throws: that says nothing of the blob.
+    func has(_ id: BlobID) throws -> Bool {
+        do {
+            _ = try blob(RandomName(id))
+            return true
+        } catch let error as StoreError where [.tooManyFiles, .outOfMemory].contains(error.code) { throw error } catch {}
         guard let status = try? place(of: RandomName(id)).status(), status.isRegularFile else { return false }
         return System.now &- status.modified > BlobDirectory.longestPause
     }

@@ -35,11 +35,10 @@ final class FileBlobWriter: BlobWriter {
         let new = try posix("Naming a new blob in", directory.path) { () throws(Errno) in try RandomName.random() }
         name = replaced.map(RandomName.init) ?? new
         isReplacing = replaced != nil
-        place = directory.folder.place(new.hex + ".new")
         let blocks = size.map(FileBlobWriter.blocks) ?? 0
         dataOffset = size == nil ? 0 : BlobDirectory.headerSize + 4 * blocks
         checksums.reserveCapacity(blocks)
-        file = try directory.make(place, readable: size == nil)
+        (file, place) = try directory.make(new.hex + ".new", readable: size == nil)
         if size == nil { try? place.unlink() }
     }
     deinit { cancel() }
@@ -74,8 +73,11 @@ final class FileBlobWriter: BlobWriter {
             // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
             if directory.durability == .full || isReplacing { try directory.system.fdatasync(file.descriptor) }
         }
-        let final = directory.folder.place(name.hex + ".blob")
-        try written { () throws(Errno) in try directory.system.rename(place, final) }
+        let final: Place
+        do { final = try directory.publish(place, as: name) } catch {
+            cancel()
+            throw error
+        }
         isDone = true
         directory.note(final)
         finished(UInt64(head.count) + UInt64(size))

@@ -8,7 +8,7 @@ extension FileStorage {
         let frameSize = try SegmentWriter.frameSize(records, of: description)
         appending.lock()
         defer { appending.unlock() }
-        if let writer = state.withLock({ self.writer }), System.isUnlinked(writer.file.descriptor) { try keepOwnSegment(appendingHeld: true) }
+        if let writer = state.withLock({ self.writer }), writer.isGone { try keepOwnSegment(appendingHeld: true) }
         let (writer, segment, durable) = try writer(for: frameSize)
         let start = writer.end
         do {

@@ -55,7 +55,7 @@ extension FileStorage {
     /// Syncs all that is not known to be durable and returns the serial that this covers. `foreign`: what others wrote, too.
     func makeDurable(foreign: Bool, appendingHeld: Bool) throws -> UInt64 {
         do {
-            if let writer = state.withLock({ durability.ownSegment.map { $0.durable < $0.position } == true ? self.writer : nil }), System.isUnlinked(writer.file.descriptor) {
+            if let writer = state.withLock({ durability.ownSegment.map { $0.durable < $0.position } == true ? self.writer : nil }), writer.isGone {
                 try keepOwnSegment(appendingHeld: appendingHeld)
             }
             if state.withLock({ !durability.lost.isEmpty }) {

@@ -236,9 +236,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func hasBlob(_ id: BlobID) -> Bool {
+    public func hasBlob(_ id: BlobID) throws -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
-        return blobs.has(id)
+        return try blobs.has(id)
     }
 
     public var blobMark: BlobMark? { blobs.mark }
@@ -270,8 +270,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try CacheName.check(name)
         try state.withLock { try checkOpen() }
         try checkPresence("Opening a note in")
-        let file = try NoteFile(caches.folder.place(name + ".note"), options.system, isReadOnly: !caches.isWritable, makeDirectory: { [self] in
-            try caches.makeFolder()
+        let file = try NoteFile(caches.folder.place(name + ".note"), options.system, isReadOnly: !caches.isWritable, makeDirectory: { [weak self] in
+            try self?.checkPresence("Writing a note in")
+            try self?.caches.makeFolder()
         }, earlier: { [caches] in try caches.get(name) })
         return file ?? CachedNote(self, name)
     }

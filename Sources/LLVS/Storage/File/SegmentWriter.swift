@@ -18,6 +18,7 @@ final class SegmentWriter {
     let place: Place
     var path: String { place.path }
     let file: OpenFile
+    private let identity: FileIdentity?
     /// Where the next frame goes; everything before was written whole.
     private(set) var end: UInt64 = 0
     /// The size of the file, where it is more than `end`.
@@ -44,11 +45,12 @@ final class SegmentWriter {
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
         }
+        identity = (try? System.status(file.descriptor)).map(FileIdentity.init)
         self.id = id; self.place = place; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
-    /// Whether the file is not what its path names any more.
-    var isGone: Bool { (try? System.status(file.descriptor)).map { FileIdentity($0).isGone(from: path) } ?? false }
+    /// Whether the file is not what its path names any more: it, or a directory above it, was removed, renamed or put in place anew. One call.
+    var isGone: Bool { identity?.isGone(from: path) ?? false }
 
     /// Bytes of a frame that holds the records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {

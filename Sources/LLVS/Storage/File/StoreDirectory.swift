@@ -153,6 +153,7 @@ struct StoreDirectory: Sendable {
         for directory in missing.reversed() {
             do throws(Errno) {
                 try System.mkdir(directory, mode: system.directoryMode)
+                try Place(directory).letOwnerIn()
             } catch {
                 if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
             }

@@ -19,11 +19,14 @@ enum SyncedFolder {
         ".seafile-data",  // Seafile
     ]
 
-    /// The marker in the directory or the nearest above it that has one.
+    /// The marker in the directory or the nearest above it that has one: of this user, of the system, or of whoever has the store. What
+    /// somebody else puts into a directory that all may write, such as /tmp, says nothing.
     static func marker(above path: String) -> String? {
         var at = resolved(path)
+        let owners = [geteuid(), 0, (try? System.status(at))?.owner ?? 0]
         while true {
-            for name in markers where (try? System.status(at == "/" ? "/" + name : at + "/" + name)) != nil {
+            for name in markers {
+                guard let status = try? System.status(at == "/" ? "/" + name : at + "/" + name), owners.contains(status.owner) else { continue }
                 // ~/.dropbox is where Dropbox keeps its settings.
                 if name == ".dropbox", at == home { continue }
                 return at == "/" ? "/" + name : at + "/" + name

@@ -1,0 +1,113 @@
+import CLLVSShims
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks it.
+final class HeldFile: Sendable {
+    let file: OpenFile
+    let identity: FileIdentity
+    private let isLocked: Bool
+    private let process = getpid()
+
+    private init(_ file: OpenFile, _ status: System.Status, isLocked: Bool) {
+        self.file = file; self.isLocked = isLocked
+        identity = FileIdentity(status)
+        if isLocked { llvs_shim_close_in_child(file.descriptor) }
+    }
+
+    deinit {
+        // The lock is of the open file, which a child has as well: it is this process's to give up. There the number may be of another file by now.
+        guard getpid() == process else { _ = Unmanaged.passRetained(file); return }
+        guard isLocked else { return }
+        try? System.unlock(file.descriptor)
+        llvs_shim_leave_to_child(file.descriptor)
+    }
+
+    /// The permissions of a file that may be locked by whoever can open it: of those only who may write the store.
+    private static func mode(_ system: FileSystem) -> UInt32 { 0o600 | (system.mode & 0o022) * 3 }
+
+    /// Opens the file, or makes it. One that has a second name, or is of somebody who may not write the store, could be any file of this user's:
+    /// it is replaced by a new one of the same bytes.
+    /// - Parameter makeDirectory: called when the directory is not there.
+    /// - Returns: nil where there can be no such file.
+    /// - Throws: `.busy` when another has it open, `.io`.
+    static func open(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> HeldFile? {
+        // Another who replaces it at the same time may be faster.
+        for _ in 0..<8 {
+            guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
+            if isReadOnly { return HeldFile(file, status, isLocked: false) }
+            let held = try locked(file, status, place)
+            if isOurs(status, place, system) {
+                let excess = status.permissions & ~mode(system)
+                if excess != 0, status.owner == geteuid() { try? System.setPermissions(file.descriptor, status.permissions & mode(system)) }
+                return held
+            }
+            guard let new = try replaced(held, place, system) else { return nil }
+            if !new.identity.isGone(from: place.path) { return new }
+        }
+        throw StoreError(.busy, "The note \(place) is being replaced again and again.", path: place.path)
+    }
+
+    private static func locked(_ file: OpenFile, _ status: System.Status, _ place: Place) throws -> HeldFile {
+        do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
+            if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(place) is open already.", path: place.path) }
+            // A file system without locks: nobody can be kept out there.
+        }
+        return HeldFile(file, status, isLocked: true)
+    }
+
+    private static func found(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (OpenFile, System.Status)? {
+        let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
+        func file() throws -> OpenFile? {
+            do throws(Errno) { return try OpenFile(place, flags, mode: mode(system)) } catch {
+                switch error.code {
+                case ENOENT where !isReadOnly: throw error
+                case ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EISDIR, ELOOP, ENXIO: return nil
+                default: throw StoreError.posix(error, doing: "Opening the note", path: place.path)
+                }
+            }
+        }
+        let made: OpenFile?
+        do { made = try file() } catch is Errno {
+            try makeDirectory()
+            do { made = try file() } catch is Errno { return nil }
+        }
+        guard let made, let status = try? System.status(made.descriptor), status.isRegularFile else { return nil }
+        return (made, status)
+    }
+
+    private static func isOurs(_ status: System.Status, _ place: Place, _ system: FileSystem) -> Bool {
+        guard status.names <= 1 else { return false }
+        if [UInt32(geteuid()), 0].contains(status.owner) { return true }
+        guard let folder = try? place.folder.place(".").status() else { return false }
+        return status.owner == folder.owner || folder.permissions & 0o022 != 0
+    }
+
+    /// A new file with the first bytes of the other, in its place; nil where none can be made.
+    private static func replaced(_ other: HeldFile, _ place: Place, _ system: FileSystem) throws -> HeldFile? {
+        do throws(Errno) {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            let count = try bytes.filled { (b) throws(Errno) in try System.pread(other.file.descriptor, b, at: 0) }
+            let aside = place.folder.place(try RandomName.random().hex + ".tmp")
+            let file = try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: mode(system))
+            do throws(Errno) {
+                try Array(bytes[..<count]).borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
+                try System.lockExclusively(file.descriptor)
+                let held = HeldFile(file, try System.status(file.descriptor), isLocked: true)
+                try system.rename(aside, place)
+                return held
+            } catch {
+                try? aside.unlink()
+                throw error
+            }
+        } catch {
+            Log.write(.warning, "The note \(place) is a file with several names, or of a user who may not write the store, and cannot be replaced: \(error).")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,181 @@
+"""The process around the library: its limits, its signals, its descriptors."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import llvs
+import pytest
+
+LARGE = 1_200_000
+
+
+def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
+    """No older state is taken for the newest because a large value could not be looked for."""
+    path = tmp_path / "store"
+    with llvs.Store(path) as store:
+        version = store.make_version(None, insert={"a": b"1"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    outcomes = set()
+    for free in range(6):
+        with llvs.Store(path) as reader:
+            with llvs.Store(path) as writer:
+                version = writer.make_version(version, insert={"a": os.urandom(LARGE)})
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+            taken: list[int] = []
+            try:
+                try:
+                    while True:
+                        taken.append(os.open("/dev/null", os.O_RDONLY))
+                except OSError:
+                    pass
+                for descriptor in taken[:free]:
+                    os.close(descriptor)
+                del taken[:free]
+                try:
+                    reader.reload()
+                    outcomes.add("reloaded")
+                    assert version.id in reader, f"{free} descriptors"
+                except llvs.TooManyFilesError:
+                    outcomes.add("refused")
+                try:
+                    with llvs.Store(path) as another:
+                        assert version.id in another, f"{free} descriptors"
+                except llvs.TooManyFilesError:
+                    pass
+            finally:
+                for descriptor in taken:
+                    os.close(descriptor)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            # And nothing is forgotten once there are enough.
+            reader.reload()
+            assert version.id in reader
+    assert outcomes == {"reloaded", "refused"}
+
+
+LIMITED = """
+import os, resource, signal, sys, llvs
+path, folder = sys.argv[1:]
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+with llvs.Store(path) as store:
+    version = store.make_version(None, insert={"a": b"1"})
+    exchange = llvs.Exchange(store, folder)
+    large = store.make_version(version, insert={f"k{i}": os.urandom(900_000) for i in range(3)})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    def no_space(call):
+        try:
+            call()
+        except llvs.Error as error:
+            assert error.code == llvs.ErrorCode.NO_SPACE, error
+        else:
+            raise AssertionError("it was written")
+    no_space(lambda: store.make_version(large, insert={"b": os.urandom(2_000_000)}))
+    no_space(lambda: store.make_version(large, insert={f"k{i}": os.urandom(900_000) for i in range(3)}))
+    no_space(exchange.send)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    last = store.make_version(large, insert={"b": os.urandom(2_000_000)})
+with llvs.Store(path) as store:
+    assert last.id in store and not store.verify().damages
+"""
+
+
+def test_the_limit_on_file_sizes_is_an_error(tmp_path: Path) -> None:
+    """And not a signal that ends the process."""
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "store"), str(tmp_path / "shared")], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
+    own = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with llvs.Store(tmp_path / "store") as store:
+        masks: list[set[int]] = []
+        told = threading.Event()
+
+        def called() -> None:
+            masks.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+            told.set()
+
+        with store.observe(called):
+            store.make_version(None, insert={"a": b"1"})
+            assert told.wait(60)
+        assert masks[0] >= {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF}
+        # What a thread does wrong itself is still told.
+        assert not masks[0] & {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == own
+
+
+def test_an_observer_without_its_descriptors_goes_on(tmp_path: Path) -> None:
+    """The host closed them, as a daemon does: it looks from time to time, and ends when it is asked to."""
+    path = tmp_path / "store"
+    with llvs.Store(path) as store:
+        version = store.make_version(None, insert={"a": b"1"})
+        before = set(os.listdir("/proc/self/fd"))
+        told = threading.Event()
+        observer = store.observe(told.set)
+        for name in set(os.listdir("/proc/self/fd")) - before:
+            try:
+                target = os.readlink(f"/proc/self/fd/{name}")
+            except OSError:
+                continue
+            if target.startswith(("pipe:", "anon_inode:")):
+                os.close(int(name))
+        told.clear()
+        with llvs.Store(path) as other:
+            other.make_version(version, insert={"a": b"2"})
+        assert told.wait(60)
+        observer.close()
+
+
+RAW_FORK = """
+import ctypes, os, sys, llvs
+libc = ctypes.CDLL(None)
+store = llvs.Store(sys.argv[1])
+version = store.make_version(None, insert={"a": b"1"})
+child = libc._Fork()
+if child == 0:
+    try:
+        store.make_version(version, insert={"a": b"2"})
+        os._exit(1)
+    except llvs.ForkedError:
+        os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+store.make_version(version, insert={"a": b"3"})
+store.close()
+"""
+
+
+def test_a_child_without_the_handlers_of_fork_is_noticed(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", RAW_FORK, str(tmp_path / "store")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_umask_that_takes_from_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "above" / "store"
+    before = os.umask(0o177)
+    try:
+        with llvs.Coordinator(path) as coordinator:
+            coordinator.save(insert={"a": b"1", "large": os.urandom(LARGE)})
+    finally:
+        os.umask(before)
+    for folder in (path.parent, path, path / "segments", path / "blobs", path / "cache"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
+
+
+def test_an_exchange_within_its_store_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    (tmp_path / "link").symlink_to(path)
+    with llvs.Store(path) as store:
+        for place in (path, path / "shared", path / "segments", tmp_path / "link" / "shared"):
+            with pytest.raises(llvs.InvalidArgumentError, match="beside it"):
+                llvs.Exchange(store, place)
+        assert not (path / "shared").exists()
+        llvs.Exchange(store, tmp_path / "store2").close()
+    with llvs.Coordinator(path) as coordinator, pytest.raises(llvs.InvalidArgumentError):
+        coordinator.attach(path)

@@ -1,0 +1,166 @@
+"""What others do to the files of a store while it is open: directories put in place anew (by a restore, or a program that syncs), removed
+caches, hard links, locks. What was acknowledged is there afterwards, and nothing of another user's is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable
+
+import llvs
+import pytest
+
+LARGE = 1_200_000
+
+
+def put_anew(folder: Path) -> None:
+    """As a restore does: the same files in another directory of the name."""
+    os.rename(folder, folder.with_name("was"))
+    shutil.copytree(folder.with_name("was"), folder)
+
+
+def replaced(folder: Path) -> None:
+    """As a program does that syncs: the copy is made first."""
+    shutil.copytree(folder, folder.with_name("new"))
+    os.rename(folder, folder.with_name("was"))
+    os.rename(folder.with_name("new"), folder)
+
+
+def moved_away(folder: Path) -> None:
+    os.rename(folder, folder.with_name("was"))
+
+
+# Where large values that were acknowledged at `normal` are only moved away, closing tells of them.
+@pytest.mark.parametrize("change, durability", [(put_anew, "full"), (put_anew, "normal"), (replaced, "full"), (replaced, "normal"), (moved_away, "full")])
+@pytest.mark.parametrize("name", ["segments", "blobs"])
+def test_what_is_acknowledged_is_there(tmp_path: Path, name: str, change: Callable[[Path], None], durability: str) -> None:
+    path = tmp_path / "store"
+    with llvs.Store(path, durability=durability) as store:
+        first = store.make_version(None, insert={"small": b"1"})
+        if name == "blobs":
+            # On another line: where the directory is only moved away it is lost.
+            store.make_version(first, insert={"other": os.urandom(LARGE)})
+        change(path / name)
+        acknowledged, expected = [], {}
+        for i in range(4):
+            data = os.urandom(LARGE if i % 2 else 20)
+            made = store.make_version(first if i == 0 else acknowledged[-1], insert={f"k{i}": data})
+            acknowledged.append(made)
+            expected[f"k{i}"] = data
+    with llvs.Store(path, create=False) as store:
+        for made in acknowledged:
+            assert made.id in store, made
+        assert {id: store.at(acknowledged[-1])[id] for id in expected} == expected
+        if change is not moved_away:
+            assert not store.verify().damages
+
+
+# ---- The note of a coordinator ----
+
+SLEEPER = """
+import os, sys, llvs
+path, kind, dies = sys.argv[1:]
+coordinator = llvs.Coordinator(path, storage=kind)
+coordinator.save(insert={"a": b"1"})
+child = os.fork()
+if child == 0:
+    os.write(1, b"child" + bytes([10]))
+    os.read(0, 1)
+    os._exit(0)
+if dies == "dies":
+    os._exit(0)
+coordinator.close()
+try:
+    llvs.Coordinator(path, storage=kind).close()
+    print("opened", flush=True)
+except llvs.Error as error:
+    print(error, flush=True)
+os.read(0, 1)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("end", ["closes", "dies"])
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_forked_child_keeps_no_name(tmp_path: Path, kind: str, end: str) -> None:
+    """Neither when the parent closes the coordinator, nor when it ends without that."""
+    path = tmp_path / "store"
+    arguments = [sys.executable, "-c", SLEEPER, str(path), kind, end]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        lines = {process.stdout.readline()}
+        if end == "closes":
+            lines.add(process.stdout.readline())
+            assert lines == {"child\n", "opened\n"}
+        else:
+            assert lines == {"child\n"}
+            process.wait()
+        with llvs.Coordinator(path, storage=kind) as coordinator:
+            coordinator.save(insert={"a": b"2"})
+
+
+@pytest.mark.parametrize("change", [shutil.rmtree, lambda folder: os.rename(folder, folder.with_name("was"))], ids=["removed", "renamed"])
+def test_removed_caches(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    path = tmp_path / "store"
+    with llvs.Coordinator(path) as coordinator:
+        coordinator.save(insert={"a": b"1"})
+        other = coordinator.store.make_version(coordinator.current_version, insert={"a": b"2"})
+        coordinator.save(insert={"b": b"2"})
+        change(path / "cache")
+        coordinator.current_version = other.id
+        # The name is taken again.
+        with pytest.raises(llvs.BusyError):
+            llvs.Coordinator(path)
+    with llvs.Coordinator(path) as coordinator:
+        assert coordinator.current_version == other.id
+        assert coordinator.missing_version is None
+
+
+def note(path: Path, kind: str) -> Path:
+    return path / "cache" / "coordinator-main.note" if kind == "file" else path.with_name(path.name + "-coordinator-main.note")
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
+    path, private = tmp_path / "store", tmp_path / "private"
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        coordinator.save(insert={"a": b"1"})
+    private.write_bytes(b"of nobody else\n")
+    note(path, kind).unlink()
+    os.link(private, note(path, kind))
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        coordinator.save(insert={"a": b"2"})
+        coordinator.save(insert={"a": b"3"})
+        current = coordinator.current_version
+        with pytest.raises(llvs.BusyError):
+            llvs.Coordinator(path, storage=kind)
+    assert private.read_bytes() == b"of nobody else\n"
+    # A copy by links has the current version as well, and keeps its own.
+    os.link(note(path, kind), tmp_path / "kept")
+    kept = (tmp_path / "kept").read_bytes()
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        assert coordinator.current_version == current
+        coordinator.save(insert={"a": b"4"})
+        coordinator.save(insert={"a": b"5"})
+    assert (tmp_path / "kept").read_bytes() == kept
+
+
+@pytest.mark.parametrize("file_mode, expected", [(0o600, 0o600), (0o644, 0o600), (0o640, 0o600), (0o660, 0o660), (0o664, 0o660), (0o666, 0o666)])
+def test_who_may_only_read_cannot_lock_the_note(tmp_path: Path, file_mode: int, expected: int) -> None:
+    before = os.umask(0)
+    try:
+        for kind in ("file", "sqlite"):
+            path = tmp_path / kind
+            for left_as in (None, 0o644):
+                with llvs.Coordinator(path, storage=kind, file_mode=file_mode) as coordinator:
+                    coordinator.save(insert={"a": b"1"})
+                    if left_as is None or expected == 0o600:
+                        assert stat.S_IMODE(note(path, kind).stat().st_mode) == expected
+                # As an earlier version of the library made it.
+                note(path, kind).chmod(0o644)
+    finally:
+        os.umask(before)
