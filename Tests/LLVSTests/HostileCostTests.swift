@@ -113,6 +113,44 @@ import Testing
         #expect(try store.heads().count == 3)
     }
 
+    /// Heads whose last changes tell nothing of how they differ: each is compared with some others, not with all.
+    @Test func headsThatLookAlike() throws {
+        try Self.isLinear(150) { size in
+            let store = try memoryStore()
+            let a = try ValueID("a"), b = try ValueID("b")
+            let heads = try (0..<size).map { i in
+                try Self.received("head\(i)", [], [.insert(a, data: [1]), .insert(b, data: Array("\(i)".utf8))], at: Double(i))
+            }
+            _ = try store.add(heads)
+            let ordinals = try heads.map { try store.requireOrdinal($0.version.id) }
+            var groups = 0
+            let steps = try Work.comparisons.counting { groups = try store.groupedByState(ordinals).count }
+            #expect(groups == size)
+            return steps
+        }
+    }
+
+    /// Heads that hold a copy of all that is here, and differ somewhere: a save compares so much of them, and leaves the rest to a merge.
+    @Test func headsThatNearlyHaveTheStateOfASave() throws {
+        let store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store)
+        let ids = try (0..<2_000).map { try ValueID("id \($0)") }
+        let state = ids.map { Value.Change.insert($0, data: [1]) }
+        _ = try coordinator.save(state)
+        var copies = [try Self.received("copy", [], state, at: 1)]
+        for i in 0..<200 {
+            copies.append(try Self.received("head\(i)", ["copy"], [.update(ids[1_999 - i], data: [2])], at: 2))
+            copies.append(try Self.received("top\(i)", ["head\(i)"], [.update(ids[0], data: [1])], at: 3))
+        }
+        _ = try store.add(copies)
+        let x = try ValueID("x")
+        let steps = try Work.comparisons.counting { _ = try coordinator.save([.insert(x, data: [1])]) }
+        #expect(steps <= 100_000, "\(steps) ids were compared")
+        let again = try Work.comparisons.counting { _ = try coordinator.save([.update(x, data: [2])]) }
+        #expect(again <= 1_000, "\(again) ids were compared again")
+        #expect(try coordinator.merge())
+    }
+
     private final class Looks: @unchecked Sendable {
         private let lock = Lock()
         private(set) var number = 0

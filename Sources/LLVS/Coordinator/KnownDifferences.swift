@@ -3,12 +3,15 @@
 struct KnownDifferences {
     private(set) var version: VersionID?
     private(set) var heads: [VersionID: ValueID] = [:]
+    /// Heads that would take too long to compare. They are left to the next merge.
+    private(set) var passedOver: Set<VersionID> = []
 
     /// Forgets what is known of another version than this.
     mutating func begin(at version: VersionID) {
         if self.version != version { heads = [:] }
         self.version = version
     }
+    mutating func passOver(_ head: VersionID) { passedOver.insert(head) }
     /// Keeps in mind those that were asked about last.
     mutating func keep(_ known: [VersionID: ValueID]) { heads = known }
 

@@ -1,7 +1,10 @@
 /// Which versions stand for one state: the same ids with the same bytes, whichever versions stored them.
 extension Store {
-    /// So many are compared one with the other.
+    /// So many are compared one with the other. Of more, a version is compared with as many groups of its sketch: a peer can make many
+    /// states that have one sketch. Who is in a group of its own all the same is merged as others are.
     private static let fewStates = 16
+    /// So many ids are compared when a save looks for heads that have its state.
+    private static let mostCompared = 1 << 16
 
     /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
     /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
@@ -12,7 +15,7 @@ extension Store {
         var groups: [[UInt32]] = [], groupsOfSketch: [UInt64: [Int]] = [:]
         for (version, sketch) in zip(versions, sketches) {
             try control.step(0)
-            if let i = try groupsOfSketch[sketch]?.first(where: { try haveEqualStates(groups[$0][0], version, control) }) {
+            if let i = try groupsOfSketch[sketch]?.prefix(Store.fewStates).first(where: { try haveEqualStates(groups[$0][0], version, control) }) {
                 groups[i].append(version)
             } else {
                 groupsOfSketch[sketch, default: []].append(groups.count)
@@ -25,6 +28,7 @@ extension Store {
     private struct Differ: Error {
         var key: [UInt8] = []
     }
+    private struct TooManyIDs: Error {}
 
     /// Whether the states at two versions have the same ids with the same bytes.
     func haveEqualStates(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> Bool { try differingID(a, b, control) == nil }
@@ -32,6 +36,13 @@ extension Store {
     /// An id under which the states at two versions hold different bytes, or one of them none; nil when they are equal. What either
     /// changed last is looked at before all else, and nothing behind the first id that differs.
     func differingID(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> ValueID? {
+        var left = Int.max
+        return try differingID(a, b, control, atMost: &left)
+    }
+
+    /// As above, and takes off `left` how many ids were compared.
+    /// - Throws: `TooManyIDs` when none were left.
+    private func differingID(_ a: UInt32, _ b: UInt32, _ control: PacedControl, atMost left: inout Int) throws -> ValueID? {
         if a == b { return nil }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
@@ -41,6 +52,8 @@ extension Store {
         do {
             try forEachDifference(a, b, control) { difference in
                 try control.step()
+                guard left > 0 else { throw TooManyIDs() }
+                left -= 1
                 guard try isSameValue(difference.before, difference.after, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else { throw Differ(key: Array(difference.key)) }
             }
         } catch let differ as Differ { return differ.key.withUnsafeBytes { ValueID(unchecked: $0) } }
@@ -48,6 +61,7 @@ extension Store {
     }
 
     func isSameValue(_ a: MapEntry?, _ b: MapEntry?, _ key: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
+        Work.comparisons.count()
         guard let a, let b else { return a == nil && b == nil }
         return try haveSameBytes(a, b, key, aFingerprint, bFingerprint)
     }
@@ -90,10 +104,12 @@ extension Store {
         }
         guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
         known.begin(at: version)
-        var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:]
-        for head in heads {
+        var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:], left = Store.mostCompared
+        for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }
-            if let id = try known.heads[head.id] ?? differingID(at, head.ordinal) { differing[head.id] = id } else { equal.append(head.ordinal) }
+            do {
+                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, .none, atMost: &left) { differing[head.id] = id } else { equal.append(head.ordinal) }
+            } catch is TooManyIDs { known.passOver(head.id) }
         }
         known.keep(differing)
         return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version

@@ -15,6 +15,8 @@ enum Work: UInt32 {
     case looks = 5
     /// Damages that were looked at to be told of once.
     case damages = 6
+    /// Values that were compared, to see whether states are equal.
+    case comparisons = 7
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }
