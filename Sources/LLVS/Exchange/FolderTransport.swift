@@ -126,12 +126,20 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
                 staged.append(place)
             }
         }
+        // What is written here is known by its state before it can be found: nobody need read it to see whether it is what it should be.
+        let states = staged.map { FolderFiles.signature($0)?.hashValue }
         try sync?.files(staged) { try control.check(.sending, files.count, of: files.count, doing: "Sending to \(description)") }
         // All changes first: a folder that is synced while we write then shows no version without its changes.
         for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i], as: changes.place(file.name)) }
         try sync?.directory(changes)
         for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i + 1], as: versions.place(file.name)) }
         staged = []
+        lock.withLock {
+            for (i, file) in files.enumerated() {
+                guard let id = VersionID(validating: file.name), let changes = states[2 * i], let version = states[2 * i + 1] else { continue }
+                whole[id] = WholeFiles(version: version, changes: changes)
+            }
+        }
         try sync?.directory(versions)
     }
 

@@ -16,7 +16,7 @@ import Darwin
 final class SegmentWriter {
     let id: RandomName
     let place: Place
-    var path: String { place.path }
+    let path: String
     let file: OpenFile
     private let identity: FileIdentity?
     /// Where the next frame goes; everything before was written whole.
@@ -46,7 +46,7 @@ final class SegmentWriter {
             Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
         }
         identity = (try? System.status(file.descriptor)).map(FileIdentity.init)
-        self.id = id; self.place = place; self.file = file; self.system = system; self.makesRoom = makesRoom
+        self.id = id; self.place = place; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
     /// Whether the file is not what its path names any more: it, or a directory above it, was removed, renamed or put in place anew. One call.
