@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Callable
 
@@ -111,6 +112,7 @@ def test_removed_caches(tmp_path: Path, change: Callable[[Path], None]) -> None:
         other = coordinator.store.make_version(coordinator.current_version, insert={"a": b"2"})
         coordinator.save(insert={"b": b"2"})
         change(path / "cache")
+        time.sleep(0.1)  # It looks at most every 50 ms.
         coordinator.current_version = other.id
         # The name is taken again.
         with pytest.raises(llvs.BusyError):

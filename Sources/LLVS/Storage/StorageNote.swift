@@ -93,8 +93,15 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         }
     }
 
-    /// The file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one. Under `lock`.
+    /// Seconds between two looks at what the path names: a look takes as long as writing does.
+    private static let pause = 0.05
+    private var lastLook = -Double.infinity
+
+    /// Where the file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one. Under `lock`.
     private func hold() throws {
+        let now = Clock.steady()
+        guard now - lastLook >= NoteFile.pause else { return }
+        lastLook = now
         guard held.identity.isGone(from: path) else { return }
         try makeDirectory()
         guard let new = try HeldFile.open(place, system, isReadOnly: false, makeDirectory: makeDirectory) else {
