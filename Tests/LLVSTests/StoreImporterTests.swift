@@ -86,6 +86,6 @@ import Testing
 
     @Test(arguments: [("ab", "ab"), ("abc", "ab/c"), ("é-x", "é-/x"), ("e\u{301}-x", "e\u{301}-/x"), ("a", "a"), ("\r\nab", "\r\na/b")])
     func namesAreSplitByCharacters(_ name: String, _ expected: String) {
-        #expect(Array(ForeignStoreDirectory.split(name, 2).utf8) == Array(expected.utf8))
+        #expect(Array(ForeignFileNames.split(name, 2).utf8) == Array(expected.utf8))
     }
 }

@@ -7,6 +7,5 @@ enum CoordinatorState {
         default: false
         }
     }
-    static func currentName(_ coordinator: String) -> String { "coordinator-\(coordinator)" }
     static func exchangeName(_ coordinator: String, _ exchange: String) -> String { "exchange-\(coordinator)-\(exchange)" }
 }

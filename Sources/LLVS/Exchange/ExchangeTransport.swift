@@ -136,12 +136,6 @@ public struct ExchangeFiles: Sendable {
     public init(name: String, version: [UInt8], changes: [UInt8]) { self.init(name: name, version: version, changes: OutgoingFile(changes)) }
 }
 
-/// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
-/// observation. Letting go of the observation cancels it too.
-public protocol ExchangeObservation: AnyObject, Sendable {
-    func cancel()
-}
-
 /// Sizes that exchanges keep to.
 public enum ExchangeLimits {
     /// About how many bytes of files travel at once: 5 MB. A larger file travels alone.

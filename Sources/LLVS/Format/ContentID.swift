@@ -97,25 +97,3 @@ extension Version {
             versionID: id.description)
     }
 }
-
-extension Store {
-    /// Whether a record is what its id says. Of a merge as they were made before the timestamp is looked at where its predecessor is known.
-    /// - Throws: what reading throws.
-    func vouching(ofRecordAt place: RecordPlace) throws -> Vouching {
-        let header = try readHeader(place)
-        guard var check = ContentCheck(header.version, changeCount: header.changeCount) else { return .free }
-        guard header.id.text == nil else { return .none }
-        try forEachDigest(place) { entry, header, digest in
-            if let digest { check.add(setting: entry.id, size: entry.size, digest: digest) }
-            else { check.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
-        }
-        return settled(check.finish(), header.version)
-    }
-
-    /// The id of a merge as they were made before does not cover its timestamp, which follows from its first predecessor.
-    func settled(_ vouching: Vouching, _ version: Version) -> Vouching {
-        guard vouching == .oldMerge, let first = version.predecessors.first,
-              let before = lock.withRead({ dag.ordinalIncludingStaged(of: first).map { dag.rows[Int($0)].timestamp } }) else { return vouching }
-        return version.timestamp.bitPattern == Clock.after(before).bitPattern ? .oldMerge : .none
-    }
-}

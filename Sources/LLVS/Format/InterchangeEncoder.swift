@@ -75,32 +75,8 @@ enum InterchangeEncoder {
         return out
     }
 
-    /// The same bytes for what a version of the store recorded, in pieces: of its values one is in memory at a time.
-    static func changes(madeIn id: VersionID, of store: Store) throws -> OutgoingFile {
-        var size = 2, isFirst = true
-        try store.forEachChangeSize(madeIn: id) { change, dataSize in
-            var out: [UInt8] = []
-            append(change, &isFirst, to: &out) { _ in }
-            size += out.count + Base64.encodedSize(dataSize)
-        }
-        return OutgoingFile(size: size) { sink in
-            var out: [UInt8] = [], isFirst = true
-            func flush(_ out: inout [UInt8], whenLargerThan limit: Int) throws {
-                guard out.count > limit else { return }
-                try out.withUnsafeBytes(sink)
-                out.removeAll(keepingCapacity: true)
-            }
-            append("[", to: &out)
-            try store.forEachChange(madeIn: id) { change in
-                try append(change, &isFirst, to: &out) { try flush(&$0, whenLargerThan: 256 << 10) }
-            }
-            append("]", to: &out)
-            try flush(&out, whenLargerThan: 0)
-        }
-    }
-
     /// `flush` is called now and then, and may take what there is.
-    private static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
+    static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
         if !isFirst { append(",", to: &out) }
         isFirst = false
         switch change.kind {

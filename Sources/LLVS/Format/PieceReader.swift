@@ -37,7 +37,7 @@ final class PieceWindow {
     /// - Parameters:
     ///   - limit: bytes that are read at most, whatever the reader says of its size.
     ///   - pieceSize: how many are asked for at once.
-    init(_ source: any PieceReader, limit: Int = ExchangeLimits.fileSize, pieceSize: Int = 256 << 10) {
+    init(_ source: any PieceReader, limit: Int, pieceSize: Int = 256 << 10) {
         self.source = source; self.limit = limit; self.pieceSize = pieceSize
     }
     deinit { free(start) }

@@ -1,6 +1,3 @@
-/// Makes the bytes that were there of what stands behind `LLZF`; nil when that is no such data, from its beginning to its end.
-public typealias ForeignDecoder = @Sendable ([UInt8]) throws -> [UInt8]?
-
 /// A store directory of the other implementation, for reading.
 ///
 ///     versions/<first 2 characters of the id>/<rest>.json          a Version
@@ -39,7 +36,7 @@ struct ForeignStoreDirectory {
     // MARK: Files
 
     /// Nil when there is none.
-    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(ForeignStoreDirectory.split(id.description, 2)).json") }
+    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(ForeignFileNames.split(id.description, 2)).json") }
 
     /// The ids of all version files; names that are none come as they are.
     func versionNames() throws -> [String] {
@@ -50,10 +47,10 @@ struct ForeignStoreDirectory {
     }
 
     func value(_ reference: Value.Reference) throws -> [UInt8] {
-        let version = ForeignStoreDirectory.split(reference.version.description + ".json", 1)
+        let version = ForeignFileNames.split(reference.version.description + ".json", 1)
         let id = reference.id.description
         if let bytes = try row(values, id, reference.version) { return bytes }
-        for name in [ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(id), 2), ForeignStoreDirectory.escapedAfterSplitting(id)] {
+        for name in [ForeignFileNames.split(ForeignFileNames.escaped(id), 2), ForeignFileNames.escapedAfterSplitting(id)] {
             if let bytes = try read("values/\(name)/\(version)") { return bytes }
         }
         throw StoreError(.missingChanges, "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.", valueID: reference.id, versionID: reference.version.description, path: path)
@@ -61,7 +58,7 @@ struct ForeignStoreDirectory {
 
     func node(_ name: NodeName) throws -> Node {
         let key = String(decoding: name.key, as: UTF8.self)
-        let file = "maps/__llvs_values/\(ForeignStoreDirectory.split(ForeignStoreDirectory.escaped(key), 2))/\(ForeignStoreDirectory.split(name.version.description + ".json", 1))"
+        let file = "maps/__llvs_values/\(ForeignFileNames.split(ForeignFileNames.escaped(key), 2))/\(ForeignFileNames.split(name.version.description + ".json", 1))"
         guard let bytes = try row(maps, key, name.version) ?? read(file) else {
             throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
         }
@@ -70,7 +67,7 @@ struct ForeignStoreDirectory {
 
     private func row(_ database: ForeignDatabase?, _ key: String, _ version: VersionID) throws -> [UInt8]? {
         guard let database else { return nil }
-        for key in [key, ForeignStoreDirectory.escaped(key)] {
+        for key in [key, ForeignFileNames.escaped(key)] {
             if let bytes = try database.data(key, version.description) { return try decoded(bytes, "\(key) of \(version) in \(path)") }
         }
         return nil
@@ -92,27 +89,6 @@ struct ForeignStoreDirectory {
 
     // MARK: Names
 
-    static func split(_ name: String, _ length: Int) -> String {
-        let first = name.prefix(length)
-        return first.endIndex == name.endIndex ? name : first + "/" + name[first.endIndex...]
-    }
-    static func escaped(_ id: String) -> String {
-        var out: [UInt8] = []
-        for b in id.utf8 {
-            switch b {
-            case UInt8(ascii: "/"): out += Array("LLVSSLASH".utf8)
-            case UInt8(ascii: ":"): out += Array("LLVSCOLON".utf8)
-            default: out.append(b)
-            }
-        }
-        return String(decoding: out, as: UTF8.self)
-    }
-    /// The other order of the two steps; the examples at hand do not tell which is meant for ids that
-    /// have a slash or colon among their first two characters.
-    static func escapedAfterSplitting(_ id: String) -> String {
-        let first = id.prefix(2)
-        return first.endIndex == id.endIndex ? escaped(id) : escaped(String(first)) + "/" + escaped(String(id[first.endIndex...]))
-    }
     private static func withoutExtension(_ name: String) -> String {
         name.utf8.suffix(5).elementsEqual(".json".utf8) ? String(decoding: name.utf8.dropLast(5), as: UTF8.self) : name
     }

@@ -51,6 +51,6 @@ public enum StoreImporter {
     private static func copies(for store: Store) -> [String] {
         let temporary = (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/llvs"
         let path = (store.storage as? FileStorage)?.path ?? (store.storage as? SQLiteStorage)?.path
-        return [path.map { System.absolute(StoreDirectory.withoutTrailingSlashes($0)) }, temporary].compactMap(\.self)
+        return [path.map { System.absolute(Paths.withoutTrailingSlashes($0)) }, temporary].compactMap(\.self)
     }
 }

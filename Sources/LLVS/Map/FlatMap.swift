@@ -18,7 +18,7 @@ import CLLVSShims
 ///
 /// Never changes; safe from all threads.
 final class FlatMap: @unchecked Sendable {
-    static let namePrefix = "map-"
+    static let namePrefix = CacheDirectory.mapPrefix
     static let headerSize = 16
 
     let id: RandomName

@@ -37,3 +37,16 @@ public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
     public var description: String { String(decoding: bytes, as: UTF8.self) }
 }
+
+extension StoreError {
+    /// The value id concerned, where there is one.
+    public var valueID: ValueID? {
+        get { valueIDBytes.map { ValueID(unchecked: $0) } }
+        set { valueIDBytes = newValue?.bytes }
+    }
+
+    public init(_ code: Code, _ message: String, valueID: ValueID?, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
+        self.init(code, message, versionID: versionID, path: path, systemCode: systemCode)
+        self.valueID = valueID
+    }
+}

@@ -17,7 +17,7 @@ public struct Version: Hashable, Sendable {
     }
 
     /// Seconds from 1970-01-01 to 2001-01-01 UTC.
-    public static let secondsFrom1970To2001 = 978_307_200.0
+    public static let secondsFrom1970To2001 = Clock.secondsFrom1970To2001
 
     /// "Later" everywhere: larger by (timestamp, id). Ascending.
     public static func canonicalOrder(_ a: Version, _ b: Version) -> Bool {

@@ -9,8 +9,7 @@ import Darwin
 /// The pages of a database file and of its log, looked at one by one, without SQLite: what the pages say of each other is
 /// not believed, and not needed (https://www.sqlite.org/fileformat2.html). Rows carry checksums of their own.
 struct DatabasePages {
-    /// Where an image of a page lies.
-    struct Image { let isInLog: Bool; let offset: UInt64; let number: UInt32 }
+    typealias Image = SQLiteLog.PageImage
     /// A row as a leaf page has it.
     struct Row {
         let sequence: Int64

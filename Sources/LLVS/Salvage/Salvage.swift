@@ -83,8 +83,8 @@ public struct Salvage {
         }
         guard !target.isEmpty, let damaged = System.resolved(path) else { return }
         // As much of the target's path as there is.
-        var at = System.absolute(StoreDirectory.withoutTrailingSlashes(target))
-        while at != "/", (try? System.status(at)) == nil, StoreDirectory.parent(of: at) != at { at = StoreDirectory.parent(of: at) }
+        var at = System.absolute(Paths.withoutTrailingSlashes(target))
+        while at != "/", (try? System.status(at)) == nil, Paths.parent(of: at) != at { at = Paths.parent(of: at) }
         guard let new = System.resolved(at), new == damaged || new.utf8.starts(with: (damaged + "/").utf8) else { return }
         throw StoreError(.invalidArgument, "Salvaging \(path) into \(target) is not possible: the new store would be within the damaged one. Give a path outside of it.", path: target)
     }
@@ -99,7 +99,7 @@ public struct Salvage {
             storage = opened
         } else {
             let name = try posix("Naming a folder", target) { () throws(Errno) in try RandomName.random().hex }
-            let made = System.absolute(StoreDirectory.withoutTrailingSlashes(target.isEmpty ? path : target)) + ".salvage-" + name
+            let made = System.absolute(Paths.withoutTrailingSlashes(target.isEmpty ? path : target)) + ".salvage-" + name
             folder = made
             storage = try SalvagedDatabase.open(path, in: made, control) { damages.append($0) }
         }

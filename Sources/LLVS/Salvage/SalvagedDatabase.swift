@@ -26,7 +26,7 @@ struct SalvagedDatabase {
     /// Looks through the database at `path` and its log, and makes a storage of what it finds in a new `folder`.
     /// - Parameter damage: called with what is missing or damaged.
     static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage {
-        let path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        let path = System.absolute(Paths.withoutTrailingSlashes(path))
         let database = try DatabaseFile(path: path, "Opening the database"), size = database.status.size
         var options = FileStorage.Options()
         options.durability = .normal

@@ -290,7 +290,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                     number += 1
                 }
             }
-        } catch let error as StoreError where error.code == .damaged || (thorough && Store.isOfOne(error.code)) {
+        } catch let error as StoreError where error.code == .damaged || (thorough && error.code.isOfOne) {
             let version = first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
             var met = StorageDamage(file: description, offset: place, message: error.message, version: version)

@@ -236,7 +236,7 @@ extension Store {
                 offset += count
             }
             return true
-        } catch let error as StoreError where Store.isDamage(error.code) {
+        } catch let error as StoreError where error.code.isDamage {
             return false
         }
     }
@@ -259,7 +259,7 @@ extension Store {
 
     /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
-        do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where Store.isDamage(error.code) { return nil }
+        do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where error.code.isDamage { return nil }
     }
 
     /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.

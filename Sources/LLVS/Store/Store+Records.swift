@@ -28,7 +28,7 @@ extension Store {
 
     /// Keeps in mind where the storage cannot give what was written.
     private func noting<R>(_ place: RecordPlace, _ read: () throws -> R) throws -> R {
-        do { return try read() } catch let error as StoreError where Store.isDamage(error.code) {
+        do { return try read() } catch let error as StoreError where error.code.isDamage {
             knownDamage.note(place)
             throw error
         }
@@ -151,7 +151,7 @@ extension Store {
         return try withScratch(Int(wanted)) { buffer in
             do {
                 if anew { try readBytes(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }
-            } catch var error as StoreError where Store.isDamage(error.code) {
+            } catch var error as StoreError where error.code.isDamage {
                 error.valueID = ValueID(unchecked: id)
                 error.versionID = stored.description
                 throw error
@@ -210,7 +210,7 @@ extension Store {
 
     /// Fills the buffer from byte `offset` of the value on; an error says whose value it is.
     func readBlob(_ blob: BlobID, at offset: Int, into buffer: UnsafeMutableRawBufferPointer, id: UnsafeRawBufferPointer, stored: VersionID) throws {
-        do { try storage.readBlob(blob, at: UInt64(offset), into: buffer) } catch var error as StoreError where Store.isDamage(error.code) {
+        do { try storage.readBlob(blob, at: UInt64(offset), into: buffer) } catch var error as StoreError where error.code.isDamage {
             knownDamage.note(stored)
             error.valueID = ValueID(unchecked: id)
             error.versionID = stored.description

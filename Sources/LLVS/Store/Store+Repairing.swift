@@ -18,14 +18,6 @@ extension Store {
         }
     }
 
-    /// Whether a failure to read tells that the bytes are not there any more, or not what they were.
-    static func isDamage(_ code: StoreError.Code) -> Bool { [.damaged, .io, .notFound].contains(code) }
-
-    /// Whether a failure to read is of one record or file, and not of the call or of the process: a verification tells of it and goes on.
-    static func isOfOne(_ code: StoreError.Code) -> Bool {
-        isDamage(code) || [.newerFormat, .permission, .notAStore, .notADirectory, .invalidArgument, .tooLarge].contains(code)
-    }
-
     /// Whether all of a record can be read and is what was written, and, when asked for, all blobs that it names.
     func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
         do {
@@ -38,7 +30,7 @@ extension Store {
                 }
             }
             return true
-        } catch let error as StoreError where Store.isDamage(error.code) { return false }
+        } catch let error as StoreError where error.code.isDamage { return false }
     }
 
     /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.
@@ -154,7 +146,7 @@ extension Store {
                     if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
                         try withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
-                    } catch let error as StoreError where Store.isDamage(error.code) {
+                    } catch let error as StoreError where error.code.isDamage {
                         if let blob = entry.blob { result.damagedBlobs.append((blob, i)) } else { result.isRecordDamaged = true }
                     }
                 case .remove, .preserveRemoval:
@@ -165,7 +157,7 @@ extension Store {
                 i += 1
             }
             guard i == sorted.count else { throw Store.isAnother(id) }
-        } catch let error as StoreError where Store.isDamage(error.code) {
+        } catch let error as StoreError where error.code.isDamage {
             // What its table would have said is not known: all of it is written anew.
             result.isRecordDamaged = true
             result.blobs = []

@@ -64,7 +64,7 @@ extension Store {
                 verification.report.values += values
             }
             try control.check(.verifying, Int(verification.report.versions), of: 0, doing: "Verifying")
-        } catch let error as StoreError where Store.isOfOne(error.code) {
+        } catch let error as StoreError where error.code.isOfOne {
             verification.report.add(error, at: record.place, in: storage, lost: .version)
         }
     }
@@ -97,7 +97,7 @@ extension Store {
                     }
                 }
                 values += 1
-            } catch let error as StoreError where Store.isOfOne(error.code) {
+            } catch let error as StoreError where error.code.isOfOne {
                 report.add(error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id), blob: entry.blob == nil ? nil : error.path, lost: .value)
                 // Of what is not known nothing can be computed.
                 check = nil
@@ -169,7 +169,7 @@ extension Store {
                     version: header.id, value: value, lost: .nothing))
                 return
             }
-        } catch let error as StoreError where Store.isOfOne(error.code) { return }  // That record is told of itself.
+        } catch let error as StoreError where error.code.isOfOne { return }  // That record is told of itself.
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
         report.damages.append(StorageDamage(
             file: file, offset: offset,
@@ -268,7 +268,7 @@ extension Store {
             report.versions += 1
             report.values += values
             return true
-        } catch let error as StoreError where Store.isOfOne(error.code) {
+        } catch let error as StoreError where error.code.isOfOne {
             // Not even its table is whole.
             report.damages.removeLast(report.damages.count - before)
             return false

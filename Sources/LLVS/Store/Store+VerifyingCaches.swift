@@ -94,7 +94,7 @@ extension Store {
             // One that cannot be taken is void, and so never believed.
             guard let cached = try takeCheckpoint(of: ordinal)?.root else { continue }
             let made: MapNode?
-            do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where Store.isOfOne(error.code) { return true }
+            do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where error.code.isOfOne { return true }
             guard let made, made.count == cached.count else { return false }
             var stopped: (any Error)?
             let isSame = cached.forEach { key, entry in

@@ -302,7 +302,7 @@ public final class Store: @unchecked Sendable {
             StoreError(.busy, "A coordinator named \"\(name)\" is open on \(description) already, \(`where`): each would save where it is, and make two heads. Close that one, or open this one under another name.")
         }
         if !isReadOnly, !coordinators.withLock({ $0.insert(name).inserted }) { throw busy("through the same store") }
-        do { return try storage.openNote(CoordinatorState.currentName(name)) } catch {
+        do { return try storage.openNote("coordinator-\(name)") } catch {
             releaseNote(ofCoordinator: name)
             if let error = error as? StoreError, error.code == .busy { throw busy("in this process, in another, or in a child that one of them forked") }
             throw error

@@ -7,11 +7,14 @@ import Darwin
 #endif
 
 enum Clock {
+    /// Between the beginning of the system's time and that of timestamps.
+    static let secondsFrom1970To2001 = 978_307_200.0
+
     /// Seconds since 2001-01-01 UTC.
     static func now() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return Double(time.tv_sec) - Version.secondsFrom1970To2001 + Double(time.tv_nsec) / 1e9
+        return Double(time.tv_sec) - Clock.secondsFrom1970To2001 + Double(time.tv_nsec) / 1e9
     }
 
     /// Seconds since some moment, which only ever grow: for how long something takes.

@@ -136,9 +136,9 @@ struct Place: Sendable, Hashable, CustomStringConvertible {
     init(folder: Folder, name: String) { self.folder = folder; self.name = name }
     /// In a directory that the caller named.
     init(_ path: String) {
-        let bytes = Array(StoreDirectory.withoutTrailingSlashes(path).utf8)
+        let bytes = Array(Paths.withoutTrailingSlashes(path).utf8)
         let name = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes[($0 + 1)...] } ?? bytes[...]
-        folder = Folder(StoreDirectory.parent(of: path))
+        folder = Folder(Paths.parent(of: path))
         self.name = name.isEmpty ? "." : String(decoding: name, as: UTF8.self)
     }
 

@@ -6,6 +6,12 @@ import Musl
 import Darwin
 #endif
 
+/// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
+/// observation. Letting go of the observation cancels it too.
+public protocol ExchangeObservation: AnyObject, Sendable {
+    func cancel()
+}
+
 /// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
 /// a lock held. None begins after cancelling, which waits for those that run, except from within any such callback.
 final class Observers<Event>: @unchecked Sendable {

@@ -69,8 +69,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var code: Code
     /// For people: what was being done to what, and what can be done. Control characters in names are written out: it can be logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
-    /// The value id concerned, where there is one.
-    public var valueID: ValueID?
+    /// The bytes of the value id concerned, where there is one.
+    package var valueIDBytes: [UInt8]?
     /// The version id concerned, where there is one; as text, since it may be an unacceptable one.
     public var versionID: String?
     /// The file or directory concerned, where there is one.
@@ -80,14 +80,23 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.
     public var userCode: Int64 = 0
 
-    public init(_ code: Code, _ message: String, valueID: ValueID? = nil, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
+    public init(_ code: Code, _ message: String, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
         self.code = code
         self.message = PrintableText.escaping(message)
-        self.valueID = valueID
         self.versionID = versionID
         self.path = path
         self.systemCode = systemCode
     }
 
     public var description: String { message }
+}
+
+extension StoreError.Code {
+    /// Whether a failure to read tells that the bytes are not there any more, or not what they were.
+    var isDamage: Bool { [.damaged, .io, .notFound].contains(self) }
+
+    /// Whether a failure to read is of one record or file, and not of the call or of the process: a verification tells of it and goes on.
+    var isOfOne: Bool {
+        isDamage || [.newerFormat, .permission, .notAStore, .notADirectory, .invalidArgument, .tooLarge].contains(self)
+    }
 }

@@ -307,7 +307,7 @@ final class BlobDirectory: @unchecked Sendable {
                     try progress(done)
                     do {
                         try bytes.withUnsafeMutableBytes { try read(BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count])) }
-                    } catch let error as StoreError where Store.isOfOne(error.code) {
+                    } catch let error as StoreError where error.code.isOfOne {
                         try damage(StorageDamage(file: blob.path, offset: blob.dataOffset + at, message: error.message, lost: .value))
                     }
                     at += UInt64(count)
@@ -315,7 +315,7 @@ final class BlobDirectory: @unchecked Sendable {
                 }
             } catch let error as StoreError where error.code == .notFound {
                 continue  // Still on its way, or gone again.
-            } catch let error as StoreError where Store.isOfOne(error.code) {
+            } catch let error as StoreError where error.code.isOfOne {
                 try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message, lost: .value))
             }
         }

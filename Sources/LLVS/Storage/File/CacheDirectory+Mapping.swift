@@ -41,7 +41,7 @@ extension CacheDirectory {
         let (aside, file) = try makeAside()
         // Maps whose names got lost: those of processes that were killed before they told them, or that closed at once.
         // One that is in use all the same stays open where it is, and is made again from the records after that.
-        if name?.hasPrefix(FlatMap.namePrefix) == true { removeOld { $0.hasPrefix(FlatMap.namePrefix) && $0.hasSuffix(".cache") } }
+        if name?.hasPrefix(CacheDirectory.mapPrefix) == true { removeOld { $0.hasPrefix(CacheDirectory.mapPrefix) && $0.hasSuffix(".cache") } }
         return FileCacheWriter(self, name, aside, file)
     }
 

@@ -18,6 +18,9 @@ import Darwin
 ///
 /// Where the directory cannot be written, they are kept in memory.
 final class CacheDirectory: @unchecked Sendable {
+    /// How the names of flat maps begin; of these the old ones go when a new one comes.
+    static let mapPrefix = "map-"
+
     static let magic: UInt64 = 0x0A68_6363_5356_4C4C
     static let envelopeSize = 32
 

@@ -28,7 +28,7 @@ struct StoreDirectory: Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
         }
-        self.path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        self.path = System.absolute(Paths.withoutTrailingSlashes(path))
         root = Folder(self.path)
         segmentsFolder = root.folder("segments")
         blobsFolder = root.folder("blobs")
@@ -147,7 +147,7 @@ struct StoreDirectory: Sendable {
             } catch {
                 guard error.code == ENOENT, !at.isEmpty, at != "/" else { throw StoreError.posix(error, doing: "Making the directory", path: path) }
                 missing.append(at)
-                at = StoreDirectory.parent(of: at)
+                at = Paths.parent(of: at)
             }
         }
         for directory in missing.reversed() {
@@ -157,7 +157,7 @@ struct StoreDirectory: Sendable {
             } catch {
                 if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
             }
-            try syncDirectory(StoreDirectory.parent(of: directory), system)
+            try syncDirectory(Paths.parent(of: directory), system)
         }
     }
 
@@ -167,7 +167,7 @@ struct StoreDirectory: Sendable {
         let device = try? System.status(path).device
         while true {
             try syncDirectory(at, system)
-            let parent = StoreDirectory.parent(of: at)
+            let parent = Paths.parent(of: at)
             guard at != "/", parent != at, let above = try? System.status(parent).device, above == device else { return }
             at = parent
         }
@@ -184,19 +184,5 @@ struct StoreDirectory: Sendable {
             if error.code == EINVAL || error.code == ENOTSUP || error.code == EACCES { return }
             throw StoreError.posix(error, doing: "Syncing the directory", path: folder.path)
         }
-    }
-
-    static func parent(of path: String) -> String {
-        let trimmed = withoutTrailingSlashes(path)
-        guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-        let parent = withoutTrailingSlashes(String(trimmed[..<slash]))
-        return parent.isEmpty ? "/" : parent
-    }
-
-    /// By bytes: a slash may be part of a Swift character with what stands beside it.
-    static func withoutTrailingSlashes(_ path: String) -> String {
-        var bytes = Array(path.utf8)
-        while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -31,7 +31,7 @@ enum SyncedFolder {
                 if name == ".dropbox", at == home { continue }
                 return at == "/" ? "/" + name : at + "/" + name
             }
-            let parent = StoreDirectory.parent(of: at)
+            let parent = Paths.parent(of: at)
             if parent == at || at == "." { return nil }
             at = parent
         }

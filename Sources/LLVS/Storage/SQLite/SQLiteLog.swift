@@ -85,15 +85,18 @@ struct SQLiteLog {
         return nil
     }
 
+    /// Where an image of a page lies, in the log or in the database.
+    struct PageImage { let isInLog: Bool; let offset: UInt64; let number: UInt32 }
+
     /// The images of pages that transactions in the log committed, whether or not their checksums are right, oldest first.
-    func committedImages() -> [DatabasePages.Image] {
-        var images: [DatabasePages.Image] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
+    func committedImages() -> [PageImage] {
+        var images: [PageImage] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
         var head = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize)
         while let start = frameStart(from: at) {
             guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }), got == head.count else { break }
             let number = SQLiteLog.word(head, 0)
             if number > 0 {
-                images.append(DatabasePages.Image(isInLog: true, offset: start + UInt64(SQLiteLog.frameHeaderSize), number: number))
+                images.append(PageImage(isInLog: true, offset: start + UInt64(SQLiteLog.frameHeaderSize), number: number))
                 if SQLiteLog.word(head, 4) != 0 { committed = images.count }
             }
             at = start + UInt64(SQLiteLog.frameHeaderSize + pageSize)

@@ -51,7 +51,7 @@ extension SQLiteStorage {
     /// Makes certain of what a synced commit is not enough for. Under `writing`.
     func settle(_ writer: SQLiteConnection) throws {
         if !directoryIsDurable {
-            let directory = StoreDirectory.parent(of: path)
+            let directory = Paths.parent(of: path)
             try StoreDirectory(directory).syncDirectory(directory, FileSystem())
             state.withLock { counters.syncs &+= 1 }
             directoryIsDurable = true

@@ -37,7 +37,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// The log is written at each commit, and the database when the log is put into it.
     public var watchedPlaces: [WatchedPlace] {
         let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
-        return [WatchedPlace(StoreDirectory.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
+        return [WatchedPlace(Paths.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
     }
     public let blobThreshold: Int? = nil
     public let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
@@ -90,7 +90,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
-        var path = System.absolute(StoreDirectory.withoutTrailingSlashes(path))
+        var path = System.absolute(Paths.withoutTrailingSlashes(path))
         // SQLite's other files are beside what a link leads to.
         if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
@@ -314,7 +314,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 let numbers = "PRAGMA application_id=\(applicationID); PRAGMA user_version=\(format)"
                 try connection.run(([numbers] + SQLiteNewDatabase.tables.map(\.1)).joined(separator: ";"), doing: "Making the database")
             }
-            try StoreDirectory(StoreDirectory.parent(of: connection.path)).syncDirectory(StoreDirectory.parent(of: connection.path), FileSystem())
+            try StoreDirectory(Paths.parent(of: connection.path)).syncDirectory(Paths.parent(of: connection.path), FileSystem())
         }
         try checkFormat(connection)
         try setUp(connection)
