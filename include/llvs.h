@@ -2047,8 +2047,8 @@ typedef struct llvs_coordinator_options {
     const llvs_store_options *store;
     /** Under which the current version and the exchanges' states are kept in the store's cache: 1 to 40 of [a-z0-9._-]; empty: "main".
         Two processes that use one store need a name each: a name that is open on the store is LLVS_ERROR_BUSY, also when another process
-        has it, or a child that was made by _Fork or clone (one that fork made does not). Of a storage of the host that is noticed only where one handle of the store has both: two handles on what is one storage
-        behind its callbacks, or two processes, are the host's to keep apart. */
+        has it, or a child that was made by _Fork or clone (one that fork made does not). With a storage of the host
+        that is noticed only within one handle of the store: the host keeps apart two handles on one storage, and two processes. */
     llvs_bytes name;
     /** Decides conflicts; kept alive; NULL: most recent change. */
     llvs_arbiter *arbiter;

@@ -2,7 +2,8 @@
 extension StoreCoordinator {
     /// What keeps it from being put is a problem beside what was exchanged, unless the host or the caller ended it.
     func putSnapshotWhenDue(_ name: String, _ exchange: Exchange, _ result: inout ExchangeResult, _ control: OperationControl) throws {
-        do { try putSnapshotWhenDue(name, exchange, control) } catch let error as StoreError where ![.cancelled, .user, .closed, .outOfMemory].contains(error.code) {
+        let endsTheCall: [StoreError.Code] = [.cancelled, .user, .closed, .outOfMemory]
+        do { try putSnapshotWhenDue(name, exchange, control) } catch let error as StoreError where !endsTheCall.contains(error.code) {
             result.problems = ExchangeProblem.inOrder(result.problems + [ExchangeProblem(name: "snapshots", error: error)])
         }
     }
@@ -44,7 +45,10 @@ extension StoreCoordinator {
                 do {
                     let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
                     if let first = restored.problems.first {
-                        Log.write(.warning, "\(restored.problems.count) versions of the snapshot in \(exchange.transport.description) were not taken. \(first.error.message)")
+                        Log.write(
+                            .warning,
+                            "\(restored.problems.count) versions of the snapshot in \(exchange.transport.description) were not taken. "
+                                + first.error.message)
                     }
                 } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }

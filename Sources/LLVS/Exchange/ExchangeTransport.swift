@@ -65,7 +65,11 @@ public struct ChangedFiles: Sendable {
     public var name: String
     /// Bytes in each.
     public var versionSize: Int, changesSize: Int
-    public init(name: String, versionSize: Int, changesSize: Int) { self.name = name; self.versionSize = versionSize; self.changesSize = changesSize }
+    public init(name: String, versionSize: Int, changesSize: Int) {
+        self.name = name
+        self.versionSize = versionSize
+        self.changesSize = changesSize
+    }
 }
 
 /// What the other side of an exchange has.

@@ -8,8 +8,8 @@ import Darwin
 
 /// A copy of a database of somebody else's, and of its log, in a folder of our own.
 ///
-/// SQLite opens what it finds under a name: what the owner puts there meanwhile (a pipe, a link), what he holds a lease on, and the
-/// shared memory that he cuts short, could stop or end this process. So he is not read by SQLite, but copied, by one descriptor for each file.
+/// SQLite opens what it finds under a name. The owner may put a pipe or a link there, hold a lease on the file, or cut the shared memory
+/// short: each could stop or end this process. So SQLite never opens the owner's files. They are copied, each by one descriptor.
 final class DatabaseCopy {
     /// What it is a copy of.
     let original: String

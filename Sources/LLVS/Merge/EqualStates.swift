@@ -108,7 +108,11 @@ extension Store {
         for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }
             do {
-                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, .none, atMost: &left) { differing[head.id] = id } else { equal.append(head.ordinal) }
+                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, .none, atMost: &left) {
+                    differing[head.id] = id
+                } else {
+                    equal.append(head.ordinal)
+                }
             } catch is TooManyIDs { known.passOver(head.id) }
         }
         known.keep(differing)
