@@ -34,7 +34,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
 
     @Test func jsonIsAcceptedOrRefusedAlikeInPieces() {
         func accepts(_ bytes: [UInt8], _ step: Int?) -> Bool {
-            let window = PieceWindow(Trickle(bytes, step: step ?? 1), pieceSize: 5)
+            let window = PieceWindow(Trickle(bytes, step: step ?? 1), limit: 1 << 20, pieceSize: 5)
             return bytes.withUnsafeBytes { raw in
                 withExtendedLifetime(window) {
                     var reader = step == nil ? JSONReader(raw) : JSONReader(window)
@@ -111,7 +111,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         let long = String(repeating: "x", count: 300_000)
         let document = Array("[{\"\(long)\":\"\(long)\",\"insert\":{\"id\":\"a\",\"data\":\"QUJD\"}}]".utf8)
         #expect(try InterchangeDecoder.changes(.pieces(Trickle(document, step: 1_000)), of: VersionID("V")) == [insert("a", "ABC")])
-        let window = PieceWindow(Trickle(Array("\"QUJDRA==\"".utf8), step: 3))
+        let window = PieceWindow(Trickle(Array("\"QUJDRA==\"".utf8), step: 3), limit: 1 << 20)
         withExtendedLifetime(window) {
             var reader = JSONReader(window)
             #expect(throws: JSONReader.TooLong.self) { try reader.base64(atMost: 3) }
@@ -128,7 +128,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
     /// A window moves on over what was read, so that its size does not depend on how long the document is.
     @Test func theWindowStaysSmall() throws {
         let document = Array("[".utf8) + (0..<20_000).flatMap { Array("{\"remove\":\"\($0)\"},".utf8) } + Array("{\"remove\":\"x\"}]".utf8)
-        let window = PieceWindow(Trickle(document, step: 4_096), pieceSize: 4_096)
+        let window = PieceWindow(Trickle(document, step: 4_096), limit: 1 << 20, pieceSize: 4_096)
         try withExtendedLifetime(window) {
             var reader = JSONReader(window), largest = 0
             try reader.beginArray()

@@ -156,5 +156,5 @@ public enum ExchangeLimits {
     /// as many of the others, in turn.
     static let verifiedCount = 500
     /// Bytes in one file: 4 GiB. A larger one is refused unread, and not written.
-    public static let fileSize = 4 << 30
+    public static let fileSize = InterchangeDecoder.largestFile
 }

@@ -7,6 +7,9 @@ struct InterchangeDecoder {
     /// For messages: "versions/1C227BD7-…".
     let file: String
 
+    /// Bytes of one file that are read at most: 4 GiB.
+    static let largestFile = 4 << 30
+
     /// A file to read: whole, or as it comes.
     enum Document {
         case bytes([UInt8])
@@ -278,7 +281,7 @@ struct InterchangeDecoder {
                     return try InterchangeDecoder.whole(&reader, body)
                 }
             case .pieces(let source):
-                let window = PieceWindow(source)
+                let window = PieceWindow(source, limit: InterchangeDecoder.largestFile)
                 return try withExtendedLifetime(window) {
                     var reader = JSONReader(window)
                     return try InterchangeDecoder.whole(&reader, body)

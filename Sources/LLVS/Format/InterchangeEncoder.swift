@@ -114,7 +114,7 @@ enum InterchangeEncoder {
     }
 
     @inline(__always)
-    private static func append(_ text: StaticString, to out: inout [UInt8]) {
+    static func append(_ text: StaticString, to out: inout [UInt8]) {
         out.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
     private static func append(_ id: VersionID, to out: inout [UInt8]) {
