@@ -3,7 +3,8 @@
     python Benchmarks/bench_hostile.py [--quick] <folder>
 
 Each case is measured at half its size and at its size: the seconds, the longest time between two looks at the control (who cancels waits no
-longer), and the MiB of memory that it took at its most. (`HostileCostTests` compares counts of steps, on every run of the tests.)
+longer), and the MiB of memory that it took at its most (on Linux). (`HostileCostTests` compares counts of steps, on every run of the
+tests.)
 """
 
 import argparse
@@ -35,9 +36,12 @@ def update(id, text):
 class Spent:
     """What a call cost that is given `progress`."""
 
+    process = Path("/proc/self")
+
     def __init__(self, call):
         # Linux notes the most memory since the last time that a 5 was written there.
-        Path("/proc/self/clear_refs").write_text("5")
+        if self.process.exists():
+            (self.process / "clear_refs").write_text("5")
         memory = self.memory("VmRSS")
         start = self.last = time.perf_counter()
         self.longest = 0.0
@@ -52,9 +56,9 @@ class Spent:
         self.last = now
         return True
 
-    @staticmethod
-    def memory(name):
-        return int(re.search(rf"{name}:\s*(\d+)", Path("/proc/self/status").read_text())[1])
+    def memory(self, name):
+        status = self.process / "status"
+        return int(re.search(rf"{name}:\s*(\d+)", status.read_text())[1]) if status.exists() else 0
 
 
 def retrieved(folder, versions):

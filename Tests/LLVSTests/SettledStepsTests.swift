@@ -4,10 +4,12 @@ import Testing
 
 /// Folding heads that are merges themselves: which steps differ in merges only is told at once, and as two walks would tell it.
 @Suite struct SettledStepsTests {
-    private static func received(_ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double) throws -> Store.ReceivedVersion {
-        Store.ReceivedVersion(
-            version: Version(id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: time, valueDataSize: 0, metadata: Metadata()),
-            changes: changes)
+    private static func received(
+        _ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double
+    ) throws -> Store.ReceivedVersion {
+        let behind = try predecessors.map { try VersionID($0) }
+        let version = Version(id: try VersionID(id), predecessors: behind, timestamp: time, valueDataSize: 0, metadata: Metadata())
+        return Store.ReceivedVersion(version: version, changes: changes)
     }
 
     /// A history that is mostly merges, of so many versions that are none, and some more on top.
@@ -34,13 +36,15 @@ import Testing
                 // Each version with what is no merge behind it.
                 var others: [UInt32: Set<UInt32>] = [:]
                 for at in ordinals {
-                    others[at] = dag.predecessors(at).reduce(into: dag.rows[Int(at)].second == History.none ? [at] : []) { $0.formUnion(others[$1] ?? []) }
+                    let own: Set<UInt32> = dag.rows[Int(at)].second == History.none ? [at] : []
+                    others[at] = dag.predecessors(at).reduce(into: own) { $0.formUnion(others[$1] ?? []) }
                 }
                 for _ in 0..<10 {
                     var heads: [UInt32] = []
                     for _ in 0..<8 {
                         guard let next = ordinals.suffix(30).randomElement(using: &random) else { continue }
-                        if heads.allSatisfy({ $0 != next && !dag.isAncestor($0, of: next) && !dag.isAncestor(next, of: $0) }) { heads.append(next) }
+                        let isApart = heads.allSatisfy { $0 != next && !dag.isAncestor($0, of: next) && !dag.isAncestor(next, of: $0) }
+                        if isApart { heads.append(next) }
                     }
                     var behind = others[heads[0]] ?? [], expected = [false]
                     for head in heads.dropFirst() {
@@ -71,7 +75,10 @@ import Testing
             for i in 0..<others { all.append(try Self.received("other\(i)", ["root"], [.update(x, data: bytes("\(i)"))], at: 1)) }
             // The same folded from both ends: of each of the two lines of merges, a version holds some, and all together the two.
             for (side, order) in [("a", Array(0..<others)), ("b", Array((0..<others).reversed()))] {
-                for i in 1..<others { all.append(try Self.received("\(side)\(i)", [i == 1 ? "other\(order[0])" : "\(side)\(i - 1)", "other\(order[i])"], [], at: 2)) }
+                for i in 1..<others {
+                    let below = i == 1 ? "other\(order[0])" : "\(side)\(i - 1)"
+                    all.append(try Self.received("\(side)\(i)", [below, "other\(order[i])"], [], at: 2))
+                }
             }
             for i in 0..<heads {
                 let half = others == 2 ? ["other0", "other1"] : ["a\(1 + i % (others - 2))", "b\(others - 2 - i % (others - 2))"]

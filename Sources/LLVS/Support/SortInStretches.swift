@@ -19,7 +19,9 @@ extension Array {
                 var i = start, j = Swift.min(count, start + width)
                 let middle = j, end = Swift.min(count, start + 2 * width)
                 while i < middle || j < end {
-                    if j == end || (i < middle && !isBefore(from[j], from[i])) { merged.append(from[i]); i += 1 } else { merged.append(from[j]); j += 1 }
+                    let isLeft = j == end || (i < middle && !isBefore(from[j], from[i]))
+                    merged.append(from[isLeft ? i : j])
+                    if isLeft { i += 1 } else { j += 1 }
                     if merged.count % Self.stretch == 0 { try look() }
                 }
             }
