@@ -1,4 +1,5 @@
-"""What little that a peer lays into an exchange folder has others spend: memory, room for temporary files, and time in which a call cannot be ended."""
+"""What little that a peer lays into an exchange folder has others spend: memory, room for temporary files, and time in which a call
+cannot be ended."""
 
 from __future__ import annotations
 

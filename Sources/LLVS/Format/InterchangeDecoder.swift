@@ -108,7 +108,9 @@ struct InterchangeDecoder {
     private func digest(_ reader: inout JSONReader) throws -> [UInt8] {
         let digest = try string(&reader, atMost: InterchangeDecoder.digestSize, .damaged, "a digest")
         guard digest.count <= InterchangeDecoder.digestSize else {
-            throw StoreError(.damaged, "\(file) tells a digest of \(digest.count) digits; it has \(InterchangeDecoder.digestSize). Nothing of it was taken.", path: file)
+            throw StoreError(
+                .damaged, "\(file) tells a digest of \(digest.count) digits, and one has \(InterchangeDecoder.digestSize). Nothing of it was taken.",
+                path: file)
         }
         return digest
     }
