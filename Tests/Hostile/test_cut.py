@@ -112,7 +112,8 @@ with llvs.Store(path, durability="normal") as store:
         store.make_version("one", id="two", update={f"k{i}": value(i) for i in range(500)})
     spoil("segments", sys.argv[2])
     assert looks_at_all(store, "one") < COUNT
-    for call in (store.reload, store.verify, lambda: list(store.at("one").items()), lambda: store.make_version("one", insert={"more": b"1"})):
+    add = lambda: store.make_version("one", insert={"more": b"1"})
+    for call in (store.reload, store.verify, lambda: list(store.at("one").items()), add):
         try:
             call()
         except llvs.Error:

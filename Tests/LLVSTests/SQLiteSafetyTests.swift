@@ -14,8 +14,12 @@ import Testing
         let path = directory.path + "/store.sqlite"
         try SQLiteStorage(path: path).close(discarding: false)
         let connection = try SQLiteConnection(path, mode)
-        for (option, _, isOn) in SQLiteSafetyTests.switches { _ = llvs_sqlite_configure(connection.sqlite, connection.handle, option, 1 - isOn) }
-        for (kind, _) in SQLiteSafetyTests.limits { _ = connection.sqlite.pointee.limit(connection.handle, kind, SQLiteSafetyTests.unlimited) }
+        for (option, _, isOn) in SQLiteSafetyTests.switches {
+            _ = llvs_sqlite_configure(connection.sqlite, connection.handle, option, 1 - isOn)
+        }
+        for (kind, _) in SQLiteSafetyTests.limits {
+            _ = connection.sqlite.pointee.limit(connection.handle, kind, SQLiteSafetyTests.unlimited)
+        }
         _ = connection.sqlite.pointee.limit(connection.handle, SQLITE_LIMIT_LENGTH, SQLiteSafetyTests.unlimited)
         try connection.run("PRAGMA mmap_size=65536; PRAGMA cell_size_check=OFF", doing: "Testing")
         try connection.makeSafe(isCopy: mode == .copy)
@@ -69,7 +73,10 @@ import Testing
         #expect(connection.sqlite.pointee.limit(connection.handle, SQLITE_LIMIT_LENGTH, -1) == min(most, Int32(Limits.valueSize + 65_536)))
         #expect(llvs_sqlite_configure(connection.sqlite, connection.handle, 1006, -1) == 1)
         var mode = ""
-        try connection.query("PRAGMA locking_mode", doing: "Testing", row: { mode = String(decoding: $0.bytes(0), as: UTF8.self); return false })
+        try connection.query("PRAGMA locking_mode", doing: "Testing", row: {
+            mode = String(decoding: $0.bytes(0), as: UTF8.self)
+            return false
+        })
         #expect(mode == "exclusive")
         #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 0)
         #expect(FileIdentity(connection.path + "-shm") == nil)

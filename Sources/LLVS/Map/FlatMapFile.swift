@@ -66,8 +66,9 @@ final class FlatMapFile: @unchecked Sendable {
 
     private func isWhole(_ block: Int) -> Bool {
         let start = block * FlatMapFile.blockSize, end = min(start + FlatMapFile.blockSize, covered.count)
-        return memory.fill(start..<end)
-            && Bytes.crc32c(UnsafeRawBufferPointer(rebasing: covered[start..<end])) == checksums.loadUnaligned(fromByteOffset: block * 4, as: UInt32.self)
+        guard memory.fill(start..<end) else { return false }
+        let checksum = checksums.loadUnaligned(fromByteOffset: block * 4, as: UInt32.self)
+        return Bytes.crc32c(UnsafeRawBufferPointer(rebasing: covered[start..<end])) == checksum
     }
 
     /// Whether one entry can be read.

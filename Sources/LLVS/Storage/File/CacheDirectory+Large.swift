@@ -8,8 +8,9 @@ import Darwin
 
 /// Large caches: written piece by piece, and read in pieces.
 ///
-/// What has a name is read and not mapped, as records are: others may shorten a file, by accident or on purpose, and reading behind the end
-/// of a mapped file ends the process, as does a medium that fails. Only a file that lost its name before anything was written to it is mapped.
+/// What has a name is read and not mapped, as records are: others may shorten a file, by accident or on purpose, and reading
+/// behind the end of a mapped file ends the process, as does a medium that fails. Only a file that lost its name before anything
+/// was written to it is mapped.
 extension CacheDirectory {
     /// The bytes of a cache; nil when it is not there or its envelope is none. They are read when they are asked for, and not compared
     /// with their checksum: who reads a few of them in many has checksums of their parts. O(1).
@@ -28,7 +29,8 @@ extension CacheDirectory {
 
     /// Maps a file of `size` bytes that nobody else can open; nil where that cannot be done.
     fileprivate func map(_ file: OpenFile, _ size: UInt64) -> CacheBytes? {
-        guard let size = Int(exactly: size), size > 0, let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
+        guard let size = Int(exactly: size), size > 0,
+              let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
         return CacheBytes(UnsafeRawBufferPointer(start: memory, count: size)) { munmap(memory, size) }
     }
 
@@ -94,15 +96,16 @@ extension CacheDirectory {
         func finish() throws -> CacheBytes {
             try flush()
             guard let (name, aside) = place else {
-                guard let bytes = directory.map(file, written) else { throw StoreError(.io, "A cache in \(directory.path) cannot be mapped. Free some memory.", path: directory.path) }
-                return bytes
+                if let bytes = directory.map(file, written) { return bytes }
+                throw StoreError(.io, "A cache in \(directory.path) cannot be mapped. Free some memory.", path: directory.path)
             }
             let envelope = CacheDirectory.envelope(name, size: written, checksum: checksum)
             try posix("Writing a cache", directory.path) { () throws(Errno) in
                 try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
             }
             guard let bytes = directory.pieces(file, name) else {
-                throw StoreError(.io, "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk.", path: directory.path)
+                let message = "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk."
+                throw StoreError(.io, message, path: directory.path)
             }
             try posix("Writing a cache", directory.path) { () throws(Errno) in try aside.rename(to: directory.file(name)) }
             place = nil
@@ -111,8 +114,8 @@ extension CacheDirectory {
     }
 }
 
-/// Bytes of a file in memory of the process's own, read when they are asked for. Those that are here stay what they are whatever becomes of the
-/// file; those that cannot be read any more are not here.
+/// Bytes of a file in memory of the process's own, read when they are asked for. Those that are here stay what they are whatever
+/// becomes of the file; those that cannot be read any more are not here.
 private final class FilePieces: @unchecked Sendable {
     private static let size = 16 << 10
     private let memory: UnsafeMutableRawBufferPointer
@@ -125,7 +128,8 @@ private final class FilePieces: @unchecked Sendable {
 
     /// Nil where there is no room for them. Memory is taken as they come.
     init?(_ file: OpenFile, from start: UInt64, count: Int) {
-        guard count > 0, let memory = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), memory != MAP_FAILED else { return nil }
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+        guard count > 0, let memory = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else { return nil }
         self.memory = UnsafeMutableRawBufferPointer(start: memory, count: count)
         self.file = file
         self.start = start

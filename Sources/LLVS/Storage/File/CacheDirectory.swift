@@ -56,7 +56,8 @@ final class CacheDirectory: @unchecked Sendable {
         try CacheName.check(name)
         if let kept = lock.withLock({ memory[name] }) { return kept }
         // Whatever keeps it from being read, it is derived and can be made again.
-        guard let file = try? OpenFile(file(name), O_RDONLY), let (length, expected) = CacheDirectory.envelope(of: file, name) else { return nil }
+        guard let file = try? OpenFile(file(name), O_RDONLY),
+              let (length, expected) = CacheDirectory.envelope(of: file, name) else { return nil }
         try Memory.expect(length, "Reading a cache")
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: length)
@@ -68,10 +69,12 @@ final class CacheDirectory: @unchecked Sendable {
 
     /// How many bytes of data a cache file has, and their checksum; nil when its envelope is none of this cache.
     static func envelope(of file: OpenFile, _ name: String) -> (count: Int, checksum: UInt32)? {
-        guard let status = try? System.status(file.descriptor), status.isRegularFile, let size = Int(exactly: status.size), size >= envelopeSize else { return nil }
+        guard let status = try? System.status(file.descriptor), status.isRegularFile,
+              let size = Int(exactly: status.size), size >= envelopeSize else { return nil }
         var envelope = [UInt8](repeating: 0, count: envelopeSize)
         guard (try? envelope.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }) == envelopeSize,
-              let expected = envelope.withUnsafeBytes({ dataChecksum(envelope: $0, name, size: size) }), !isHollow(file.descriptor, status.size) else { return nil }
+              let expected = envelope.withUnsafeBytes({ dataChecksum(envelope: $0, name, size: size) }),
+              !isHollow(file.descriptor, status.size) else { return nil }
         return (size - envelopeSize, expected)
     }
 

@@ -43,7 +43,8 @@ extension FileStorage {
     private func expectDescriptor() throws {
         guard options.durability == .full, state.withLock({ durability.segmentsDirectory || !durability.foreign.isEmpty }) else { return }
         do throws(Errno) { _ = try directory.segmentsFolder.readable() } catch {
-            if error.code == EMFILE || error.code == ENFILE { throw StoreError.posix(error, doing: "Adding versions to", path: directory.path) }
+            guard [EMFILE, ENFILE].contains(error.code) else { return }
+            throw StoreError.posix(error, doing: "Adding versions to", path: directory.path)
         }
     }
 
