@@ -165,6 +165,22 @@ def note(path: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_note_of_somebody_who_may_not_write_the_store_is_replaced(tmp_path: Path, kind: str) -> None:
+    if os.geteuid() != 0:
+        return  # Only root can give files away.
+    path = tmp_path / "store"
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        coordinator.save(insert={"a": b"1"})
+        saved = coordinator.current_version
+    theirs = note(path, kind)
+    os.chown(theirs, 12_345, 12_345)
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        assert coordinator.current_version == saved
+        coordinator.save(insert={"b": b"1"})
+        assert theirs.stat().st_uid == 0
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
     path, private = tmp_path / "store", tmp_path / "private"
     with llvs.Coordinator(path, storage=kind) as coordinator:
