@@ -2,12 +2,16 @@
 
     python Benchmarks/bench_hostile.py [--quick] <folder>
 
-Each case is measured at half its size and at its size. (`HostileCostTests` compares counts of steps, on every run of the tests.)
+Each case is measured at half its size and at its size: the seconds, the longest time between two looks at the control (who cancels waits no
+longer), and the MiB of memory that it took at its most (on Linux). (`HostileCostTests` compares counts of steps, on every run of the
+tests.)
 """
 
 import argparse
 import base64
+import functools
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -29,20 +33,42 @@ def update(id, text):
     return {"update": {"id": id, "data": base64.b64encode(text.encode()).decode()}}
 
 
-def timed(work):
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
+class Spent:
+    """What a call cost that is given `progress`."""
+
+    process = Path("/proc/self")
+
+    def __init__(self, call):
+        # Linux notes the most memory since the last time that a 5 was written there.
+        if self.process.exists():
+            (self.process / "clear_refs").write_text("5")
+        memory = self.memory("VmRSS")
+        start = self.last = time.perf_counter()
+        self.longest = 0.0
+        self.result = call(progress=self.look)
+        self.look()
+        self.seconds = self.last - start
+        self.mebibytes = max(0, self.memory("VmHWM") - memory) / 1024
+
+    def look(self, *_):
+        now = time.perf_counter()
+        self.longest = max(self.longest, now - self.last)
+        self.last = now
+        return True
+
+    def memory(self, name):
+        status = self.process / "status"
+        return int(re.search(rf"{name}:\s*(\d+)", status.read_text())[1]) if status.exists() else 0
 
 
 def retrieved(folder, versions):
-    """A store that has retrieved them; the seconds that took."""
+    """What retrieving them cost, the store that did, and its exchange."""
     write(folder, versions)
     store = llvs.Store(storage="memory")
-    exchange = llvs.Exchange(store, folder)
-    seconds, result = timed(exchange.retrieve)
-    assert not result.problems, result.problems[:3]
-    return seconds, store, exchange
+    exchange = llvs.Exchange(store, folder.as_uri())
+    spent = Spent(exchange.retrieve)
+    assert not spent.result.problems, spent.result.problems[:3]
+    return spent, store, exchange
 
 
 def preserves_against_a_ladder(folder, size):
@@ -54,9 +80,9 @@ def preserves_against_a_ladder(folder, size):
     _, store, exchange = retrieved(folder, ladder)
     top = ("top", (f"a{size}", f"b{size}"), [{"preserve": {"valueId": id, "storedVersionId": "root"}} for id in ids])
     write(folder, [top])
-    seconds, result = timed(exchange.retrieve)
-    assert list(result.retrieved) == ["top"]
-    return seconds
+    spent = Spent(exchange.retrieve)
+    assert list(spent.result.versions) == ["top"]
+    return spent
 
 
 def common_bases(folder, size):
@@ -68,7 +94,7 @@ def common_bases(folder, size):
             below = f"base{order[0]}" if i == 1 else f"{side}{i - 1}"
             versions.append((f"{side}{i}", (below, f"base{order[i]}"), [update("x", side)] if i == size - 1 else []))
     _, store, _ = retrieved(folder, versions)
-    return timed(lambda: store.merge(f"a{size - 1}", f"b{size - 1}"))[0]
+    return Spent(functools.partial(store.merge, f"a{size - 1}", f"b{size - 1}"))
 
 
 def heads_on_a_line(folder, size):
@@ -77,14 +103,22 @@ def heads_on_a_line(folder, size):
     versions += [(f"line{i}", (f"line{i - 1}",), [update("x", str(i))]) for i in range(1, size + 1)]
     versions += [(f"head{i}", (f"line{i}", "line0"), [update(f"head {i}", "1")]) for i in range(2, size)]
     _, store, _ = retrieved(folder, versions)
-    return timed(lambda: store.merge_heads(f"line{size}"))[0]
+    return Spent(functools.partial(store.merge_heads, f"line{size}"))
 
 
 def heads_that_look_alike(folder, size):
     """Heads of as many states, whose last changes do not tell them apart, all merged."""
     versions = [(f"head{i}", (), [update("a", "same"), update("b", str(i))]) for i in range(size)]
     _, store, _ = retrieved(folder, versions)
-    return timed(lambda: store.merge_heads("head0"))[0]
+    return Spent(functools.partial(store.merge_heads, "head0"))
+
+
+def heads_that_are_merges(folder, size):
+    """As many answers to one question, all merged."""
+    versions = [("root", (), [update("x", "0")])] + [(side, ("root",), [update("x", side)]) for side in "ab"]
+    versions += [(f"head{i}", ("a", "b"), [update("x", f"answer {i}")]) for i in range(size)]
+    _, store, _ = retrieved(folder, versions)
+    return Spent(functools.partial(store.merge_heads, "head0"))
 
 
 def foreign_names(folder, size):
@@ -92,8 +126,27 @@ def foreign_names(folder, size):
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"no version {i}").touch()
-    timed(exchange.retrieve)
-    return timed(exchange.retrieve)[0]
+    exchange.retrieve()
+    return Spent(exchange.retrieve)
+
+
+def changes_without_versions(folder, size):
+    """Files of changes whose versions never come, listed again."""
+    _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
+    for i in range(size):
+        (folder / "changes" / f"nobody-{i}").touch()
+    exchange.retrieve()
+    return Spent(exchange.retrieve)
+
+
+def files_that_wait_to_be_sent(folder, size):
+    """What interrupted senders left, looked through by the first to send."""
+    (folder / "tmp").mkdir(parents=True)
+    for i in range(size):
+        (folder / "tmp" / f"left {i}").touch()
+    store = llvs.Store(storage="memory")
+    store.make_version(insert={"x": b"1"})
+    return Spent(llvs.Exchange(store, folder.as_uri()).send)
 
 
 CASES = {
@@ -101,24 +154,35 @@ CASES = {
     common_bases: 8_000,
     heads_on_a_line: 4_000,
     heads_that_look_alike: 4_000,
+    heads_that_are_merges: 4_000,
     foreign_names: 1_000_000,
+    changes_without_versions: 1_000_000,
+    files_that_wait_to_be_sent: 1_000_000,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--only", choices=[case.__name__ for case in CASES], help="one case")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    print(f"{'':30}{'half the size':>16}{'the size':>16}")
+    print(f"{'':30}{'half the size':>16}{'the size':>16}{'looks apart':>16}{'memory':>16}")
     for case, size in CASES.items():
+        if arguments.only not in (None, case.__name__):
+            continue
         size = size // 100 if arguments.quick else size
-        seconds = []
+        spent = []
         for part in (size // 2, size):
             folder = arguments.folder / f"{case.__name__}-{part}"
-            seconds.append(case(folder, part))
+            spent.append(case(folder, part))
             shutil.rmtree(folder)
-        print(f"{case.__name__.replace('_', ' '):30}{seconds[0]:14.3f} s{seconds[1]:14.3f} s   of {size:,}", flush=True)
+        half, whole = spent
+        print(
+            f"{case.__name__.replace('_', ' '):30}{half.seconds:14.3f} s{whole.seconds:14.3f} s"
+            f"{1000 * whole.longest:13.0f} ms{whole.mebibytes:12.0f} MiB   of {size:,}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

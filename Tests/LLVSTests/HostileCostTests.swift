@@ -173,6 +173,39 @@ import Testing
         #expect(sorts >= 10 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
     }
 
+    /// Changes whose versions never come, and what senders left that were interrupted, a look after 1,024 of them at most.
+    @Test func manyNamesAreLookedThroughWithAControl() throws {
+        let temporary = TemporaryFolder(), count = 5_000
+        for folder in ["versions", "changes", "tmp"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
+        for i in 0..<count {
+            try temporary.write("changes/nobody-\(i)", "")
+            try temporary.write("tmp/left \(i)", "")
+        }
+        let store = try memoryStore()
+        let saved = try store.set(["x": "1"], nil)
+        let exchange = try Exchange(store: store, transport: FolderTransport(path: temporary.path))
+        func looks(_ call: (OperationControl) throws -> Void) throws -> Int {
+            let looks = Looks()
+            try call(OperationControl(progress: { _ in looks.count() > 0 }))
+            return looks.number
+        }
+        // Listed, held against the versions, and told of.
+        var problems = 0
+        let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
+        #expect(problems == count)
+        #expect(retrieving >= 3 * (count / 1_024), "\(retrieving) looks")
+        let token = CancelToken()
+        token.cancel()
+        #expect(throws: StoreError.self) { try exchange.send(OperationControl(token: token)) }
+        // What was left is looked through once.
+        let first = try looks { _ = try exchange.send($0) }
+        _ = try store.set(["x": "2"], saved)
+        let second = try looks { _ = try exchange.send($0) }
+        #expect(first >= second + count / 1_024, "\(first) looks, and \(second) the next time")
+        let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
+        #expect(left.count == count && sent.count == 2)
+    }
+
     /// Many versions side by side, merged one after the other in two orders: they are the best common ancestors of the two results.
     @Test func manyCommonBases() throws {
         try Self.isLinear(150) { size in

@@ -161,7 +161,7 @@ import Testing
             #expect(code { try transport.writeSnapshotFile("manifest.json", [1]) } == .notADirectory)
             #expect(try isUntouched(), "\(link)")
         }
-        FolderFiles.removeFiles(in: Folder(place + "/shared-tmp").folder("tmp"), olderThan: 0)
+        try FolderFiles.removeFiles(in: Folder(place + "/shared-tmp").folder("tmp"), olderThan: 0)
         #expect(try isUntouched())
         for link in ["snapshots", "snapshots/llvs-v1"] {
             let shared = "\(place)/shared-\(link.utf8.count)"

@@ -30,11 +30,17 @@ struct Coverage {
 /// What exchanges ask of the history, each in one pass.
 extension Store {
     /// Those of the ids that are not here.
-    func unknown(among ids: [VersionID]) throws -> [VersionID] {
-        try lock.withRead {
-            try checkOpenLocked()
-            return ids.filter { dag.ordinal(of: $0) == nil }
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func unknown(among ids: [VersionID], _ look: () throws -> Void = {}) throws -> [VersionID] {
+        var unknown: [VersionID] = []
+        for start in stride(from: 0, to: ids.count, by: 8_192) {
+            if start > 0 { try look() }
+            try lock.withRead {
+                try checkOpenLocked()
+                for id in ids[start..<min(ids.count, start + 8_192)] where dag.ordinal(of: id) == nil { unknown.append(id) }
+            }
         }
+        return unknown
     }
 
     /// Which versions are covered by the ids; all of them when there are still `complete`, since versions never go.

@@ -242,12 +242,18 @@ enum FolderFiles {
     }
 
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
-    static func removeFiles(in folder: Folder, olderThan seconds: Int) {
+    /// - Throws: what the control throws.
+    static func removeFiles(in folder: Folder, olderThan seconds: Int, _ control: PacedControl = .none) throws {
         let now = System.now
-        for name in (try? folder.names()) ?? [] {
-            let place = folder.place(name)
-            guard let status = try? place.status(), status.isRegularFile, now &- status.modified > Int64(seconds) &* 1_000_000_000 else { continue }
-            try? place.unlink()
-        }
+        do {
+            try forEachName(in: folder) { name in
+                do { try control.step(0) } catch { throw Stopped(error: error) }
+                let place = folder.place(String(decoding: name, as: UTF8.self))
+                guard let status = try? place.status(), status.isRegularFile, now &- status.modified > Int64(seconds) &* 1_000_000_000 else { return }
+                try? place.unlink()
+            }
+        } catch let stopped as Stopped { throw stopped.error } catch {}
     }
+
+    private struct Stopped: Error { let error: any Error }
 }

@@ -107,7 +107,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Sending
 
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
-        try prepare()
+        try prepare(control)
         let sync = isDurable ? FolderSync(folder) : nil
         var staged: [Place] = []
         defer {
@@ -147,11 +147,11 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     private func newPlace() -> Place { staging.place("\(VersionID.random())") }
 
     /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
-    private func prepare() throws {
+    private func prepare(_ control: OperationControl) throws {
         try lock.withLock {
             for inner in [versions, changes, staging] { try FolderFiles.makeDirectory(inner) }
             if isPrepared { return }
-            FolderFiles.removeFiles(in: staging, olderThan: 86_400)
+            try FolderFiles.removeFiles(in: staging, olderThan: 86_400, control.paced(.listing, doing: "Clearing \(staging.path)"))
             if isDurable { try FolderSync(folder).directory(folder) }
             isPrepared = true
         }
@@ -209,7 +209,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         let final = try snapshotFile(name)
-        try prepare()
+        try prepare(OperationControl())
         try lock.withLock {
             try FolderFiles.makeDirectory(snapshots)
             if final.folder !== snapshots { try FolderFiles.makeDirectory(final.folder) }

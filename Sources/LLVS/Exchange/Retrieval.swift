@@ -92,12 +92,23 @@ struct Retrieval {
             tell(ExchangeProblem(name: "", error: StoreError(
                 .foreignFile, "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; move away what is none of this exchange.")), always: true)
         }
-        let wanted = verifyKnown ? Set(listing.versions) : Set(try store.unknown(among: listing.versions)).union(damaged.isEmpty ? [] : damaged.intersection(listing.versions))
-        for id in Set(try store.unknown(among: listing.changesOnly)).subtracting(wanted) {
+        let paced = control.paced(.listing, doing: what)
+        var wanted: Set<VersionID> = []
+        for id in try verifyKnown ? listing.versions : store.unknown(among: listing.versions, paced.look) {
+            try paced.step(0)
+            wanted.insert(id)
+        }
+        if !damaged.isEmpty { wanted.formUnion(damaged.intersection(listing.versions)) }
+        // Each once, as far as they are told one by one.
+        var waiting: Set<VersionID> = []
+        for id in try store.unknown(among: listing.changesOnly, paced.look) where !wanted.contains(id) {
+            try paced.step(0)
+            guard result.problems.count < ExchangeLimits.problemCount else { furtherProblems += 1; continue }
+            guard waiting.insert(id).inserted else { continue }
             tell(ExchangeProblem(name: id.description, error: StoreError(
                 .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
         }
-        return wanted.sorted()
+        return try Array(wanted).sorted(by: <, looking: paced.look)
     }
 
     // MARK: Version files
@@ -159,12 +170,15 @@ struct Retrieval {
         order.reserveCapacity(versions.count)
         var visited: Set<VersionID> = []
         var stack: [(id: VersionID, next: Int)] = []
-        for start in versions.keys.sorted() where visited.insert(start).inserted {
+        let paced = control.paced(.receiving, doing: what)
+        for start in try Array(versions.keys).sorted(by: <, looking: paced.look) where visited.insert(start).inserted {
             stack.append((start, 0))
+            try paced.step(0)
             while let (id, next) = stack.last {
                 guard let version = versions[id], next < version.predecessors.count else {
                     stack.removeLast()
                     order.append(id)
+                    try paced.step(0)
                     continue
                 }
                 stack[stack.count - 1].next += 1

@@ -134,7 +134,7 @@ struct CommonAncestors: HistoryPass {
 
 /// Whether every version that can be reached from exactly one of the two, of which none is an ancestor of the
 /// other, is a merge. Walked by generation as above, so that it costs by what lies between the two and their
-/// bases, whatever their shape.
+/// bases, whatever their shape. (Of the steps of a fold `SettledSteps` tells.)
 struct MergesOnly: HistoryPass {
     private let a: UInt32, b: UInt32
     private var marks: [UInt32: Side] = [:]
@@ -148,7 +148,6 @@ struct MergesOnly: HistoryPass {
         if marks.isEmpty {
             // Mostly one of the two is no merge itself, which takes no walk to see.
             if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
-            if MergesOnly.hasOther(a, notBehind: b, dag) || MergesOnly.hasOther(b, notBehind: a, dag) { return false }
             paint(a, .left, dag)
             paint(b, .right, dag)
         }
@@ -167,23 +166,6 @@ struct MergesOnly: HistoryPass {
             for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
         }
         return true
-    }
-
-    /// Whether a version that is no merge is soon met at or behind one, above the other, so that it cannot be behind that. After a fold of
-    /// many heads that are merges, all of the merges made so far would be walked over for each of them otherwise.
-    private static func hasOther(_ version: UInt32, notBehind other: UInt32, _ dag: History) -> Bool {
-        let floor = dag.rows[Int(other)].generation
-        var stack = [version], left = 64
-        while left > 0, let at = stack.popLast() {
-            left -= 1
-            Work.versions.count()
-            let row = dag.rows[Int(at)]
-            guard row.generation > floor else { continue }
-            if row.second == History.none { return true }
-            stack.append(row.first)
-            stack.append(row.second)
-        }
-        return false
     }
 
     private mutating func paint(_ ordinal: UInt32, _ side: Side, _ dag: History) {

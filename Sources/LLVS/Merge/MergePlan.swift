@@ -16,15 +16,17 @@ extension Store {
         if relation == .related, bases.isEmpty {
             throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
         }
-        return try prepareMerge(a, b, bases: bases, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
+        let areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
+        return try prepareMerge(a, b, bases: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
     }
 
     /// Of two versions none of which is an ancestor of the other.
+    /// - Parameter areSettled: whether they have common ancestors, and differ from these in merges only.
     func prepareMerge(
-        _ a: UInt32, _ b: UInt32, bases: [UInt32], arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
+        _ a: UInt32, _ b: UInt32, bases: [UInt32], areSettled: Bool, arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
         _ control: PacedControl
     ) throws -> MergeOutcome {
-        let aIsNewer = lock.withRead { dag.isNewer(a, b) }, areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
+        let aIsNewer = lock.withRead { dag.isNewer(a, b) }
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             var changes = changes

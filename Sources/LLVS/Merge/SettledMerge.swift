@@ -37,9 +37,18 @@ extension Store {
         return b.map { isStoredLater(a, $0) } ?? true
     }
 
-    /// As `forEachDifference`. Where both maps are in memory, nothing is looked at behind the id at which `body` throws.
+    /// As `forEachDifference`. Where both maps are in memory, or are made of few changes, nothing is looked at behind the id at which
+    /// `body` throws; nor are the merges of a long fold gone back over for each head.
     private func forEachDifferenceByMaps(_ a: UInt32, _ b: UInt32, _ control: PacedControl, _ body: (Difference) throws -> Void) throws {
-        guard let x = maps.slot(a), let y = maps.slot(b) else { return try forEachDifference(a, b, control, body) }
-        try MapNode.forEachDifference(x.root, y.root) { try body(Difference(key: $0, before: $1, after: $2)) }
+        guard haveMaps(a, b) else { return try forEachDifference(a, b, control, body) }
+        try MapNode.forEachDifference(map(a, control), map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
+    }
+
+    private func haveMaps(_ a: UInt32, _ b: UInt32) -> Bool {
+        if maps.slot(a) != nil, maps.slot(b) != nil { return true }
+        // Nearby, what was recorded since is all that needs a look.
+        let near = Store.fewReads, few = RecordedSides.mostChanges
+        if lock.withRead({ dag.meeting(a, b, leftAtMost: near, rightAtMost: near) != nil }) { return false }
+        return isWithin(few, toMakeMapOf: a) && isWithin(few, toMakeMapOf: b)
     }
 }

@@ -150,7 +150,9 @@ extension Store {
         guard var result = versions.first else { return nil }
         var targetIsIn = fold.holders.contains(result)
         var merged = MergedAncestry()
-        let line = MergedLine()
+        let line = MergedLine(), areSettled = try walk(SettledSteps(versions)) {
+            try control.check(.adding, 0, of: versions.count - 1, doing: "Merging heads")
+        }
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
             // What it tells is the heads.
@@ -162,7 +164,9 @@ extension Store {
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
             if bases.contains(result) { result = next; continue }
-            let outcome = try prepareMerge(ours, theirs, bases: bases, arbiter: arbiter, metadata: metadata, line: line, paced)
+            let isSettled = areSettled[i + 1] && !bases.isEmpty
+            let outcome = try prepareMerge(
+                ours, theirs, bases: bases, areSettled: isSettled, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) { result = existing; continue }
             var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)

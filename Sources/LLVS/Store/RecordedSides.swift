@@ -21,7 +21,7 @@ final class RecordedSides {
     private var met: Store.Prevailing?
 
     /// With more versions and changes than this on a side the maps are compared instead.
-    private static let mostChanges = 4_096
+    static let mostChanges = 4_096
     /// The same where a map would have to be made, which may take far more changes than those between the two.
     private static let mostWithoutMaps = 16_384
 
