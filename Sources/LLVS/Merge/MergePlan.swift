@@ -41,15 +41,23 @@ extension Store {
             let changes = areSettled ? try changesOfLarger(first, second, ranks, control) : MergeChanges()
             return outcome(try MergeMarks.settled(ranks.0, ranks.1), changes)
         }
-        if let byRules, var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
-            guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
-                return outcome(try rules.marked(metadata), MergeChanges())
+        if let byRules {
+            // Mostly there are no rules: the first side holds none, and the second brings none.
+            if byRules.given == nil, bases.count == 1, try schemaEntry(at: first) == nil, let changes = try changesOfSecond(
+                first, second, bases[0], .mostRecentChange, oursSide, line, passing: MergeSchema.idBytes, control) {
+                return outcome(metadata, changes)
             }
-            let inside = try rules.changes(forks.covered, keys: forks.arena)
-            return outcome(try rules.marked(metadata), try MergeChanges(forks.changes(.mostRecentChange, oursSide), inside))
+            if var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
+                guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
+                    return outcome(try rules.marked(metadata), MergeChanges())
+                }
+                let inside = try rules.changes(forks.covered, keys: forks.arena)
+                return outcome(try rules.marked(metadata), try MergeChanges(forks.changes(.mostRecentChange, oursSide), inside))
+            }
         }
         let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)
-        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
+        if let builtIn, byRules == nil, bases.count == 1,
+           let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
             return outcome(metadata, changes)
         }
         let counted = builtIn == nil ? CountedIDs(self, first, second, given: nil) : nil
