@@ -1186,7 +1186,9 @@ typedef struct llvs_history_options {
     llvs_bytes branch;
     /**
      * The history of one value: versions that recorded a change of it, an insert, an update, a removal, or what a merge took over of
-     * them; `change` of llvs_version_info tells which. A revert records the inverse. Empty: any.
+     * them; `change` of llvs_version_info tells which. A revert records the inverse. In received versions LLVS_CHANGE_INSERT and
+     * LLVS_CHANGE_UPDATE are what their makers wrote: an id vouches for what was set, not for which of the two it was called.
+     * Empty: any.
      */
     llvs_bytes value_id;
     /** Versions that recorded a change of a value whose id begins with these bytes; empty: any. Need not be whole UTF-8 characters. */
