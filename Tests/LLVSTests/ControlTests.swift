@@ -182,7 +182,7 @@ import Testing
         #expect(one.looks > 4 && other.looks > 4)
         let stopped = Pieces(changes)
         stopped.most = 2
-        #expect(throws: PieceFailure.self) { try InterchangeDecoder.changes(.pieces(stopped), of: id) }
+        #expect(throws: PieceFailure.self) { _ = try InterchangeDecoder.changes(.pieces(stopped), of: id) }
         #expect(stopped.looks == 3)
     }
 
