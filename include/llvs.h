@@ -2092,7 +2092,10 @@ typedef struct llvs_coordinator_options {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
     LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
-/** Persists its state and closes its exchanges and its store. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1. */
+/**
+ * Closes its exchanges and its store. Waits for a save or merge of another thread, so that the coordinator is at its version when it is
+ * opened again. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
 /** Closes and releases the coordinator. Since 0.1. */
 LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);

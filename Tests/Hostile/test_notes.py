@@ -7,6 +7,8 @@ import os
 import shutil
 import struct
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +122,32 @@ def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) 
         assert note.is_file() and not note.is_symlink() and not messages
     with llvs.Coordinator(path, storage=kind) as again:
         assert again.current_version == made.id
+
+
+def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
+    """What a save gave back as made is where the coordinator is when it is opened again."""
+    for i in range(25):
+        path = tmp_path / str(i)
+        coordinator = llvs.Coordinator(path, durability="normal")
+        made: list[str] = []
+
+        def save(coordinator: llvs.Coordinator = coordinator, made: list[str] = made) -> None:
+            try:
+                while True:
+                    saved = coordinator.save(insert={f"k{len(made)}": bytes(5_000)})
+                    assert saved is not None
+                    made.append(saved.id)
+            except llvs.ClosedError:
+                pass
+
+        thread = threading.Thread(target=save)
+        thread.start()
+        while len(made) < 1 + i % 5:
+            time.sleep(0.0003)
+        coordinator.close()
+        thread.join()
+        with llvs.Coordinator(path) as again:
+            assert again.current_version == made[-1] and again.missing_version is None, i
 
 
 # ---- Notes of other users ----
