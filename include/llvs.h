@@ -29,6 +29,7 @@
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
  *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
  *    the fork, or exec a program.
+ *    A child that fork made within a callback of an observer ends, with status 0, when it returns from there: the thread is its only one.
  *    A child that fork made holds no coordinator's name; one of _Fork or clone holds those of the parent until the parent closes the
  *    coordinators, or both have ended.
  *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
