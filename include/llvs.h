@@ -2225,8 +2225,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
- * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged is passed over; where no
- * other is there either, that is the error.
+ * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged or cannot be read, or of which
+ * nothing can be taken, is passed over; where no other is there either, that is the error.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
  * @param move      where the current version went; may be NULL
