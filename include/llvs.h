@@ -29,6 +29,7 @@
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
  *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
  *    the fork, or exec a program.
+ *    A child that fork made within a callback of an observer ends, with status 0, when it returns from there: the thread is its only one.
  *    A child that fork made holds no coordinator's name; one of _Fork or clone holds those of the parent until the parent closes the
  *    coordinators, or both have ended.
  *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
@@ -2092,7 +2093,10 @@ typedef struct llvs_coordinator_options {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
     LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
-/** Persists its state and closes its exchanges and its store. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1. */
+/**
+ * Closes its exchanges and its store. Waits for a save or merge of another thread, so that the coordinator is at its version when it is
+ * opened again. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
 /** Closes and releases the coordinator. Since 0.1. */
 LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
