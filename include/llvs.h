@@ -1186,7 +1186,9 @@ typedef struct llvs_history_options {
     llvs_bytes branch;
     /**
      * The history of one value: versions that recorded a change of it, an insert, an update, a removal, or what a merge took over of
-     * them; `change` of llvs_version_info tells which. A revert records the inverse. Empty: any.
+     * them; `change` of llvs_version_info tells which. A revert records the inverse. In received versions LLVS_CHANGE_INSERT and
+     * LLVS_CHANGE_UPDATE are what their makers wrote: an id vouches for what was set, not for which of the two it was called.
+     * Empty: any.
      */
     llvs_bytes value_id;
     /** Versions that recorded a change of a value whose id begins with these bytes; empty: any. Need not be whole UTF-8 characters. */
@@ -1521,6 +1523,26 @@ enum llvs_arbiter_kind_value {
 LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, LLVS_OWNED llvs_arbiter **arbiter,
     LLVS_OWNED llvs_error **error);
 /**
+ * An arbiter that merges inside values, by rules: it keeps what both sides did. What had to be decided all the same is counted in the
+ * metadata of the merge version, under "__llvs_conflicts": `{"hash":"<SHA-256 of the conflicts as JSON>","ids":[<the first 64>],"n":
+ * <count>}`; under "__llvs_arbiter" such a version says `"rules"`. Values that no rules are for, and all values where there are no rules,
+ * are decided as by LLVS_ARBITER_MOST_RECENT_CHANGE. NULL for an arbiter is the same as this with empty rules.
+ *
+ * The rules of a store are its value "__llvs_schema", which is saved, exchanged and merged like others: `{"merge":1,"ids":{"contact/":
+ * {"/visits":"counter","/tags":"set"}}}`. Check it by llvs_schema_check before it is saved: rules that are not valid do not count, and the
+ * newest valid ones before them do. Where rules count (`"counter"`), the same bytes stored by two devices are two events, and heads that
+ * hold them are not equal.
+ * @param rules    as for llvs_merge_values: by these each merge is made, instead of the store's; all devices should give the same. Empty:
+ *                 by those of the store
+ * @param arbiter  the arbiter; owned by the caller
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (rules that are not valid: llvs_error_path is the JSON pointer to what is wrong with them),
+ * LLVS_ERROR_UNSUPPORTED (rules of a number that this library does not know), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. A merge with
+ * it fails with LLVS_ERROR_UNSUPPORTED while one of the two versions holds rules of a number that is not known. Any thread.
+ * Cost of a merge: what differs, and the size of the values that both sides changed; without rules, as with
+ * LLVS_ARBITER_MOST_RECENT_CHANGE. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_rules(llvs_bytes rules, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/**
  * Resolves one merge. Since 0.1.
  *   thread     the one that merges; several at once when several merge
  *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
@@ -1590,11 +1612,14 @@ typedef struct llvs_merge_options {
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
- * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it.
- * The arbiter is not asked, and the new version has no metadata, when both hold the same bytes under each id, and when they hold nothing but
- * merges since their common ancestors, all of what was saved on both sides: then one of the two states stands as a whole, the one that
- * has the value stored later under the first id, in byte order, at which they differ; a value counts as later than none.
- * @param arbiter  decides conflicts; NULL: most recent change
+ * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it;
+ * but where rules of the store count it (llvs_arbiter_rules).
+ * The arbiter is not asked, and the new version has no metadata but "__llvs_arbiter", when both hold the same bytes under each id, and when
+ * they hold nothing but merges since their common ancestors, all of what was saved on both sides: then one of the two states stands as a
+ * whole. It is that of the version that says `"host"` under "__llvs_arbiter" (an arbiter of the host decided, in a store that has rules)
+ * before `"rules"` before one that says nothing; where both say the same, the one that has the value stored later under the first id, in
+ * byte order, at which they differ; a value counts as later than none.
+ * @param arbiter  decides conflicts; NULL: the rules of the store, or most recent change where it has none (llvs_arbiter_rules)
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
@@ -2050,7 +2075,7 @@ typedef struct llvs_coordinator_options {
         has it, or a child that was made by _Fork or clone (one that fork made does not). With a storage of the host
         that is noticed only within one handle of the store: the host keeps apart two handles on one storage, and two processes. */
     llvs_bytes name;
-    /** Decides conflicts; kept alive; NULL: most recent change. */
+    /** Decides conflicts; kept alive; NULL: the rules of the store, or most recent change where it has none (llvs_arbiter_rules). */
     llvs_arbiter *arbiter;
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;

@@ -8,9 +8,9 @@ final class ArbiterHandle: Handle, @unchecked Sendable {
     init(_ arbiter: any MergeArbiter) { self.arbiter = arbiter }
 }
 
-/// The arbiter of an optional argument; NULL is most recent change.
+/// The arbiter of an optional argument; NULL is the rules of the store.
 func arbiter(_ pointer: OpaquePointer?) throws -> any MergeArbiter {
-    try optionalHandle(pointer, ArbiterHandle.self, "arbiter")?.arbiter ?? BuiltInArbiter.mostRecentChange
+    try optionalHandle(pointer, ArbiterHandle.self, "arbiter")?.arbiter ?? RulesArbiter()
 }
 
 /// An arbiter of the host.
@@ -44,6 +44,16 @@ public func llvs_arbiter_builtin(_ kind: llvs_arbiter_kind, _ arbiter: HandleOut
         default: throw InputError.constant("kind", kind)
         }
         out.pointee = ArbiterHandle(builtin).owned
+    }
+}
+
+@_cdecl("llvs_arbiter_rules") @implementation
+public func llvs_arbiter_rules(_ rules: llvs_bytes, _ arbiter: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    arbiter?.pointee = nil
+    return entry(error) {
+        let out = try required(arbiter, "arbiter")
+        let given = try rules.size == 0 ? nil : schema(rules, partly: true)
+        out.pointee = ArbiterHandle(RulesArbiter(given)).owned
     }
 }
 

@@ -22,7 +22,7 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
 }
 
 /// Rules, or the error that tells where they are wrong.
-private func schema(_ rules: llvs_bytes, partly: Bool) throws -> MergeSchema {
+func schema(_ rules: llvs_bytes, partly: Bool) throws -> MergeSchema {
     do {
         return try MergeSchema(rawBytes(rules, "rules"), partly: partly)
     } catch let error as InvalidRules {

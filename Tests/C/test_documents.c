@@ -130,6 +130,72 @@ static void a_merge_can_be_cancelled(void **state) {
     llvs_cancel_token_free(token);
 }
 
+/* A store with rules, and two versions that counted on: the newer is the second. */
+static llvs_store *counted(llvs_version_id versions[2]) {
+    llvs_store *store = memory_store();
+    llvs_change changes[2];
+    llvs_version_id base;
+    int i;
+    changes[0] = insert("__llvs_schema", "{\"merge\":1,\"ids\":{\"d\":{\"/n\":\"counter\"}}}");
+    changes[1] = insert("d", "{\"f\":0,\"n\":1}");
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 2, sizeof changes[0], NULL, &base, NULL, &error));
+    for (i = 0; i < 2; i++) {
+        changes[0] = update("d", i == 0 ? "{\"f\":1,\"n\":2}" : "{\"f\":2,\"n\":3}");
+        OK(llvs_store_make_version(store, llvs_id(&base), changes, 1, sizeof changes[0], NULL, &versions[i], NULL, &error));
+    }
+    return store;
+}
+
+/* Merges the two by the arbiter; what becomes of the value, and of the metadata. */
+static void merges_to(llvs_arbiter *arbiter, const char *expected, const char *mark, int has_conflicts) {
+    llvs_version_id versions[2], made;
+    llvs_store *store = counted(versions);
+    llvs_version_list *list;
+    size_t i, marks = 0, conflicts = 0;
+    OK(llvs_store_merge(store, llvs_id(&versions[0]), llvs_id(&versions[1]), arbiter, NULL, &list, &error));
+    for (i = 0; i < list->items[0]->metadata_count; i++) {
+        const llvs_metadata_entry *entry = &list->items[0]->metadata[i];
+        if (is(entry->key, "__llvs_arbiter")) { marks++; assert_true(is(entry->value, mark)); }
+        if (is(entry->key, "__llvs_conflicts")) conflicts++;
+    }
+    assert_int_equal(marks, mark ? 1 : 0);
+    assert_int_equal(conflicts, has_conflicts);
+    memset(&made, 0, sizeof made);
+    made.size = (uint32_t)list->items[0]->id.size;
+    memcpy(made.text, list->items[0]->id.data, made.size);
+    llvs_version_list_free(list);
+    value_is(store, &made, "d", expected);
+    llvs_store_free(store);
+}
+
+static void stores_are_merged_by_rules(void **state) {
+    llvs_arbiter *arbiter;
+    (void)state;
+    merges_to(NULL, "{\"f\":2,\"n\":4}", "\"rules\"", 1);
+    OK(llvs_arbiter_rules(LLVS_NONE, &arbiter, &error));
+    merges_to(arbiter, "{\"f\":2,\"n\":4}", "\"rules\"", 1);
+    llvs_arbiter_free(arbiter);
+    OK(llvs_arbiter_rules(llvs_str("{\"/f\":\"counter\",\"/n\":\"counter\"}"), &arbiter, &error));
+    merges_to(arbiter, "{\"f\":3,\"n\":4}", "\"rules\"", 0);
+    llvs_arbiter_free(arbiter);
+    OK(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &arbiter, &error));
+    merges_to(arbiter, "{\"f\":2,\"n\":3}", NULL, 0);
+    llvs_arbiter_free(arbiter);
+}
+
+static void rules_for_an_arbiter_are_checked(void **state) {
+    llvs_arbiter *arbiter;
+    llvs_status status;
+    llvs_error *error;
+    (void)state;
+    status = llvs_arbiter_rules(llvs_str("{\"merge\":1,\"ids\":{\"p\":\"best\"}}"), &arbiter, &error);
+    refused_at(LLVS_ERROR_INVALID_ARGUMENT, "/ids/p", status, error);
+    assert_null(arbiter);
+    status = llvs_arbiter_rules(llvs_str("{\"merge\":3}"), &arbiter, &error);
+    refused_at(LLVS_ERROR_UNSUPPORTED, "/merge", status, error);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_rules(LLVS_NONE, NULL, &error));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_sides_edits_are_kept),
@@ -138,6 +204,8 @@ int main(void) {
         cmocka_unit_test(saving_keeps_what_the_application_does_not_know_of),
         cmocka_unit_test(rules_that_are_wrong_are_refused_with_their_place),
         cmocka_unit_test(a_merge_can_be_cancelled),
+        cmocka_unit_test(stores_are_merged_by_rules),
+        cmocka_unit_test(rules_for_an_arbiter_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

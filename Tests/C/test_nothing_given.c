@@ -78,6 +78,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_resolution_add(NULL, NULL, 0, 0, NULL));
     REFUSES(llvs_arbiter_builtin(0, NULL, NULL));
     REFUSES(llvs_arbiter_create(NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_arbiter_rules(LLVS_NONE, NULL, NULL));
     llvs_arbiter_free(NULL);
     REFUSES(llvs_store_merge(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_merge_heads(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));

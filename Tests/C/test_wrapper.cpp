@@ -118,6 +118,16 @@ static void merging_inside_values() {
     llvs::check_schema("{\"merge\":1}");
 }
 
+static void merging_by_rules() {
+    llvs::Store store("wrapper-rules.llvs");
+    llvs::VersionID base = store.make_version("", {llvs::Change::insert("n", "1")});
+    llvs::VersionID a = store.make_version(base, {llvs::Change::update("n", "3")});
+    llvs::VersionID b = store.make_version(base, {llvs::Change::update("n", "5")});
+    llvs::Version merged = store.merge(a, b, llvs::Arbiter::rules("\"counter\""));
+    EXPECT(store.value("n", merged.id)->data == "7");
+    EXPECT(code_of([&] { llvs::Arbiter::rules("{\"merge\":1,\"ids\":7}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
 /// `size` bytes, the same each time.
 static std::string large(std::size_t size) {
     std::string data(size, 'x');
@@ -272,6 +282,7 @@ int main() {
     compaction();
     salvaging();
     merging_inside_values();
+    merging_by_rules();
     parts();
     merges();
     exchanges();

@@ -153,7 +153,8 @@ def test_a_value_of_holes(whole: Path) -> None:
     assert bytes_read < 32 * MIB and memory < 32 * MIB
 
 
-def test_caches_of_holes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [TIB, 1 << 30], ids=["too large", "possible"])
+def test_caches_of_holes(tmp_path: Path, size: int) -> None:
     path = tmp_path / "store"
     with llvs.Store(path, durability="normal") as store:
         last = store.make_version(None, insert={f"k{i}": b"v" for i in range(3_000)})
@@ -163,9 +164,9 @@ def test_caches_of_holes(tmp_path: Path) -> None:
     assert caches
     for file in caches:
         data = bytearray(file.read_bytes())
-        struct.pack_into("<Q", data, 16, TIB - 32)
+        struct.pack_into("<Q", data, 16, size - 32)
         struct.pack_into("<I", data, 28, reader.checksum(bytes(data[:28])))
-        sparse(file, bytes(data))
+        sparse(file, bytes(data), size)
     bytes_read, memory, heads = cost(path, "len(store.at(store.heads[0]).items())")
     assert heads == last.id and bytes_read < 64 * MIB and memory < 256 * MIB
 

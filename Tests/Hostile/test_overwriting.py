@@ -6,7 +6,9 @@ What was sent, or is sent next, gets there all the same: whoever comes later has
 from __future__ import annotations
 
 import json
+import os
 import struct
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Sequence
@@ -147,3 +149,29 @@ def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
         publish(two, merge, files_of(merge, ("p", "q"), {}, 7e8 + 100))
         assert merge in send(store, two).versions
         latest(store, two)
+
+
+# ---- times that are put back ----
+
+
+@pytest.mark.parametrize("kind", ["changes", "versions"])
+def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
+    """Bytes of the same number, and the time of modification as it was: the open exchange writes the version anew all the same."""
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        first = store.make_version(insert={"a": b"1" * 50}).id
+        exchange.send()
+        exchange.send()
+        file = folder / kind / first
+        was, data = file.stat(), file.read_bytes()
+        time.sleep(0.05)  # file systems count time in steps
+        other = data.replace(b"MTEx", b"MTEy", 1) if kind == "changes" else data.replace(b'"digest":"', b'"digest":"x', 1)
+        with open(file, "r+b") as opened:
+            opened.write(other[: len(data)])
+        os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+        now = file.stat()
+        assert (was.st_ino, was.st_size, was.st_mtime_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
+        store.make_version(first, update={"a": b"2"})
+        assert first in exchange.send().versions
+        latest(store, folder)
+        # Nothing is looked at twice, let alone written.
+        assert not exchange.send().versions

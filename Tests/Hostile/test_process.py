@@ -60,6 +60,55 @@ def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
     assert outcomes == {"reloaded", "refused"}
 
 
+@pytest.mark.parametrize("what", ["first", "second", "large", "merge", "coordinator"])
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_what_cannot_be_synced_for_want_of_descriptors_is_not_written(tmp_path: Path, kind: str, what: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    refused = 0
+    for free in range(6):
+        path = tmp_path / f"store-{free}"
+        with llvs.Store(path, storage=kind) as store:
+            base = store.make_version(None, insert={"a": b"1"})
+            if what == "merge":
+                sides = [store.make_version(base, insert={name: b"2"}) for name in ("b", "c")]
+        with llvs.Coordinator(path, storage=kind) if what == "coordinator" else llvs.Store(path, storage=kind) as opened:
+            store = opened.store if isinstance(opened, llvs.Coordinator) else opened
+            if what == "second":
+                base = store.make_version(base, update={"a": b"2"})
+            before = len(list(store.history()))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+            taken: list[int] = []
+            try:
+                try:
+                    while True:
+                        taken.append(os.open("/dev/null", os.O_RDONLY))
+                except OSError:
+                    pass
+                for descriptor in taken[:free]:
+                    os.close(descriptor)
+                del taken[:free]
+                added = 1
+                try:
+                    if isinstance(opened, llvs.Coordinator):
+                        opened.save(insert={"more": b"1"})
+                    elif what == "merge":
+                        store.merge(*sides)
+                    else:
+                        store.make_version(base, insert={"more": os.urandom(LARGE if what == "large" else 9)})
+                except llvs.TooManyFilesError:
+                    refused += 1
+                    added = 0
+            finally:
+                for descriptor in taken:
+                    os.close(descriptor)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            store.reload()
+            assert len(list(store.history())) == before + added, f"{free} descriptors"
+        with llvs.Store(path, storage=kind) as again:
+            assert len(list(again.history())) == before + added, f"{free} descriptors"
+    assert refused > 0 or what == "second"
+
+
 LIMITED = """
 import os, resource, signal, sys, llvs
 path, folder = sys.argv[1:]

@@ -123,8 +123,61 @@ def test_removed_caches(tmp_path: Path, change: Callable[[Path], None]) -> None:
         assert coordinator.missing_version is None
 
 
+@pytest.mark.parametrize("how", ["removed", "emptied", "renamed", "a file", "a link"])
+def test_caches_that_go_away_are_no_error(tmp_path: Path, how: str) -> None:
+    path, caches, elsewhere = tmp_path / "store", tmp_path / "store" / "cache", tmp_path / "else"
+    with llvs.Store(path, durability="normal") as store:
+        store.make_version(None, id="first", insert={f"k{i}": b"1" for i in range(5_000)})
+    assert list(caches.glob("map-*"))
+    with llvs.Coordinator(path, durability="normal") as coordinator:
+        store = coordinator.store
+        assert store.at("first")["k7"] == b"1"
+        if how == "renamed":
+            caches.rename(tmp_path / "was")
+        elif how == "emptied":
+            for file in caches.iterdir():
+                file.unlink()
+        else:
+            shutil.rmtree(caches)
+        if how == "a file":
+            caches.write_bytes(b"something else")
+        elif how == "a link":
+            elsewhere.mkdir()
+            caches.symlink_to(elsewhere)
+        time.sleep(0.1)  # The note is looked at most every 50 ms.
+        coordinator.save(insert={"saved": b"1"})
+        assert len(store.at("first").items()) == 5_000
+        last = store.make_version("first", update={f"k{i}": b"2" for i in range(5_000)})
+        assert len(store.at(last).items()) == 5_000
+        assert not store.verify().damages
+        store.compact()
+    with llvs.Store(path) as store:
+        assert store.at(last)["k7"] == b"2"
+    # They are there again, unless something else is.
+    if how.startswith("a "):
+        assert not caches.is_dir() or not list(elsewhere.iterdir())
+    else:
+        assert list(caches.glob("map-*.cache")) and list(caches.glob("*.note"))
+
+
 def note(path: Path, kind: str) -> Path:
     return path / "cache" / "coordinator-main.note" if kind == "file" else path.with_name(path.name + "-coordinator-main.note")
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_note_of_somebody_who_may_not_write_the_store_is_replaced(tmp_path: Path, kind: str) -> None:
+    if os.geteuid() != 0:
+        return  # Only root can give files away.
+    path = tmp_path / "store"
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        coordinator.save(insert={"a": b"1"})
+        saved = coordinator.current_version
+    theirs = note(path, kind)
+    os.chown(theirs, 12_345, 12_345)
+    with llvs.Coordinator(path, storage=kind) as coordinator:
+        assert coordinator.current_version == saved
+        coordinator.save(insert={"b": b"1"})
+        assert theirs.stat().st_uid == 0
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])

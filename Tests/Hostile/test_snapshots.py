@@ -50,3 +50,35 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
         assert "changed while it was being restored" in str(caught.value) and f"{added} of its 4 versions were added" in str(caught.value)
         assert "Nothing of it was added" not in str(caught.value)
         assert not store.verify().damages and all("evil" not in store.at(version) for version in store.history())
+
+
+@pytest.mark.parametrize("when", ["before", "after it was checked"])
+def test_one_byte_of_a_value(tmp_path: Path, when: str) -> None:
+    """Which only the digest of its chunk tells: these ids are their makers', and say nothing of what they name."""
+    values = [os.urandom(6 << 20) for _ in range(4)]
+    with llvs.Store(storage="memory") as store:
+        head = None
+        for i, value in enumerate(values):
+            head = store.make_version(head, id=f"version-{i}", insert={f"v{i}": value})
+        store.write_snapshot(tmp_path / "shared")
+    last = sorted((tmp_path / "shared").rglob("chunk-*"))[-1]
+    data = bytearray(last.read_bytes())
+    data[len(data) // 2] ^= 1
+    if when == "before":
+        last.write_bytes(data)
+    seen: list[int] = []
+
+    def progress(done: llvs.Progress) -> bool:
+        # The first pass is over once a chunk is read the second time.
+        if done.stage == llvs.Stage.READING:
+            if done.completed == 0 and seen and max(seen) > 0:
+                last.write_bytes(data)
+            seen.append(done.completed)
+        return True
+
+    with llvs.Store(storage="memory") as store:
+        with pytest.raises(llvs.Error, match="is damaged" if when == "before" else "changed while it was being restored"):
+            store.restore_snapshot(tmp_path / "shared", progress=progress)
+        present = list(store.history())
+        assert len(present) < 4 and (when != "before" or not present)
+        assert all(store.at(version)[f"v{i}"] == values[i] for i, version in enumerate(reversed(present)))

@@ -195,6 +195,19 @@ def test_further_names(tmp_path: Path, database: Path, suffix: str) -> None:
     opens(database)
 
 
+def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> None:
+    """Who only reads a database writes to its shared memory, too."""
+    victim, file = tmp_path / "precious", Path(f"{database}-shm")
+    file.unlink(missing_ok=True)
+    victim.write_bytes(b"irreplaceable" * 1_000)
+    victim.chmod(0o600)
+    os.link(victim, file)
+    # Without a log the database can be read as it is.
+    with llvs.Store(database, storage="sqlite", read_only=True) as store:
+        assert store.at(store.heads[0])["a"] == b"1"
+    assert victim.read_bytes() == b"irreplaceable" * 1_000
+
+
 def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         return  # Only root can give files away.

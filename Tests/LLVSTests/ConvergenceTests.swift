@@ -14,18 +14,44 @@ import Testing
         for result in results { if case .problem(let error) = result { throw error } }
     }
 
-    @Test(arguments: [true, false]) func replicasSettle(sameArbiter: Bool) throws {
+    /// Who resolves on the replicas, and whether the store has rules.
+    enum Mixture { case same, builtIn, rules, rulesAndOthers }
+
+    private struct Host: MergeArbiter {
+        func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+            merge.forks.filter(\.fork.isConflicting).map { .update($0.id, data: bytes("7")) }
+        }
+    }
+    private static let rules = """
+        {"merge":1,"ids":{"k0":"counter","k1":"auto","k3":{"":{"as":"counter","delete":"delete"}}}}
+        """
+
+    private static func arbiter(_ i: Int, of mixture: Mixture) -> any MergeArbiter {
+        switch mixture {
+        case .same: BuiltInArbiter.mostRecentChange
+        case .builtIn: [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][i % 4]
+        case .rules: RulesArbiter()
+        case .rulesAndOthers:
+            switch i % 5 {
+            case 0, 2: RulesArbiter()
+            case 3: Host()
+            default: [BuiltInArbiter.mostRecentChange, .ours][i % 2]
+            }
+        }
+    }
+
+    @Test(arguments: [Mixture.same, .builtIn, .rules, .rulesAndOthers]) func replicasSettle(_ mixture: Mixture) throws {
+        let sameArbiter = mixture == .same || mixture == .rules, hasRules = mixture == .rules || mixture == .rulesAndOthers
         var worst = 0
         // The last ones once took three rounds: one side held a merge of a generation below that of the bases.
         for seed in Array(UInt64(0)..<150) + [1362, 2311, 2705, 3031, 3161, 4399, 4569] {
             var random = SeededRandom(seed: seed)
             let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
-            let arbiters = stores.indices.map { i in
-                sameArbiter ? BuiltInArbiter.mostRecentChange : [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][i % 4]
-            }
+            let arbiters = stores.indices.map { Self.arbiter($0, of: mixture) }
             let metadata = try stores.indices.map { i in sameArbiter ? Metadata() : try Metadata([(bytes("device"), bytes("\(i % 3)"))]) }
             var saved: Set<VersionID> = []
-            let root = try stores[0].set(["k0": "root", "k1": "root"], nil)
+            let values = hasRules ? ["k0": "1", "k1": "{}", MergeSchema.valueID: Self.rules] : ["k0": "root", "k1": "root"]
+            let root = try stores[0].set(values, nil)
             for other in stores.dropFirst() { try Self.exchange(stores[0], other) }
             var current = stores.map { _ in root.id }
             func merge(_ i: Int) throws {

@@ -29,9 +29,11 @@ void llvs_sqlite_leave(void);
 /* Whether this is such a child: 1 or 0. */
 int llvs_sqlite_is_forked(void);
 
-/* sqlite3_db_config, which is variadic, for the options that are switches. What SQLite answers: an error where it knows no such option. */
+/* sqlite3_db_config, which is variadic, for the options that are switches: 1 on, 0 off, -1 as it is. What the switch is then;
+   -1 where SQLite knows no such option. */
 static inline int llvs_sqlite_configure(const llvs_sqlite *_Nonnull functions, sqlite3 *_Nullable database, int option, int is_on) {
-    return functions->db_config(database, option, is_on, (int *)0);
+    int found = -1;
+    return functions->db_config(database, option, is_on, &found) == SQLITE_OK ? found : -1;
 }
 
 /* SQLITE_TRANSIENT and SQLITE_STATIC are casts that Swift cannot import. */

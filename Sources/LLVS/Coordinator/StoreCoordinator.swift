@@ -16,7 +16,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         /// Under which the current version is kept: `[a-z0-9._-]{1,40}`.
         public var name = "main"
         /// Resolves conflicts in `merge`.
-        public var arbiter: any MergeArbiter = BuiltInArbiter.mostRecentChange
+        public var arbiter: any MergeArbiter = RulesArbiter()
         /// Given to every version that `save` makes, beside what the save itself gives.
         public var defaultMetadataForNewVersions = Metadata()
         /// Whether exchanges put snapshots.

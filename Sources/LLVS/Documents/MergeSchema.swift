@@ -1,7 +1,8 @@
 /// The rules for merging, as they stand in the value `__llvs_schema`, checked.
-public final class MergeSchema {
+public final class MergeSchema: Sendable {
     /// The id of the value that holds the rules of a store.
     public static let valueID = "__llvs_schema"
+    static let idBytes = Array(valueID.utf8)
     /// The rules that this library knows.
     static let number = "1"
 

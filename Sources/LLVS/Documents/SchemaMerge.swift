@@ -19,6 +19,12 @@ public enum SchemaMerge {
         return try DocumentMerge(rules: whole).picking(base: base, newer: newer, older: older, newerStands: newerStands)
     }
 
+    /// Rules that are not valid prevail, and others count instead of them; nil: none.
+    static func record(notValid: UnsafeRawBufferPointer, standing: UnsafeRawBufferPointer?) throws -> ConflictRecord {
+        let picked = try DocumentMerge(rules: whole).picking(base: nil, newer: notValid, older: standing, newerStands: false)
+        return picked.records[0]
+    }
+
     private static func problem(_ bytes: UnsafeRawBufferPointer?) throws -> InvalidRules? {
         guard let bytes else { return nil }
         do {

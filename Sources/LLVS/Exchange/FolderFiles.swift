@@ -218,14 +218,17 @@ enum FolderFiles {
         }
     }
 
-    /// What tells one state of a file from another, without reading it.
+    /// What tells one state of a file from another, without reading it. `changed` as well, since anybody can put `modified` back.
     struct Signature: Hashable {
-        var inode: UInt64, size: UInt64, modified: Int64
+        var inode: UInt64, size: UInt64, modified: Int64, changed: Int64
+
+        /// Whether the two may tell of one file before and after it was renamed, which changes `changed`.
+        func isRenamed(_ before: Signature) -> Bool { inode == before.inode && size == before.size && modified == before.modified }
     }
     /// Nil when there is no regular file.
     static func signature(_ place: Place) -> Signature? {
         guard let status = try? place.status(), status.isRegularFile else { return nil }
-        return Signature(inode: status.inode, size: status.size, modified: status.modified)
+        return Signature(inode: status.inode, size: status.size, modified: status.modified, changed: status.changed)
     }
     /// Whether a file is there, and all of it as far as can be told.
     static func condition(_ place: Place, _ kind: WholeFile) -> WholeFile.Condition {

@@ -127,12 +127,18 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             }
         }
         // What is written here is known by its state before it can be found: nobody need read it to see whether it is what it should be.
-        let states = staged.map { FolderFiles.signature($0)?.hashValue }
+        let written = staged.map(FolderFiles.signature)
+        var states: [Int?] = written.map { _ in nil }
+        func publish(_ i: Int, as final: Place) throws {
+            try FolderFiles.publish(staged[i], as: final)
+            guard let before = written[i], let after = FolderFiles.signature(final), after.isRenamed(before) else { return }
+            states[i] = after.hashValue
+        }
         try sync?.files(staged) { try control.check(.sending, files.count, of: files.count, doing: "Sending to \(description)") }
         // All changes first: a folder that is synced while we write then shows no version without its changes.
-        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i], as: changes.place(file.name)) }
+        for (i, file) in files.enumerated() { try publish(2 * i, as: changes.place(file.name)) }
         try sync?.directory(changes)
-        for (i, file) in files.enumerated() { try FolderFiles.publish(staged[2 * i + 1], as: versions.place(file.name)) }
+        for (i, file) in files.enumerated() { try publish(2 * i + 1, as: versions.place(file.name)) }
         staged = []
         lock.withLock {
             for (i, file) in files.enumerated() {

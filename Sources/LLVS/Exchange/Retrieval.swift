@@ -230,14 +230,24 @@ struct Retrieval {
     }
 
     private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {
-        var batch: [Store.ReceivedVersion] = []
+        var batch: [Store.ReceivedVersion] = [], size = 0
         for (id, file) in files {
             // Something earlier in this very batch may have failed.
             if let missing = try missingPredecessor(of: id, done) { holdBack(id, missing); continue }
             guard let received = try received(id, file) else { continue }
             batch.append(received)
             done.insert(id)
+            // The files bound the changes, but not what version files that were left out bring now.
+            size += received.version.metadata.memorySize
+            if size >= ExchangeLimits.batchSize {
+                try add(batch, &done)
+                (batch, size) = ([], 0)
+            }
         }
+        try add(batch, &done)
+    }
+
+    private mutating func add(_ batch: [Store.ReceivedVersion], _ done: inout Set<VersionID>) throws {
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
         for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count))) {

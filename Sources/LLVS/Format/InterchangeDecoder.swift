@@ -60,7 +60,7 @@ struct InterchangeDecoder {
             while let member = try reader.nextMember() {
                 if try reader.equals(member, "version") { version = try decoder.version(&reader, &digest) }
                 else if try reader.equals(member, oldDigestMember) {
-                    digestBeside = try reader.skipNull() ? nil : try reader.string()
+                    digestBeside = try reader.skipNull() ? nil : try decoder.digest(&reader)
                     isOldForm = true
                 } else { try reader.skip() }
             }
@@ -96,7 +96,7 @@ struct InterchangeDecoder {
             else if try reader.equals(member, "predecessors") { predecessors = try self.predecessors(&reader) }
             else if try reader.equals(member, "valueDataSize") { size = try reader.skipNull() ? 0 : try reader.unsigned() }
             else if try reader.equals(member, "metadata") { metadata = try reader.skipNull() ? Metadata() : try self.metadata(&reader) }
-            else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try reader.string() }
+            else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try self.digest(&reader) }
             else { try reader.skip() }
         }
         guard let id else { throw reader.failure("the version has no \"identifier\"") }
@@ -104,6 +104,18 @@ struct InterchangeDecoder {
         guard !predecessors.contains(id) else { throw reader.failure("the version is its own predecessor") }
         return Version(id: id, predecessors: predecessors, timestamp: timestamp, valueDataSize: size, metadata: metadata)
     }
+
+    private func digest(_ reader: inout JSONReader) throws -> [UInt8] {
+        let digest = try string(&reader, atMost: InterchangeDecoder.digestSize, .damaged, "a digest")
+        guard digest.count <= InterchangeDecoder.digestSize else {
+            throw StoreError(
+                .damaged, "\(file) tells a digest of \(digest.count) digits, and one has \(InterchangeDecoder.digestSize). Nothing of it was taken.",
+                path: file)
+        }
+        return digest
+    }
+    /// Digits of a digest.
+    private static let digestSize = 64
 
     private func predecessors(_ reader: inout JSONReader) throws -> [VersionID] {
         if try reader.skipNull() { return [] }

@@ -1,8 +1,8 @@
 import CLLVSShims
 
-/// The map of one version as one run of bytes, read where it lies: a checkpoint. As a file it is mapped, so that
-/// a map of any size costs no memory of the process. Opening it costs one look over its bytes (see `CheckpointGlance` for
-/// who reads less than that).
+/// The map of one version as one run of bytes, looked at where it lies: a checkpoint. Where it is in a file it is read from
+/// there, and one of a file without a name is mapped, so that it costs no memory of the process. Opening it costs one look over
+/// its bytes (see `CheckpointGlance` for who reads less than that).
 ///
 ///     flat map = node ... · padding to 16 · slot × entries, and what `FlatMapFile` adds
 ///     slot     = storing version u32 · size u32 · offset of the body u64          (a `MapEntry`), in order of the keys

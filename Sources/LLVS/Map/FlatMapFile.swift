@@ -27,17 +27,17 @@ final class FlatMapFile: @unchecked Sendable {
     /// Which blocks were found good.
     private var checked: [Bool]
 
-    /// Nil when the bytes are none, or not as many. O(blocks).
+    /// Nil when the bytes are none, or not as many, or cannot be read. O(blocks).
     init?(_ memory: CacheBytes) {
         let bytes = memory.bytes
         guard bytes.count >= FlatMapFile.footerSize, let base = bytes.baseAddress, Int(bitPattern: base) & 7 == 0 else { return nil }
         let end = bytes.count - FlatMapFile.footerSize, footer = base + end
-        guard footer.loadUnaligned(as: UInt64.self) == FlatMapFile.magic,
+        guard memory.fill(end..<bytes.count), footer.loadUnaligned(as: UInt64.self) == FlatMapFile.magic,
               let nodesSize = Int(exactly: footer.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
               let count = Int(exactly: footer.loadUnaligned(fromByteOffset: 32, as: UInt64.self)),
               count > 0, count <= Int(UInt32.max), nodesSize > 0, nodesSize & 15 == 0, nodesSize <= end else { return nil }
         let size = nodesSize + count * MemoryLayout<MapEntry>.stride, blocks = FlatMapFile.blocks(of: size)
-        guard size <= end, end - size == blocks * 4,
+        guard size <= end, end - size == blocks * 4, memory.fill(size..<end),
               Bytes.crc32c(UnsafeRawBufferPointer(start: base + size, count: blocks * 4 + FlatMapFile.footerSize - 4))
                 == footer.loadUnaligned(fromByteOffset: 44, as: UInt32.self) else { return nil }
         id = RandomName(loading: bytes, at: end + 8)
@@ -66,7 +66,9 @@ final class FlatMapFile: @unchecked Sendable {
 
     private func isWhole(_ block: Int) -> Bool {
         let start = block * FlatMapFile.blockSize, end = min(start + FlatMapFile.blockSize, covered.count)
-        return Bytes.crc32c(UnsafeRawBufferPointer(rebasing: covered[start..<end])) == checksums.loadUnaligned(fromByteOffset: block * 4, as: UInt32.self)
+        guard memory.fill(start..<end) else { return false }
+        let checksum = checksums.loadUnaligned(fromByteOffset: block * 4, as: UInt32.self)
+        return Bytes.crc32c(UnsafeRawBufferPointer(rebasing: covered[start..<end])) == checksum
     }
 
     /// Whether one entry can be read.
@@ -81,6 +83,7 @@ final class FlatMapFile: @unchecked Sendable {
     /// Whether all bytes are what was written, no node, key or child reaches out of bounds, every walk ends, and all versions
     /// are below `versionLimit`. O(size).
     func isSound(versionLimit: Int) -> Bool {
+        guard memory.fill(0..<covered.count) else { return false }
         for block in 0..<FlatMapFile.blocks(of: covered.count) where !isWhole(block) { return false }
         guard nodesAreSound else { return false }
         for i in 0..<count where !slots[i].isPossible(versionLimit: versionLimit) { return false }

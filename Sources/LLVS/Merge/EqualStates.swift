@@ -9,13 +9,15 @@ extension Store {
     /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
     /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
     ///   predecessors met, once, in memory, and what they recorded of one id of each.
-    func groupedByState(_ versions: [UInt32], _ control: PacedControl = .none) throws -> [[UInt32]] {
+    /// - Parameter given: rules of an arbiter: what they count is equal only where it was stored once, as what rules of the store count.
+    func groupedByState(_ versions: [UInt32], given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> [[UInt32]] {
         if versions.count < 2 { return versions.map { [$0] } }
         let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
         var groups: [[UInt32]] = [], groupsOfSketch: [UInt64: [Int]] = [:]
         for (version, sketch) in zip(versions, sketches) {
             try control.step(0)
-            if let i = try groupsOfSketch[sketch]?.prefix(Store.fewStates).first(where: { try haveEqualStates(groups[$0][0], version, control) }) {
+            let alike = groupsOfSketch[sketch]?.prefix(Store.fewStates)
+            if let i = try alike?.first(where: { try haveEqualStates(groups[$0][0], version, given: given, control) }) {
                 groups[i].append(version)
             } else {
                 groupsOfSketch[sketch, default: []].append(groups.count)
@@ -30,23 +32,31 @@ extension Store {
     }
     private struct TooManyIDs: Error {}
 
-    /// Whether the states at two versions have the same ids with the same bytes.
-    func haveEqualStates(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> Bool { try differingID(a, b, control) == nil }
-
-    /// An id under which the states at two versions hold different bytes, or one of them none; nil when they are equal. What either
-    /// changed last is looked at before all else, and nothing behind the first id that differs.
-    func differingID(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none) throws -> ValueID? {
+    /// Whether the states at two versions have the same ids with the same bytes; what rules count, stored by the same versions.
+    func haveEqualStates(_ a: UInt32, _ b: UInt32, given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> Bool {
         var left = Int.max
-        return try differingID(a, b, control, atMost: &left)
+        return try differingID(a, b, given: given, control, atMost: &left) == nil
     }
 
-    /// As above, and takes off `left` how many ids were compared.
+    /// An id under which the states at two versions differ; nil when they are equal. What either changed last is looked at before all
+    /// else, and nothing behind the first id that differs.
+    /// - Parameter left: how many ids may be compared; those that were are taken off.
     /// - Throws: `TooManyIDs` when none were left.
-    private func differingID(_ a: UInt32, _ b: UInt32, _ control: PacedControl, atMost left: inout Int) throws -> ValueID? {
+    private func differingID(
+        _ a: UInt32, _ b: UInt32, given: MergeSchema?, _ control: PacedControl, atMost left: inout Int
+    ) throws -> ValueID? {
         if a == b { return nil }
+        var counted = CountedIDs(self, a, b, given: given)
+        func isSame(
+            _ x: MapEntry?, _ y: MapEntry?, _ key: UnsafeRawBufferPointer, _ xFingerprint: UInt32? = nil, _ yFingerprint: UInt32? = nil
+        ) throws -> Bool {
+            guard try isSameValue(x, y, key, xFingerprint, yFingerprint) else { return false }
+            guard let x, let y, !x.isSameReference(as: y) else { return true }
+            return try !counted.contains(key)
+        }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
-            let prevails = try change.key.withUnsafeBytes { key in try isSameValue(change.entry, prevailing(at: other).lookup(key), key) }
+            let prevails = try change.key.withUnsafeBytes { key in try isSame(change.entry, prevailing(at: other).lookup(key), key) }
             if !prevails { return change.key.withUnsafeBytes { ValueID(unchecked: $0) } }
         }
         do {
@@ -54,7 +64,10 @@ extension Store {
                 try control.step()
                 guard left > 0 else { throw TooManyIDs() }
                 left -= 1
-                guard try isSameValue(difference.before, difference.after, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else { throw Differ(key: Array(difference.key)) }
+                let (p, q) = (difference.before, difference.after)
+                guard try isSame(p, q, difference.key, difference.beforeFingerprint, difference.afterFingerprint) else {
+                    throw Differ(key: Array(difference.key))
+                }
             }
         } catch let differ as Differ { return differ.key.withUnsafeBytes { ValueID(unchecked: $0) } }
         return nil
@@ -95,8 +108,9 @@ extension Store {
 
     /// Where to save on a version: on it; or, when it is a head without a branch and there are others that have its state, on the
     /// version into which all of these are merged.
+    /// - Parameter given: as for `groupedByState`.
     /// - Parameter known: heads that differ from the version, so that they are not compared at each save.
-    func join(headsLike version: VersionID, knowing known: inout KnownDifferences) throws -> VersionID {
+    func join(headsLike version: VersionID, given: MergeSchema? = nil, knowing known: inout KnownDifferences) throws -> VersionID {
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
             guard dag.headOrdinals.count > 1, let ordinal = dag.ordinal(of: version), dag.isUnbranchedHead(ordinal) else { return [] }
@@ -108,7 +122,7 @@ extension Store {
         for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }
             do {
-                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, .none, atMost: &left) {
+                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, given: given, .none, atMost: &left) {
                     differing[head.id] = id
                 } else {
                     equal.append(head.ordinal)

@@ -141,7 +141,7 @@ struct MergeBase {
 
 /// Versions that are folded in order, and the bases of the folds on the way: of the first and the second, of both and the third, and so
 /// on. Of many versions each is walked over once.
-private final class FoldedVersions {
+final class FoldedVersions {
     let versions: [UInt32]
     /// Those of more versions are found by what is behind all that were folded so far.
     private static let few = 8

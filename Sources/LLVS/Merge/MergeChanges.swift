@@ -17,6 +17,21 @@ struct MergeChanges {
         try Memory.grow(&located, by: count, "A merge of \(count) changes")
     }
 
+    init() {}
+
+    /// The changes of both, which have no id in common.
+    init(_ a: MergeChanges, _ b: MergeChanges) throws {
+        owners = a.owners + b.owners
+        try makeRoom(a.changes.count + b.changes.count)
+        var i = 0, j = 0
+        while i < a.changes.count || j < b.changes.count {
+            let takesA = j == b.changes.count || (i < a.changes.count && Bytes.compare(a.changes[i].id, b.changes[j].id) < 0)
+            changes.append(takesA ? a.changes[i] : b.changes[j])
+            located.append(takesA ? a.located[i] : b.located[j])
+            if takesA { i += 1 } else { j += 1 }
+        }
+    }
+
     /// Keeps what the changes borrow from.
     mutating func keep(_ owner: Any) { owners.append(owner) }
 

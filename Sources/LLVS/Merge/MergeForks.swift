@@ -6,14 +6,22 @@ struct MergeForks {
     /// What the second side brings although it is no fork, and what the first has: bytes that are equal, but were
     /// stored later.
     private var brought: [(key: UnsafeRawBufferPointer, first: MapEntry, second: MapEntry)] = []
+    /// Differences under ids that rules are for: these become no forks.
+    private(set) var covered: [Difference] = []
     /// Holds the keys.
-    private let arena = ByteArena()
+    let arena = ByteArena()
 
     /// Nil when the two have equal states.
     /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
     ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
     ///   read to find that out.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, in store: Store, _ control: PacedControl) throws {
+    /// - Parameter rules: what merges ids that it covers.
+    /// - Parameter counted: ids of which the same bytes on both sides are a fork.
+    init?(
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, rules: RulesMerge? = nil, counted: CountedIDs? = nil,
+        in store: Store, _ control: PacedControl
+    ) throws {
+        var counted = counted
         self.store = store
         var differences: [Difference] = []
         try store.forEachDifference(first, second, control) { difference in
@@ -30,11 +38,17 @@ struct MergeForks {
         for difference in differences {
             try control.step()
             try Memory.check()
+            if let rules, rules.covers(difference.key) {
+                try Memory.grow(&covered, "Merging two versions")
+                covered.append(difference)
+                continue
+            }
             let fork = areShown ? nil : try MergeForks.fork(difference, &base)
             if let p = difference.before, let q = difference.after {
                 let isLater = store.isStoredLater(q, p)
                 let matters = fork.map { $0.isConflicting || ($0.side == .second) != isLater } ?? true
-                if matters, try store.haveSameBytes(p, q, difference.key, difference.beforeFingerprint, difference.afterFingerprint) {
+                if matters, try store.haveSameBytes(p, q, difference.key, difference.beforeFingerprint, difference.afterFingerprint),
+                   try counted?.contains(difference.key) != true {
                     if isLater { brought.append((difference.key, p, q)) }
                     continue
                 }

@@ -35,18 +35,42 @@ extension Store {
             return .version(version, first: first, second: second, changes: changes)
         }
         // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
-        if areSettled { return outcome(Metadata(), try changesOfLarger(first, second, control)) }
-        if try haveEqualStates(first, second, control) { return outcome(Metadata(), MergeChanges()) }
-        let builtIn = arbiter as? BuiltInArbiter
-        if let builtIn, bases.count == 1, let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
+        let byRules = arbiter as? RulesArbiter
+        if try areSettled || haveEqualStates(first, second, given: byRules?.given, control) {
+            let ranks = (try rank(of: first), try rank(of: second))
+            let changes = areSettled ? try changesOfLarger(first, second, ranks, control) : MergeChanges()
+            return outcome(try MergeMarks.settled(ranks.0, ranks.1), changes)
+        }
+        if let byRules {
+            // Mostly there are no rules: the first side holds none, and the second brings none.
+            if byRules.given == nil, bases.count == 1, try schemaEntry(at: first) == nil, let changes = try changesOfSecond(
+                first, second, bases[0], .mostRecentChange, oursSide, line, passing: MergeSchema.idBytes, control) {
+                return outcome(metadata, changes)
+            }
+            if var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
+                guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
+                    return outcome(try rules.marked(metadata), MergeChanges())
+                }
+                let inside = try rules.changes(forks.covered, keys: forks.arena)
+                return outcome(try rules.marked(metadata), try MergeChanges(forks.changes(.mostRecentChange, oursSide), inside))
+            }
+        }
+        let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)
+        if let builtIn, byRules == nil, bases.count == 1,
+           let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
             return outcome(metadata, changes)
         }
-        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, in: self, control) else { return outcome(Metadata(), MergeChanges()) }
+        let counted = builtIn == nil ? CountedIDs(self, first, second, given: nil) : nil
+        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, counted: counted, in: self, control) else {
+            return outcome(Metadata(), MergeChanges())
+        }
         if let builtIn { return outcome(metadata, try forks.changes(builtIn, oursSide)) }
         let merge = Merge(
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },
             forks: try forks.described())
-        return outcome(metadata, try forks.changes(arbiter.resolve(merge, in: self), first, second))
+        let hasRules = try schemaEntry(at: first) != nil || schemaEntry(at: second) != nil
+        let changes = try forks.changes(arbiter.resolve(merge, in: self), first, second)
+        return outcome(hasRules ? try MergeMarks.marked(metadata, .host) : metadata, changes)
     }
 
     /// The common ancestors of a merge, for the log.

@@ -11,9 +11,10 @@ extension Store {
     /// backwards (what prevails at the base is not newer than the base then, and what was stored since is newer); and
     /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
     /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
+    /// - Parameter passed: an id; nil as well when the second side gave it a value.
     func changesOfSecond(
         _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
-        _ control: PacedControl = .none
+        passing passed: [UInt8] = [], _ control: PacedControl = .none
     ) throws -> MergeChanges? {
         let areOrdered = lock.withRead {
             dag.rows[Int(first)].traits.contains(.isLaterThanAncestors) && dag.rows[Int(second)].traits.contains(.isLaterThanAncestors)
@@ -38,6 +39,7 @@ extension Store {
             try control.step()
             try Memory.check()
             let key = item.key, p = try onFirst.lookup(key), q = item.entry
+            if q != nil, key.elementsEqual(passed) { return nil }
             if isSame(p, q) { continue }
             differs = true
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }

@@ -1,14 +1,19 @@
 /// Merging two versions that answered one question twice: both sides hold nothing but merges since their common ancestors.
 ///
-/// One of the two states stands, as a whole: the larger one. At the first id, in byte order, under which they hold different references the
-/// larger state has the reference that was stored later; none is smaller than any. This orders all states, and no merge changes which of
-/// two is the larger, as it would were the newer version's to stand: each device makes its own answer the newer one by merging it once
-/// more. So devices that go on merging their answers come to the largest of them, in whatever order they do it.
+/// One of the two states stands, as a whole: that of the higher rank, which `MergeMarks` tells, or, where both are of one rank, the larger
+/// one. At the first id, in byte order, under which they hold different references the larger state has the reference that was stored later;
+/// none is smaller than any. This orders all states, and no merge changes which of two is the larger, as it would were the newer version's
+/// to stand: each device makes its own answer the newer one by merging it once more. So devices that go on merging their answers come to
+/// the largest of them, in whatever order they do it.
 extension Store {
     /// The changes of the merge version: none when the first version's state stands, else all that the second one's differs in.
     ///
     /// Both states are compared also where they hold the same bytes: what one merge calls equal another may tell apart by references.
-    func changesOfLarger(_ first: UInt32, _ second: UInt32, _ control: PacedControl = .none) throws -> MergeChanges {
+    func changesOfLarger(
+        _ first: UInt32, _ second: UInt32, _ ranks: (MergeMarks.Rank, MergeMarks.Rank), _ control: PacedControl = .none
+    ) throws -> MergeChanges {
+        let isDecided = ranks.0 != ranks.1
+        if isDecided, ranks.0.rawValue > ranks.1.rawValue { return MergeChanges() }
         var out = MergeChanges()
         let arena = ByteArena()
         out.keep(arena)
@@ -16,7 +21,7 @@ extension Store {
             try forEachDifferenceByMaps(first, second, control) { difference in
                 try control.step()
                 try Memory.check()
-                if out.changes.isEmpty, !isLarger(difference.after, than: difference.before) { throw FirstStands() }
+                if !isDecided, out.changes.isEmpty, !isLarger(difference.after, than: difference.before) { throw FirstStands() }
                 try out.makeRoom(1)
                 out.append(arena.copy(difference.key), preserving: difference.after.map { (versionID($0.version), $0) })
             }

@@ -62,7 +62,7 @@ extension Store {
         try paced.look()
         let candidates = try selectedHeads(target, selection, paced)
         guard let newest = candidates.first else { return nil }
-        let groups = try groupedByState(candidates, paced)
+        let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
         // They stand for one state.
         if groups.count == 1 { return newest == target ? nil : try version(newest) }
         return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)

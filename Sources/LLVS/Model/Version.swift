@@ -102,6 +102,9 @@ public struct Metadata: Hashable, Sendable {
     /// Whether there are no entries.
     public var isEmpty: Bool { entries.isEmpty }
 
+    /// About how many bytes of memory it takes.
+    var memorySize: Int { entries.reduce(0) { $0 + $1.key.count + $1.value.count + 100 } }
+
     private func position(of key: [UInt8]) -> Int {
         var low = 0, high = entries.count
         while low < high {

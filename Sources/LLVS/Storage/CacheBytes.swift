@@ -1,15 +1,20 @@
-/// Bytes of a cache that stay where they are for as long as this object lives: mapped where the storage keeps
-/// files, in memory elsewhere. Safe from all threads.
+/// Bytes of a cache that stay where they are for as long as this object lives. Where the storage keeps files they come as they are asked
+/// for. Safe from all threads.
 public final class CacheBytes: @unchecked Sendable {
-    /// The bytes, at an address that is a multiple of 16.
+    /// At an address that is a multiple of 16. What was not asked for (`fill`) may be zeros.
     public let bytes: UnsafeRawBufferPointer
     private let release: () -> Void
+    private let filling: ((Range<Int>) -> Bool)?
 
-    /// Bytes that somebody else owns, and how to let go of them.
-    public init(_ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void) {
+    /// Bytes that somebody else owns, and how to let go of them. `fill`: brings some of them; nil: all of them are here.
+    public init(_ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil) {
         self.bytes = bytes
         self.release = release
+        filling = fill
     }
+
+    /// To be asked before bytes are looked at: whether they are here now. What once was stays.
+    public func fill(_ range: Range<Int>) -> Bool { filling?(range) ?? true }
 
     /// A copy in memory.
     public convenience init(copying bytes: UnsafeRawBufferPointer) {

@@ -116,8 +116,8 @@ public protocol Storage: AnyObject, Sendable {
     func openNote(_ name: String) throws -> any StorageNote
     /// Where such a blob is, for messages.
     func cacheLocation(_ name: String) -> String
-    /// As `cacheGet`, for large blobs that are read in some places: mapped where that is possible. Whether the bytes are
-    /// those that were put there is for the caller to check.
+    /// As `cacheGet`, for large blobs that are looked at in some places: read as they are asked for where that is possible. Whether
+    /// the bytes are those that were put there is for the caller to check.
     func cacheOpen(_ name: String) throws -> CacheBytes?
     /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
     func cacheWriter(_ name: String?) throws -> any CacheWriter

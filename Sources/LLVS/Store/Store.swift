@@ -103,6 +103,8 @@ public final class Store: @unchecked Sendable {
     /// Those noted so far, so that none is told twice.
     var damagesKnown: Set<StorageDamage> = []
     let wholeDigests = WholeDigests()
+    /// Rules for merging that were read lately.
+    let schemas = SchemaCache()
     /// Versions of which a newer version of the library made the record. Guarded by `lock`.
     var newerVersions: Set<VersionID> = []
     /// While opening: where all records are, should a second reading be needed.

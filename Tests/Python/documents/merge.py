@@ -226,10 +226,11 @@ def merge_values(
     merge = _Merge(rules, app_wins, arbiter)
     kind = rules.top.kind
     # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
-    if o is not None and x is not None and y is not None and o in (x, y):
+    unchanged = o is not None and x is not None and y is not None and o in (x, y)
+    if unchanged and not contested:
         return Merged(y if x == o else x)
     parsed = [None if data is None else read(data, kind) for data in (o, x, y)]
-    result = merge.core(parsed[0], parsed[1], parsed[2], (), ())
+    result = (parsed[2] if x == o else parsed[1]) if unchanged else merge.core(parsed[0], parsed[1], parsed[2], (), ())
     for path, values in (contested or {}).items():
         mine, theirs = lookup(parsed[1], path, rules), lookup(parsed[2], path, rules)
         if mine is not None and theirs is not None and not same(mine, theirs) and {identity(mine), identity(theirs)} <= values:

@@ -67,8 +67,13 @@ class Graph:
             return None, {}
         held, ancestors, contested = self.states[bases[0]].get(value_id), self.above[bases[0]], Contested()
         for version in bases[1:]:
+            other = self.states[version].get(value_id)
+            if held is not None and other is not None and held.stored is not None and held.stored == other.stored:
+                # One event, and nothing new.
+                ancestors |= self.above[version]
+                continue
             inner, inner_contested = self.base(value_id, ancestors, self.above[version], rules)
-            outcome = merge_held(inner, held, self.states[version].get(value_id), rules, inner_contested)
+            outcome = merge_held(inner, held, other, rules, inner_contested)
             for path, values in inner_contested.items():
                 contested.setdefault(path, set()).update(values)
             for record in outcome.records:

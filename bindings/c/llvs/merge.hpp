@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,13 @@ public:
     static Arbiter most_recent_branch() { return builtin(LLVS_ARBITER_MOST_RECENT_BRANCH); }
     static Arbiter ours() { return builtin(LLVS_ARBITER_OURS); }
     static Arbiter theirs() { return builtin(LLVS_ARBITER_THEIRS); }
+
+    /// Merges inside values, by these rules, or by the store's where none are given; see llvs_arbiter_rules.
+    static Arbiter rules(std::string_view rules = {}) {
+        llvs_arbiter *raw = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_arbiter_rules(detail::bytes(rules), &raw, error); });
+        return Arbiter(raw);
+    }
 
     /// An exception of the function comes out of the merge unchanged. Any threads may merge through one arbiter; the function is then called by
     /// several at once.

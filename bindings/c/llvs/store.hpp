@@ -233,14 +233,14 @@ public:
         });
     }
 
-    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
+    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::rules(), const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_merge(raw(), detail::bytes(ours), detail::bytes(theirs), arbiter.raw(), options.raw(), &list, error); });
         return *detail::take_one(list);
     }
     /// Nothing when nothing changed.
-    std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::most_recent_change(), const MergeOptions &more = {}) {
+    std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::rules(), const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error); });

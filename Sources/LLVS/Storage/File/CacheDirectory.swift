@@ -56,13 +56,8 @@ final class CacheDirectory: @unchecked Sendable {
         try CacheName.check(name)
         if let kept = lock.withLock({ memory[name] }) { return kept }
         // Whatever keeps it from being read, it is derived and can be made again.
-        guard let file = try? OpenFile(file(name), O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile,
-              status.size >= UInt64(CacheDirectory.envelopeSize), let count = Int(exactly: status.size) else { return nil }
-        var envelope = [UInt8](repeating: 0, count: CacheDirectory.envelopeSize)
-        guard let got = try? envelope.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }), got == envelope.count,
-              let expected = envelope.withUnsafeBytes({ CacheDirectory.dataChecksum(envelope: $0, name, size: count) }) else { return nil }
-        guard !CacheDirectory.isHollow(file.descriptor, status.size) else { return nil }
-        let length = count - CacheDirectory.envelopeSize
+        guard let file = try? OpenFile(file(name), O_RDONLY),
+              let (length, expected) = CacheDirectory.envelope(of: file, name) else { return nil }
         try Memory.expect(length, "Reading a cache")
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: length)
@@ -70,6 +65,17 @@ final class CacheDirectory: @unchecked Sendable {
         }
         guard data.count == length, data.withUnsafeBytes({ Bytes.crc32c($0) }) == expected else { return nil }
         return data
+    }
+
+    /// How many bytes of data a cache file has, and their checksum; nil when its envelope is none of this cache.
+    static func envelope(of file: OpenFile, _ name: String) -> (count: Int, checksum: UInt32)? {
+        guard let status = try? System.status(file.descriptor), status.isRegularFile,
+              let size = Int(exactly: status.size), size >= envelopeSize else { return nil }
+        var envelope = [UInt8](repeating: 0, count: envelopeSize)
+        guard (try? envelope.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }) == envelopeSize,
+              let expected = envelope.withUnsafeBytes({ dataChecksum(envelope: $0, name, size: size) }),
+              !isHollow(file.descriptor, status.size) else { return nil }
+        return (size - envelopeSize, expected)
     }
 
     /// Whether a large file claims more bytes than are there: memory and time are for what is. A cache is written without holes.
@@ -132,7 +138,7 @@ final class CacheDirectory: @unchecked Sendable {
     /// Not synced: after a power cut the old, the new, or nothing is there, and all three are fine.
     private func write(_ name: String, _ data: [UInt8]) throws {
         let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
-        let (aside, out) = try makeAside()
+        let (aside, out) = try makeAside(mode: system.mode)
         do throws(Errno) {
             try envelope.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: 0) }
             try data.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
@@ -144,19 +150,19 @@ final class CacheDirectory: @unchecked Sendable {
     }
 
     /// A new file under a name that nobody asks for.
-    func makeAside() throws -> (place: Place, file: OpenFile) {
+    func makeAside(mode: UInt32) throws -> (place: Place, file: OpenFile) {
         let suffix = try posix("Writing a cache", path) { () throws(Errno) in try RandomName.random().hex }
         let aside = folder.place(suffix + ".tmp")
         let flags = O_RDWR | O_CREAT | O_EXCL
         do throws(Errno) {
-            let file = try OpenFile(aside, flags, mode: system.mode)
+            let file = try OpenFile(aside, flags, mode: mode)
             tidyOnce()
             return (aside, file)
         } catch {
             guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Making the cache", path: aside.path) }
         }
         try makeFolder()
-        return (aside, try posix("Making the cache", aside.path) { () throws(Errno) in try OpenFile(aside, flags, mode: system.mode) })
+        return (aside, try posix("Making the cache", aside.path) { () throws(Errno) in try OpenFile(aside, flags, mode: mode) })
     }
 
     /// Removes what writers that were killed left behind.

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 extension FileStorage {
     /// Batches up to this size are written in one call.
     static let scratchSize = 256 << 10
@@ -12,6 +20,7 @@ extension FileStorage {
         let (writer, segment, durable) = try writer(for: frameSize)
         let start = writer.end
         do {
+            try expectDescriptor()
             let places = try writer.append(records, frameSize: frameSize, segment: segment.index, isSynced: durable >= start, scratch: scratch)
             state.lock()
             segment.position = writer.end
@@ -26,6 +35,16 @@ extension FileStorage {
                 try? writer.place.unlink()
             }
             throw error
+        }
+    }
+
+    /// The sync that follows opens directories and others' segments, one at a time: where there is no descriptor left for that, nothing had
+    /// better be written.
+    private func expectDescriptor() throws {
+        guard options.durability == .full, state.withLock({ durability.segmentsDirectory || !durability.foreign.isEmpty }) else { return }
+        do throws(Errno) { _ = try directory.segmentsFolder.readable() } catch {
+            guard [EMFILE, ENFILE].contains(error.code) else { return }
+            throw StoreError.posix(error, doing: "Adding versions to", path: directory.path)
         }
     }
 

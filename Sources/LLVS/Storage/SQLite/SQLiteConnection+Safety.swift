@@ -32,7 +32,6 @@ extension SQLiteConnection {
             // What others could cut short is not mapped, and the log is not put into the copy.
             try run("PRAGMA locking_mode=EXCLUSIVE", doing: "Opening")
             _ = llvs_sqlite_configure(sqlite, handle, 1006, 1)  // NO_CKPT_ON_CLOSE
-            _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_LENGTH, Int32(Limits.valueSize + 65_536))
         }
         for (option, isOn) in SQLiteConnection.switches { _ = llvs_sqlite_configure(sqlite, handle, option, isOn) }
         for (kind, most) in SQLiteConnection.limits { _ = sqlite.pointee.limit(handle, kind, most) }

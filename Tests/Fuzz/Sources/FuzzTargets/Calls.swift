@@ -186,8 +186,11 @@ enum Calls {
     /// None, a built-in one, or one that adds changes of its own.
     private static func withArbiter(_ arguments: Arguments, _ body: (OpaquePointer?) -> Void) {
         var arbiter: OpaquePointer?
-        if arguments.input.byte() < 128 {
+        let kind = arguments.input.byte()
+        if kind < 64 {
             _ = call { llvs_arbiter_builtin(arguments.constant(5), &arbiter, $0) }
+        } else if kind < 128 {
+            _ = call { llvs_arbiter_rules(arguments.bytes(), &arbiter, $0) }
         } else {
             let payload = Unmanaged.passUnretained(arguments).toOpaque()
             _ = call { error in

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         Pass as Pass,
         Resolution as Resolution,
         Reverted as Reverted,
+        Rules as Rules,
         Theirs as Theirs,
     )
     from .model import (
@@ -151,7 +152,7 @@ _MODULES = {
     """,
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Theirs",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
     "model": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "observer": "Observer",
     "reader": "ValueReader",

@@ -168,6 +168,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_change_cursor_free": (None, [owned("llvs_change_cursor*")]),
     "llvs_resolution_add": (STATUS, [borrowed("llvs_resolution*"), borrowed("llvs_change*"), SIZE, SIZE, ERROR]),
     "llvs_arbiter_builtin": (STATUS, [U32, owned("llvs_arbiter**"), ERROR]),
+    "llvs_arbiter_rules": (STATUS, [BYTES, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, borrowed("llvs_arbiter*"), owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_free": (None, [owned("llvs_arbiter*")]),
     "llvs_store_merge": (

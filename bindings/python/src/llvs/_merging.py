@@ -103,8 +103,7 @@ class Merging(Handle):
     ) -> Version:
         """Merges two versions. When one is an ancestor of the other nothing is stored and the descendant is the result.
 
-        arbiter: decides conflicts: `MostRecentChange()` (the default), another built-in one, an object with `resolve(merge, store)`, or
-        such a function. What it raises is raised from here.
+        arbiter: decides conflicts: `Rules()` (the default), a built-in one, an object with `resolve(merge, store)`, or such a function. What it raises is raised from here.
         relation: "any", "related" (without a common ancestor: NoCommonAncestorError), or "unrelated" (as if the ancestor were empty).
 
         Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, CancelledError, StorageError; nothing is stored then.

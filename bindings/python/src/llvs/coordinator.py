@@ -86,7 +86,7 @@ class Coordinator(Handle):
         """Opens a coordinator, and its store.
 
         exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
-        arbiter: decides conflicts; None: `MostRecentChange()`. metadata: of every save; what a save gives itself goes before.
+        arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.

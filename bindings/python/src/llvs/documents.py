@@ -114,7 +114,7 @@ def merge_values(
     """
     values = [None if value is None else as_bytes(value) for value in (base, newer, older)]
     given = [None if value is None else _structs.llvs_bytes(address(value), len(value)) for value in values]
-    value_id, text = encode(id), _text(rules)
+    value_id, text = encode(id), rules_text(rules)
     pointer = ctypes.c_void_p()
     control = Control(progress, cancel)
     with control:
@@ -139,10 +139,11 @@ def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
     Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is wrong,
     None for the whole.
     """
-    lib.llvs_schema_check(_text(rules))
+    lib.llvs_schema_check(rules_text(rules))
 
 
-def _text(rules: MergeRules) -> bytes:
+def rules_text(rules: MergeRules) -> bytes:
+    """Rules as JSON text."""
     return rules if isinstance(rules, bytes) else json.dumps(rules).encode()
 
 

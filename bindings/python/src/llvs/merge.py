@@ -161,8 +161,31 @@ class _BuiltIn:
         return hash(type(self))
 
 
+class Rules:
+    """Merges inside values, by rules: what both sides did is kept. The default, by the rules of the store.
+
+        store.make_version(head, update={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/visits":"counter","/tags":"set"}}}'})
+        store.merge(a, b)                                                   # by the rules of the store
+        store.merge(a, b, llvs.Rules({"/visits": "counter"}))               # by these, whatever the store holds
+
+    rules: as for `merge_values`; None: those that the store holds under "__llvs_schema" (`check_schema` says whether they are valid).
+    Values that no rules are for are decided as by `MostRecentChange()`.
+
+    What had to be decided is counted in the metadata of the merge version, under "__llvs_conflicts".
+
+    A merge by them raises InvalidArgumentError where the rules given are not valid, and UnsupportedError where they, or those of the
+    store, are of a number that the library does not know.
+    """
+
+    def __init__(self, rules: Optional[llvs.MergeRules] = None) -> None:
+        self._rules = rules
+
+    def __repr__(self) -> str:
+        return f"llvs.Rules({'' if self._rules is None else repr(self._rules)})"
+
+
 class MostRecentChange(_BuiltIn):
-    """Per conflict the change that was stored in the later version wins; an update beats a removal. The default."""
+    """Per conflict the change that was stored in the later version wins; an update beats a removal."""
 
     _kind = c.ARBITER_MOST_RECENT_CHANGE
 
@@ -186,7 +209,7 @@ class Theirs(_BuiltIn):
 
 
 #: What `merge` takes for an arbiter.
-AnyArbiter = Union[_BuiltIn, Arbiter, ArbiterFunction]
+AnyArbiter = Union[_BuiltIn, Rules, Arbiter, ArbiterFunction]
 
 
 class Heads:
@@ -305,6 +328,10 @@ class ArbiterHandle(Handle):
             raise TypeError(f"an arbiter is an object, not the class {arbiter.__name__}: write {arbiter.__name__}()")
         if isinstance(arbiter, _BuiltIn):
             lib.llvs_arbiter_builtin(arbiter._kind, ctypes.byref(pointer))
+        elif isinstance(arbiter, Rules):
+            from .documents import rules_text
+
+            lib.llvs_arbiter_rules(b"" if arbiter._rules is None else rules_text(arbiter._rules), ctypes.byref(pointer))
         else:
             if not callable(getattr(arbiter, "resolve", arbiter)):
                 raise TypeError(f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither")

@@ -1,0 +1,85 @@
+/// What the ancestors of a merge hold of an id: where there are several, their contents are merged into one.
+///
+/// The best common ancestors are folded oldest first, by the same rules as the merge itself; the base of each step is made of the best
+/// common ancestors of those that were folded so far and the next one, in the same way. An explicit stack, since a ladder of criss-crosses
+/// may be high; which versions are the bases of which is kept for all ids, what they come to for one.
+struct ContentBase {
+    /// The value that counts as the base, and what the merges that made it chose between.
+    struct Found {
+        var held: HeldValue?
+        var contested = ContestedValues()
+    }
+
+    private let store: Store
+    /// Oldest first.
+    private let bases: [UInt32]
+    private let control: PacedControl
+    private var folds: [[UInt32]: FoldedVersions] = [:]
+
+    init(_ store: Store, bases: [UInt32], _ control: PacedControl) {
+        self.store = store
+        self.bases = store.oldestFirst(bases)
+        self.control = control
+    }
+
+    private struct Frame {
+        let fold: FoldedVersions
+        var next = 1
+        var found: Found
+        var versions: [UInt32] { fold.versions }
+    }
+
+    mutating func value(_ merge: HeldMerge) throws -> Found {
+        if bases.count <= 1 { return Found(held: HeldValue(try bases.first.flatMap { try store.entry(merge.key, at: $0) })) }
+        var memo: [[UInt32]: Found] = [:]
+        var stack = [try frame(bases, merge.key)]
+        while var top = stack.popLast() {
+            try control.step(0)
+            if top.next == top.versions.count {
+                memo[top.versions] = top.found
+                continue
+            }
+            let other = HeldValue(try store.entry(merge.key, at: top.versions[top.next]))
+            // One event: nothing new.
+            if !HeldValue.isSameReference(top.found.held, other) {
+                let below = store.oldestFirst(try top.fold.bases(upTo: top.next, in: store, control))
+                guard let base = try known(below, merge.key, memo) else {
+                    stack.append(top)
+                    stack.append(try frame(below, merge.key))
+                    continue
+                }
+                let outcome = try merge.merge(base.held, top.found.held, other, contested: base.contested, isForBase: true)
+                switch outcome.result {
+                case .a: break
+                case .b: top.found.held = other
+                case .absent: top.found.held = nil
+                case .computed(let bytes, let recency): top.found.held = HeldValue(.computed(bytes, recency: recency))
+                }
+                top.found.contested.formUnion(base.contested)
+                top.found.contested.formUnion(outcome.contested)
+            }
+            top.next += 1
+            stack.append(top)
+        }
+        return memo[bases] ?? Found()
+    }
+
+    /// What versions come to, if that needs no merge or was found out.
+    private func known(_ versions: [UInt32], _ key: UnsafeRawBufferPointer, _ memo: [[UInt32]: Found]) throws -> Found? {
+        switch versions.count {
+        case 0: return Found()
+        case 1: return Found(held: HeldValue(try store.entry(key, at: versions[0])))
+        default: return memo[versions]
+        }
+    }
+
+    private mutating func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
+        let fold = folds[versions] ?? FoldedVersions(versions)
+        folds[versions] = fold
+        return Frame(fold: fold, found: Found(held: HeldValue(try versions.first.flatMap { try store.entry(key, at: $0) })))
+    }
+}
+
+extension Store {
+    fileprivate func oldestFirst(_ versions: [UInt32]) -> [UInt32] { lock.withRead { versions.sorted { dag.isNewer($1, $0) } } }
+}

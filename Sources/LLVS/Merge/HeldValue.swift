@@ -1,0 +1,182 @@
+/// A value as it prevails at a version, or as a merge of several bases made it.
+struct HeldValue {
+    enum Content {
+        case stored(MapEntry)
+        /// Bytes that no version stored.
+        case computed([UInt8], recency: UInt32)
+    }
+    let content: Content
+
+    init(_ content: Content) { self.content = content }
+    init?(_ entry: MapEntry?) {
+        guard let entry else { return nil }
+        content = .stored(entry)
+    }
+
+    var entry: MapEntry? { if case .stored(let entry) = content { entry } else { nil } }
+
+    /// Whether both are what one version stored, or both are absent.
+    static func isSameReference(_ a: HeldValue?, _ b: HeldValue?) -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        guard let x = a.entry, let y = b.entry else { return false }
+        return x.isSameReference(as: y)
+    }
+}
+
+/// How the values of one id are merged.
+enum HeldValueRules {
+    /// By rules that cover the id.
+    case rules(ValueRules)
+    /// As the rules themselves are: `SchemaMerge`.
+    case schema
+
+    var hasCounter: Bool { if case .rules(let rules) = self { rules.hasCounter } else { false } }
+    /// Whether a value that is gone stands for another: then also what one side alone did is to be merged.
+    var standsForMissing: Bool { if case .rules(let rules) = self { rules.top?.absent != nil } else { false } }
+}
+
+/// Merges what two sides hold of one id.
+struct HeldMerge {
+    enum Result {
+        /// As the one side has it, or the other: absent when that has none.
+        case a, b
+        case absent
+        case computed([UInt8], recency: UInt32)
+    }
+    struct Outcome {
+        var result: Result
+        var records: [ConflictRecord] = []
+        var contested = ContestedValues()
+    }
+
+    let store: Store
+    let key: UnsafeRawBufferPointer
+    let rules: HeldValueRules
+    let control: PacedControl
+
+    /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
+    func merge(
+        _ base: HeldValue?, _ a: HeldValue?, _ b: HeldValue?, contested: ContestedValues = ContestedValues(), isForBase: Bool = false
+    ) throws -> Outcome {
+        if a == nil, b == nil { return Outcome(result: .absent) }
+        if HeldValue.isSameReference(a, b) { return Outcome(result: .a) }
+        if contested.isEmpty, !rules.standsForMissing {
+            if HeldValue.isSameReference(base, a) { return Outcome(result: try isToBeTaken(b, insteadOf: a) ? .b : .a) }
+            if HeldValue.isSameReference(base, b) { return Outcome(result: try isToBeTaken(a, insteadOf: b) ? .a : .b) }
+            if let a, let b, !rules.hasCounter, try haveSameBytes(a, b) { return Outcome(result: try isNewer(b, than: a) ? .b : .a) }
+        }
+        return try withBytes(base) { o in
+            try withBytes(a) { p in
+                try withBytes(b) { q in
+                    let aIsNewer = try isNewer(a, p, than: b, q)
+                    let merged = try merged(o, aIsNewer ? p : q, aIsNewer ? q : p, contested, isForBase)
+                    let result: Result
+                    switch merged.source {
+                    case .absent: result = .absent
+                    case .newer: result = aIsNewer ? .a : .b
+                    case .older: result = aIsNewer ? .b : .a
+                    case .computed:
+                        let newer = aIsNewer ? a : b
+                        result = .computed(merged.bytes ?? [], recency: try newer.map(recency) ?? 0)
+                    }
+                    return Outcome(result: result, records: merged.records, contested: merged.contested)
+                }
+            }
+        }
+    }
+
+    private func merged(
+        _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ contested: ContestedValues,
+        _ isForBase: Bool
+    ) throws -> MergedValue {
+        let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
+        switch rules {
+        case .rules(let rules):
+            let merge = DocumentMerge(rules: rules, check: check)
+            let merged = try merge.merge(base: o, newer: x, older: y, contested: contested, tellsContested: isForBase)
+            guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {
+                return try merge.picking(base: o, newer: x, older: y, newerStands: true)
+            }
+            return merged
+        case .schema:
+            do {
+                return try SchemaMerge.merge(base: o, newer: x, older: y, check: check)
+            } catch let problem as InvalidRules where isForBase {
+                // Rules that are not known and were replaced since: nobody merges by them any more.
+                guard problem.isUnknownMerge, let newer = x ?? y else { throw problem }
+                return MergedValue(bytes: Array(newer), source: x == nil ? .older : .newer, records: [])
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    private func withBytes<R>(_ held: HeldValue?, _ body: (UnsafeRawBufferPointer?) throws -> R) throws -> R {
+        switch held?.content {
+        case nil: return try body(nil)
+        case .computed(let bytes, _)?: return try bytes.withUnsafeBytes { try body($0) }
+        case .stored(let entry)?:
+            let stored = store.versionID(entry.version)
+            return try store.withBody(store.place(of: entry.version), entry, id: key, stored: stored) { try body($0) }
+        }
+    }
+
+    private func haveSameBytes(_ a: HeldValue, _ b: HeldValue) throws -> Bool {
+        if let x = a.entry, let y = b.entry { return try store.haveSameBytes(x, y, key) }
+        return try withBytes(a) { p in try withBytes(b) { q in p.flatMap { p in q.map { Bytes.equal(p, $0) } } ?? false } }
+    }
+
+    /// Whether what a side changed is to be taken instead of what the other side left alone: not when it is the same bytes, stored before.
+    private func isToBeTaken(_ changed: HeldValue?, insteadOf other: HeldValue?) throws -> Bool {
+        guard let changed, let other else { return true }
+        return try isNewer(changed, than: other) || !haveSameBytes(changed, other)
+    }
+
+    // MARK: Recency
+
+    /// Whose value is the more recent. Of two that are equally recent, the larger bytes: one was made of the other.
+    private func isNewer(_ a: HeldValue?, _ p: UnsafeRawBufferPointer?, than b: HeldValue?, _ q: UnsafeRawBufferPointer?) throws -> Bool {
+        guard let a, let p else { return false }
+        guard let b, let q else { return true }
+        let x = try recency(a), y = try recency(b)
+        if x != y { return store.lock.withRead { store.dag.isNewer(x, y) } }
+        let order = Bytes.compare(p, q)
+        if order != 0 { return order > 0 }
+        return try !isNewer(b, than: a)
+    }
+
+    /// The same, where the bytes do not matter.
+    private func isNewer(_ a: HeldValue, than b: HeldValue) throws -> Bool {
+        let x = try recency(a), y = try recency(b)
+        if x != y { return store.lock.withRead { store.dag.isNewer(x, y) } }
+        guard let p = a.entry, let q = b.entry else { return a.entry != nil }
+        return store.isStoredLater(p, q)
+    }
+
+    /// The version that tells how recent a value is: the one that stored it; where that is a merge, the later one of its two sides'.
+    private func recency(_ held: HeldValue) throws -> UInt32 {
+        switch held.content {
+        case .computed(_, let recency): return recency
+        case .stored(let entry): return try recency(storedIn: entry.version)
+        }
+    }
+
+    private func recency(storedIn version: UInt32) throws -> UInt32 {
+        var newest: UInt32?, open = [version], seen: Set<UInt32> = [version]
+        while let at = open.popLast() {
+            try control.step(0)
+            Work.versions.count()
+            let sides = store.lock.withRead { () -> [UInt32] in
+                let row = store.dag.rows[Int(at)]
+                return row.second == History.none ? [] : [row.first, row.second]
+            }
+            let entries = try sides.compactMap { try store.entry(key, at: $0) }
+            if entries.isEmpty {
+                if let found = newest, store.lock.withRead({ store.dag.isNewer(found, at) }) { continue }
+                newest = at
+            }
+            for entry in entries where seen.insert(entry.version).inserted { open.append(entry.version) }
+        }
+        return newest ?? version
+    }
+}

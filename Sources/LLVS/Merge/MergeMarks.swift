@@ -1,0 +1,99 @@
+/// What merge versions say in their metadata of how they came to be.
+enum MergeMarks {
+    /// Which answer stands where two merges of the same versions came to different ones: the higher.
+    enum Rank: Int {
+        case builtIn, rules, host
+
+        /// As it is written: JSON. Merges by built-in arbiters say nothing.
+        fileprivate var text: [UInt8]? {
+            switch self {
+            case .builtIn: nil
+            case .rules: Array("\"rules\"".utf8)
+            case .host: Array("\"host\"".utf8)
+            }
+        }
+    }
+
+    /// The rank of the answer: `"rules"` or `"host"`.
+    static let arbiterKey = Array("__llvs_arbiter".utf8)
+    /// A digest of the conflicts that rules decided: `{"hash":"…","ids":[…],"n":…}`.
+    static let conflictsKey = Array("__llvs_conflicts".utf8)
+    /// So many ids are named.
+    private static let mostIDs = 64
+
+    /// The metadata with the marks of a merge.
+    /// - Parameter conflicts: in byte order of the ids.
+    /// - Throws: `.invalidMetadata` when that is too much.
+    static func marked(
+        _ metadata: Metadata, _ rank: Rank, _ conflicts: [(id: [UInt8], records: [ConflictRecord])] = []
+    ) throws -> Metadata {
+        var pairs = metadata.entries.map { ($0.key, $0.value) }.filter { $0.0 != arbiterKey && $0.0 != conflictsKey }
+        if let text = rank.text { pairs.append((arbiterKey, text)) }
+        if !conflicts.isEmpty { pairs.append((conflictsKey, digest(conflicts))) }
+        return try Metadata(pairs)
+    }
+
+    private static func digest(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> [UInt8] {
+        let all = conflicts.flatMap { entry in entry.records.map { (entry.id, $0) } }
+        let hash = ConflictRecord.json(all).withUnsafeBytes { SHA256.digest($0) }
+        var out = Array("{\"hash\":\"".utf8)
+        for byte in hash { out += Array(((byte < 16 ? "0" : "") + String(byte, radix: 16)).utf8) }
+        out += Array("\",\"ids\":[".utf8)
+        for (i, entry) in conflicts.prefix(mostIDs).enumerated() {
+            if i > 0 { out.append(UInt8(ascii: ",")) }
+            entry.id.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+        }
+        return out + Array("],\"n\":\(all.count)}".utf8)
+    }
+
+    /// The metadata of a merge of two versions for which nobody was asked: the rank of the higher answer goes on.
+    static func settled(_ first: Rank, _ second: Rank) throws -> Metadata {
+        try marked(Metadata(), first.rawValue >= second.rawValue ? first : second)
+    }
+}
+
+extension Store {
+    /// The rank that a merge claims; versions that are no merges have none.
+    func rank(of version: UInt32) throws -> MergeMarks.Rank {
+        guard lock.withRead({ dag.rows[Int(version)].second != History.none }) else { return .builtIn }
+        let mark = try self.version(version).metadata[MergeMarks.arbiterKey]
+        return [.rules, .host].first { $0.text == mark } ?? .builtIn
+    }
+}
+
+/// Ids of which the same bytes on both sides are two events, since rules count them. The rules are looked at when somebody asks.
+struct CountedIDs {
+    private let store: Store
+    private let versions: (UInt32, UInt32)
+    private let given: MergeSchema?
+    private var known: (schemas: [MergeSchema], areAll: Bool)?
+
+    /// - Parameters:
+    ///   - a: at which there may be rules, as at `b`.
+    ///   - given: other rules that count.
+    init(_ store: Store, _ a: UInt32, _ b: UInt32, given: MergeSchema?) {
+        self.store = store
+        versions = (a, b)
+        self.given = given
+    }
+
+    mutating func contains(_ key: UnsafeRawBufferPointer) throws -> Bool {
+        let rules = try known ?? find()
+        known = rules
+        return rules.areAll || rules.schemas.contains { $0.hasCounter(for: key) }
+    }
+
+    private func find() throws -> (schemas: [MergeSchema], areAll: Bool) {
+        var found = given.map { [$0] } ?? [], areAll = false
+        for version in [versions.0, versions.1] {
+            guard let entry = try store.schemaEntry(at: version) else { continue }
+            if let problem = try store.problem(ofSchema: entry), problem.isUnknownMerge {
+                // Nobody knows what they count.
+                areAll = true
+            } else if let schema = try store.countingSchema(entry) {
+                found.append(schema)
+            }
+        }
+        return (found, areAll)
+    }
+}

@@ -1,0 +1,33 @@
+/// Merges inside values, by rules: those that are given here, or those that a store holds under `__llvs_schema`.
+///
+/// Values that no rules are for, and all values of a store without rules, are decided as `mostRecentChange` does.
+public struct RulesArbiter: MergeArbiter {
+    /// Instead of the store's.
+    let given: MergeSchema?
+
+    /// - Parameter rules: by which to merge, whatever the store holds; nil: by the store's.
+    public init(_ rules: MergeSchema? = nil) { given = rules }
+
+    /// What an arbiter of the host leaves to this one. Conflicts are not recorded then.
+    public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+        let first = try store.requireOrdinal(merge.first.id), second = try store.requireOrdinal(merge.second.id)
+        let bases = try merge.bases.map { try store.requireOrdinal($0.id) }
+        let whole = try BuiltInArbiter.mostRecentChange.resolve(merge, in: store)
+        guard var rules = try RulesMerge(first, second, bases, given: given, in: store, .none) else { return whole }
+        let inside = try merge.forks.compactMap { id, fork -> Value.Change? in
+            guard fork.kind != .twiceRemoved else { return nil }
+            return try id.bytes.withUnsafeBytes { key -> Value.Change? in
+                guard rules.covers(key) else { return nil }
+                let (p, q) = (try store.entry(key, at: first), try store.entry(key, at: second))
+                switch try rules.decide(Difference(key: key, before: p, after: q)) {
+                case .a: return fork.first.map { .preserve($0) } ?? .remove(id)
+                case .b: return fork.second.map { .preserve($0) } ?? .remove(id)
+                case .absent: return .remove(id)
+                case .computed(let bytes, _): return .update(id, data: bytes)
+                }
+            }
+        }
+        let decided = Set(inside.map(\.id))
+        return whole.filter { !decided.contains($0.id) } + inside
+    }
+}

@@ -1,0 +1,156 @@
+/// One merge by rules: which rules prevail, and what they make of each id that differs.
+struct RulesMerge {
+    private let store: Store
+    private let control: PacedControl
+    private let schema: MergeSchema
+    private var base: ContentBase
+    /// What came of the rules themselves, where they differ.
+    private var schemaOutcome: HeldMerge.Outcome?
+    /// Of what was decided so far, by id.
+    private var records: [(id: [UInt8], records: [ConflictRecord])] = []
+
+    /// Nil when there are no rules: then everything is as without this.
+    /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
+    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], given: MergeSchema?, in store: Store, _ control: PacedControl) throws {
+        let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
+        if given == nil, p == nil, q == nil { return nil }
+        let sides = [p, q]
+        for (entry, version) in zip(sides, [first, second]) {
+            if let problem = try entry.flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge {
+                throw StoreError(
+                    .unsupported,
+                    "Versions \(store.versionID(first)) and \(store.versionID(second)) are not merged: in \"\(MergeSchema.valueID)\" at "
+                        + "version \(store.versionID(version)), \(problem.reason). Use a newer version of the library, or give an arbiter "
+                        + "that merges whole values.", valueID: ValueID(unchecked: MergeSchema.idBytes), path: problem.pointer)
+            }
+        }
+        var base = ContentBase(store, bases: bases, control)
+        let outcome = try MergeSchema.idBytes.withUnsafeBytes { key in
+            if isSame(sides[0], sides[1]) { return HeldMerge.Outcome(result: .a) }
+            let merge = HeldMerge(store: store, key: key, rules: .schema, control: control)
+            return try merge.merge(base.value(merge).held, HeldValue(sides[0]), HeldValue(sides[1]))
+        }
+        var records = outcome.records
+        let prevailing: MergeSchema?
+        switch outcome.result {
+        case .absent: prevailing = nil
+        case .computed(let bytes, _): prevailing = try bytes.withUnsafeBytes { try store.schemas.schema($0) }
+        case .a, .b:
+            var entry = sides[1]
+            if case .a = outcome.result { entry = sides[0] }
+            (prevailing, records) = try store.prevailingSchema(entry, sides.compactMap { $0 }, records)
+        }
+        guard let schema = given ?? prevailing else { return nil }
+        self.store = store
+        self.control = control
+        self.schema = schema
+        self.base = base
+        schemaOutcome = isSame(sides[0], sides[1]) ? nil : outcome
+        if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
+    }
+
+    /// Whether the id is merged by rules; the rules themselves are, too.
+    func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || schema.covers(key) }
+    /// Whether the same bytes on both sides are two events.
+    func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema.hasCounter(for: key) }
+
+    private func isSchema(_ key: UnsafeRawBufferPointer) -> Bool { MergeSchema.idBytes.withUnsafeBytes { Bytes.equal(key, $0) } }
+
+    /// What becomes of a covered id: `.a` is the first side's.
+    mutating func decide(_ difference: Difference) throws -> HeldMerge.Result {
+        let key = difference.key
+        if isSchema(key) { return schemaOutcome?.result ?? .a }
+        guard let rules = schema.rules(for: key) else { return .a }
+        let merge = HeldMerge(store: store, key: key, rules: .rules(rules), control: control)
+        let found = try base.value(merge)
+        let outcome = try merge.merge(found.held, HeldValue(difference.before), HeldValue(difference.after), contested: found.contested)
+        if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }
+        return outcome.result
+    }
+
+    /// The changes of the merge version under the covered ids, in byte order of the ids.
+    /// - Parameter keys: holds the ids.
+    mutating func changes(_ differences: [Difference], keys: ByteArena) throws -> MergeChanges {
+        var out = MergeChanges()
+        out.keep(keys)
+        try out.makeRoom(differences.count)
+        for difference in differences {
+            try control.step()
+            try Memory.check()
+            let (key, p, q) = (difference.key, difference.before, difference.after)
+            switch try decide(difference) {
+            case .a: break
+            case .b: out.append(key, preserving: q.map { store.versionID($0.version) })
+            case .absent: if p != nil { out.append(RecordChange(kind: q == nil ? .preserveRemoval : .remove, id: key)) }
+            case .computed(let data, _):
+                out.keep(data)
+                out.append(RecordChange(kind: p == nil ? .insert : .update, id: key, data: data.withUnsafeBytes { $0 }))
+            }
+        }
+        return out
+    }
+
+    /// What the merge version says of how it came to be.
+    func marked(_ metadata: Metadata) throws -> Metadata {
+        let ordered = records.sorted { Bytes.compare($0.id, $1.id) < 0 }
+        return try MergeMarks.marked(metadata, .rules, ordered)
+    }
+}
+
+/// The rules that a store holds.
+extension Store {
+    /// The rules at a version; nil when there are none.
+    func schemaEntry(at version: UInt32) throws -> MapEntry? {
+        try MergeSchema.idBytes.withUnsafeBytes { try prevailing(at: version).lookup($0) }
+    }
+
+    private func schema(_ entry: MapEntry) throws -> MergeSchema {
+        try MergeSchema.idBytes.withUnsafeBytes { key in
+            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
+        }
+    }
+
+    /// What is wrong with rules; nil when nothing is.
+    func problem(ofSchema entry: MapEntry) throws -> InvalidRules? {
+        do {
+            _ = try schema(entry)
+            return nil
+        } catch let problem as InvalidRules { return problem }
+    }
+
+    /// The rules that count: those that prevail, or when these are not valid the newest valid ones before them, with a record.
+    fileprivate func prevailingSchema(
+        _ entry: MapEntry?, _ sides: [MapEntry], _ records: [ConflictRecord]
+    ) throws -> (MergeSchema?, [ConflictRecord]) {
+        guard let entry else { return (nil, records) }
+        guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
+        let valid = try validSchema(before: sides)
+        let record = try MergeSchema.idBytes.withUnsafeBytes { key in
+            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
+                guard let valid else { return try SchemaMerge.record(notValid: invalid, standing: nil) }
+                return try withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
+                    try SchemaMerge.record(notValid: invalid, standing: $0)
+                }
+            }
+        }
+        return (try valid.map { try schema($0) }, records + [record])
+    }
+
+    /// The rules at a version, or when these are not valid the newest valid ones before.
+    func countingSchema(_ entry: MapEntry) throws -> MergeSchema? { try validSchema(before: [entry]).map { try schema($0) } }
+
+    /// The newest valid rules among these and those that were there when these were stored.
+    func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
+        var open = entries, seen = Set(entries.map(\.version))
+        while let newest = open.indices.max(by: { isStoredLater(open[$1], open[$0]) }) {
+            let entry = open.remove(at: newest)
+            if try problem(ofSchema: entry) == nil { return entry }
+            let sides = lock.withRead { dag.predecessors(entry.version) }
+            for side in sides {
+                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.entry($0, at: side) }
+                if let before, seen.insert(before.version).inserted { open.append(before) }
+            }
+        }
+        return nil
+    }
+}

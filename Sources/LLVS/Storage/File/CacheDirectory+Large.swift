@@ -1,0 +1,172 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Large caches: written piece by piece, and read in pieces.
+///
+/// What has a name is read and not mapped, as records are: others may shorten a file, by accident or on purpose, and reading
+/// behind the end of a mapped file ends the process, as does a medium that fails. Only a file that lost its name before anything
+/// was written to it is mapped.
+extension CacheDirectory {
+    /// The bytes of a cache; nil when it is not there or its envelope is none. They are read when they are asked for, and not compared
+    /// with their checksum: who reads a few of them in many has checksums of their parts. O(1).
+    func open(_ name: String) throws -> CacheBytes? {
+        try CacheName.check(name)
+        if let kept = keptInMemory(name) { return kept.map { $0.withUnsafeBytes { CacheBytes(copying: $0) } } }
+        guard let opened = try? OpenFile(file(name), O_RDONLY) else { return nil }
+        return pieces(opened, name)
+    }
+
+    /// The data of a cache file; nil when its envelope is wrong, or there is no room for it.
+    fileprivate func pieces(_ file: OpenFile, _ name: String) -> CacheBytes? {
+        guard let (count, _) = CacheDirectory.envelope(of: file, name), count > 0 else { return nil }
+        return FilePieces(file, from: UInt64(CacheDirectory.envelopeSize), count: count)?.bytes
+    }
+
+    /// Maps a file of `size` bytes that nobody else can open; nil where that cannot be done.
+    fileprivate func map(_ file: OpenFile, _ size: UInt64) -> CacheBytes? {
+        guard let size = Int(exactly: size), size > 0,
+              let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
+        return CacheBytes(UnsafeRawBufferPointer(start: memory, count: size)) { munmap(memory, size) }
+    }
+
+    /// Writes a cache piece by piece. With nil for a name, the file has none either.
+    func writer(_ name: String?) throws -> any CacheWriter {
+        if let name { try CacheName.check(name) }
+        guard isWritable else {
+            guard let name else { return MemoryCacheWriter() }
+            return MemoryCacheWriter { [self] in keepInMemory(name, $0) }
+        }
+        guard let name else {
+            // Of nobody else from the first moment on: who could open it could cut it short.
+            let (aside, file) = try makeAside(mode: 0o600)
+            try posix("Writing a cache", path) { () throws(Errno) in try aside.unlink() }
+            return FileCacheWriter(self, file, place: nil)
+        }
+        let (aside, file) = try makeAside(mode: system.mode)
+        // Maps whose names got lost: those of processes that were killed before they told them, or that closed at once.
+        // One that is in use all the same stays open where it is, and is made again from the records after that.
+        if name.hasPrefix(CacheDirectory.mapPrefix) { removeOld { $0.hasPrefix(CacheDirectory.mapPrefix) && $0.hasSuffix(".cache") } }
+        return FileCacheWriter(self, file, place: (name, aside))
+    }
+
+    private final class FileCacheWriter: CacheWriter {
+        private static let pieceSize = 256 << 10
+        private let directory: CacheDirectory
+        private let file: OpenFile
+        /// Where it is, and under which name to be asked for; nil once it is in place, and for one without a name.
+        private var place: (name: String, aside: Place)?
+        private let start: UInt64
+        private var piece: [UInt8] = []
+        private var written: UInt64 = 0
+        private var checksum: UInt32 = 0
+
+        init(_ directory: CacheDirectory, _ file: OpenFile, place: (name: String, aside: Place)?) {
+            self.directory = directory
+            self.file = file
+            self.place = place
+            start = place == nil ? 0 : UInt64(CacheDirectory.envelopeSize)
+            piece.reserveCapacity(FileCacheWriter.pieceSize)
+        }
+        deinit { if let place { try? place.aside.unlink() } }
+
+        func append(_ bytes: UnsafeRawBufferPointer) throws {
+            if piece.count + bytes.count > FileCacheWriter.pieceSize { try flush() }
+            if bytes.count > FileCacheWriter.pieceSize { try write(bytes) } else { piece.append(contentsOf: bytes) }
+        }
+
+        private func flush() throws {
+            try piece.withUnsafeBytes { try write($0) }
+            piece.removeAll(keepingCapacity: true)
+        }
+
+        private func write(_ bytes: UnsafeRawBufferPointer) throws {
+            try posix("Writing a cache", directory.path) { () throws(Errno) in
+                try directory.system.write(file.descriptor, bytes, at: start + written)
+            }
+            written += UInt64(bytes.count)
+            checksum = Bytes.crc32c(bytes, from: checksum)
+        }
+
+        /// Not synced: after a power cut the file does not match its checksum, or is not there, and both are fine.
+        func finish() throws -> CacheBytes {
+            try flush()
+            guard let (name, aside) = place else {
+                if let bytes = directory.map(file, written) { return bytes }
+                throw StoreError(.io, "A cache in \(directory.path) cannot be mapped. Free some memory.", path: directory.path)
+            }
+            let envelope = CacheDirectory.envelope(name, size: written, checksum: checksum)
+            try posix("Writing a cache", directory.path) { () throws(Errno) in
+                try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
+            }
+            guard let bytes = directory.pieces(file, name) else {
+                let message = "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk."
+                throw StoreError(.io, message, path: directory.path)
+            }
+            try posix("Writing a cache", directory.path) { () throws(Errno) in try aside.rename(to: directory.file(name)) }
+            place = nil
+            return bytes
+        }
+    }
+}
+
+/// Bytes of a file in memory of the process's own, read when they are asked for. Those that are here stay what they are whatever
+/// becomes of the file; those that cannot be read any more are not here.
+private final class FilePieces: @unchecked Sendable {
+    private static let size = 16 << 10
+    private let memory: UnsafeMutableRawBufferPointer
+    private let start: UInt64
+    private let lock = Lock()
+    /// Until all of them are here.
+    private var file: OpenFile?
+    private var isHere: [Bool]
+    private var missing: Int
+
+    /// Nil where there is no room for them. Memory is taken as they come.
+    init?(_ file: OpenFile, from start: UInt64, count: Int) {
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+        guard count > 0, let memory = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else { return nil }
+        self.memory = UnsafeMutableRawBufferPointer(start: memory, count: count)
+        self.file = file
+        self.start = start
+        missing = (count - 1) / FilePieces.size + 1
+        isHere = [Bool](repeating: false, count: missing)
+    }
+    deinit { munmap(memory.baseAddress, memory.count) }
+
+    var bytes: CacheBytes {
+        CacheBytes(UnsafeRawBufferPointer(memory), release: { withExtendedLifetime(self) {} }, fill: { [unowned self] in fill($0) })
+    }
+
+    private func fill(_ range: Range<Int>) -> Bool {
+        guard range.lowerBound >= 0, range.upperBound <= memory.count else { return false }
+        if range.isEmpty { return true }
+        return lock.withLock {
+            var piece = range.lowerBound / FilePieces.size
+            let last = (range.upperBound - 1) / FilePieces.size
+            while missing > 0, piece <= last {
+                var end = piece
+                while end <= last, !isHere[end] { end += 1 }
+                if end > piece {
+                    guard read(piece * FilePieces.size..<min(end * FilePieces.size, memory.count)) else { return false }
+                    for i in piece..<end { isHere[i] = true }
+                    missing -= end - piece
+                }
+                piece = end + 1
+            }
+            if missing == 0 { file = nil }
+            return true
+        }
+    }
+
+    private func read(_ range: Range<Int>) -> Bool {
+        let part = UnsafeMutableRawBufferPointer(rebasing: memory[range])
+        guard let file, let base = part.baseAddress else { return false }
+        HugePages.advise(base, part.count)
+        return (try? System.pread(file.descriptor, part, at: start + UInt64(range.lowerBound))) == part.count
+    }
+}

@@ -1,0 +1,95 @@
+import CSQLite
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Each switch and limit of SQLite by itself, as SQLite tells of them. What is off by default is turned the other way first, since a
+/// host may do so as well (`sqlite3_auto_extension`, another build).
+@Suite struct SQLiteSafetyTests {
+    let directory = TemporaryDirectory()
+    static let unlimited = Int32.max
+
+    /// A connection that was opened and made safe, with all that was done for that undone, and made safe once more.
+    func connection(_ mode: SQLiteConnection.Mode = .write) throws -> SQLiteConnection {
+        let path = directory.path + "/store.sqlite"
+        try SQLiteStorage(path: path).close(discarding: false)
+        let connection = try SQLiteConnection(path, mode)
+        for (option, _, isOn) in SQLiteSafetyTests.switches {
+            _ = llvs_sqlite_configure(connection.sqlite, connection.handle, option, 1 - isOn)
+        }
+        for (kind, _) in SQLiteSafetyTests.limits {
+            _ = connection.sqlite.pointee.limit(connection.handle, kind, SQLiteSafetyTests.unlimited)
+        }
+        try connection.run("PRAGMA mmap_size=65536; PRAGMA cell_size_check=OFF", doing: "Testing")
+        try connection.makeSafe(isCopy: mode == .copy)
+        return connection
+    }
+
+    /// Numbers of `sqlite3_db_config`, the SQLite that has them first, and what each is to be.
+    static let switches: [(option: Int32, since: Int32, isOn: Int32)] = [
+        (1010, 3_026_000, 1),  // DEFENSIVE
+        (1017, 3_031_000, 0),  // TRUSTED_SCHEMA
+        (1003, 3_007_000, 0),  // ENABLE_TRIGGER
+        (1015, 3_030_000, 0),  // ENABLE_VIEW
+        (1005, 3_013_000, 0),  // ENABLE_LOAD_EXTENSION
+        (1011, 3_027_000, 0),  // WRITABLE_SCHEMA
+        (1013, 3_029_000, 0),  // DQS_DML
+        (1014, 3_029_000, 0),  // DQS_DDL
+    ]
+    static let limits: [(kind: Int32, most: Int32)] = [
+        (SQLITE_LIMIT_SQL_LENGTH, 10_000), (SQLITE_LIMIT_COLUMN, 100), (SQLITE_LIMIT_EXPR_DEPTH, 20), (SQLITE_LIMIT_COMPOUND_SELECT, 4),
+        (SQLITE_LIMIT_VDBE_OP, 25_000), (SQLITE_LIMIT_FUNCTION_ARG, 8), (SQLITE_LIMIT_ATTACHED, 0), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
+        (SQLITE_LIMIT_VARIABLE_NUMBER, 16), (SQLITE_LIMIT_TRIGGER_DEPTH, 1), (SQLITE_LIMIT_WORKER_THREADS, 0),
+    ]
+
+    @Test(arguments: switches) func aSwitch(_ option: Int32, since: Int32, isOn: Int32) throws {
+        let connection = try connection()
+        let found = llvs_sqlite_configure(connection.sqlite, connection.handle, option, -1)
+        #expect(found == (connection.sqlite.pointee.libversion_number() < since ? -1 : isOn))
+    }
+
+    @Test(arguments: limits) func aLimit(_ kind: Int32, most: Int32) throws {
+        let connection = try connection()
+        #expect(connection.sqlite.pointee.limit(connection.handle, kind, -1) == most)
+    }
+
+    @Test func noPagesAreMappedAndCellsAreChecked() throws {
+        let connection = try connection()
+        var mapped: Int64 = -1
+        // An SQLite that was built without mapping says nothing.
+        try connection.query("PRAGMA mmap_size", doing: "Testing", row: { mapped = $0.integer(0); return false })
+        #expect(mapped <= 0)
+        #expect(try connection.integer("PRAGMA cell_size_check", doing: "Testing") == 1)
+    }
+
+    /// Of somebody else's database the log stays as it is, and nothing is mapped.
+    @Test func aCopy() throws {
+        let connection = try connection(.copy)
+        #expect(llvs_sqlite_configure(connection.sqlite, connection.handle, 1006, -1) == 1)
+        var mode = ""
+        try connection.query("PRAGMA locking_mode", doing: "Testing", row: {
+            mode = String(decoding: $0.bytes(0), as: UTF8.self)
+            return false
+        })
+        #expect(mode == "exclusive")
+        #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 0)
+        #expect(FileIdentity(connection.path + "-shm") == nil)
+        connection.close()
+    }
+
+    /// What the switches are for: SQL that would do more than hold bytes does not.
+    @Test func statementsThatDoMore() throws {
+        let connection = try connection()
+        for statement in [
+            "ATTACH ':memory:' AS other", "UPDATE sqlite_master SET sql = 'CREATE TABLE x(y)'", "SELECT load_extension('x')",
+            "PRAGMA writable_schema=ON; DELETE FROM sqlite_master",
+        ] {
+            #expect(throws: StoreError.self, "\(statement)") { try connection.run(statement, doing: "Testing") }
+        }
+        try connection.run("CREATE VIEW v AS SELECT 1 AS x", doing: "Testing")
+        #expect(throws: StoreError.self) { try connection.integer("SELECT x FROM v", doing: "Testing") }
+        try connection.run("DROP VIEW v; CREATE TRIGGER t AFTER INSERT ON caches BEGIN DELETE FROM records; END", doing: "Testing")
+        try connection.run("INSERT INTO records VALUES (1, 1, 1, NULL, NULL); INSERT INTO caches VALUES ('a', 1, x'00')", doing: "Testing")
+        #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 1)
+    }
+}
