@@ -3,6 +3,7 @@ the records alone tell."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -80,3 +81,25 @@ def test_verifying_removes_a_cache_that_tells_of_a_damaged_record(tmp_path: Path
         assert not history(path).exists()
     with llvs.Store(path) as store:
         assert [head.id for head in store.heads] == [ids[499]] and store.statistics().pending == COUNT - 501
+
+
+def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
+    """A copy that was made while the store was open is as long as the segment was later, with room at its end: the cache tells of
+    versions that are nowhere, and counts for nothing."""
+    path, backup = tmp_path / "store", tmp_path / "backup"
+    with llvs.Store(path) as store:
+        newest = store.make_version(None, insert={f"x{i}": b"1" for i in range(3)})
+        for i in range(COUNT):
+            newest = store.make_version(newest, update={"x0": str(i).encode()})
+        shutil.copytree(path / "segments", backup)
+        lost = newest
+        for i in range(20):
+            lost = store.make_version(lost, insert={f"y{i}": bytes(100)})
+    shutil.rmtree(path / "segments")
+    shutil.copytree(backup, path / "segments")
+    for again in range(2):
+        with llvs.Store(path) as store:
+            assert [head.id for head in store.heads] == [newest.id] and lost not in store
+            report = store.verify()
+            assert report.versions == store.statistics().versions and not report.damages
+            newest = store.make_version(newest, insert={f"z{again}": b"acknowledged"})
