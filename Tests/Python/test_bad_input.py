@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 import llvs
 import pytest
-from llvs import _abi, _structs
+from llvs import _abi, _parameters, _structs
 
 lib = _abi.lib
 
@@ -281,9 +281,9 @@ def test_unknown_constants(pointer: int) -> None:
 
 def test_accessors_take_null() -> None:
     for name, (result, parameters) in _abi.PROTOTYPES.items():
-        if result is _abi.STATUS and name != "llvs_error_code" or not parameters or parameters[0].ctype is not ctypes.c_void_p:
+        if result is _parameters.STATUS and name != "llvs_error_code" or not parameters or parameters[0].ctype is not ctypes.c_void_p:
             continue
-        arguments = [None if parameter.ctype is ctypes.c_void_p else b"" if parameter is _abi.BYTES else 0 for parameter in parameters]
+        arguments = [None if parameter.ctype is ctypes.c_void_p else b"" if parameter is _parameters.BYTES else 0 for parameter in parameters]
         found = getattr(lib, name)(*arguments)
         if isinstance(found, ctypes.Structure):
             assert found.size == 0

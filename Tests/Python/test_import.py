@@ -19,7 +19,7 @@ def imported(code: str) -> set[str]:
 
 def test_what_import_brings() -> None:
     found = imported("import llvs")
-    assert found - {"__future__"} == {"llvs", "llvs._abi", "llvs._lib", "llvs._constants"}
+    assert found - {"__future__"} == {"llvs", "llvs._abi", "llvs._lib", "llvs._constants", "llvs._parameters", "llvs._prototypes"}
 
 
 @pytest.mark.parametrize("use", ["llvs.Store(storage='memory').close()", "llvs.Coordinator(storage='memory', exchange='memory:x').close()"])

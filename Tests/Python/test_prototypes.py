@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from header import Function, read_header
-from llvs import _abi, _changes, _constants, _pages, _structs
+from llvs import _abi, _parameters, _changes, _constants, _pages, _structs
 
 HEADER = read_header()
 
@@ -21,14 +21,14 @@ SCALARS = {
     "double": ctypes.c_double,
 }
 ABI = {
-    "llvs_bytes": _abi.BYTES,
-    "llvs_status": _abi.STATUS,
-    "size_t": _abi.SIZE,
-    "uint32_t": _abi.U32,
-    "uint64_t": _abi.U64,
-    "int32_t": _abi.I32,
-    "int64_t": _abi.I64,
-    "llvs_bool": _abi.BOOL,
+    "llvs_bytes": _parameters.BYTES,
+    "llvs_status": _parameters.STATUS,
+    "size_t": _parameters.SIZE,
+    "uint32_t": _parameters.U32,
+    "uint64_t": _parameters.U64,
+    "int32_t": _parameters.I32,
+    "int64_t": _parameters.I64,
+    "llvs_bool": _parameters.BOOL,
 }
 
 
@@ -57,9 +57,9 @@ def test_prototype(function: Function) -> None:
     if function.result == "void":
         assert result is None
     elif function.result == "char*":
-        assert result is _abi.TEXT
+        assert result is _parameters.TEXT
     elif function.result.endswith("*"):
-        assert result is _abi.POINTER
+        assert result is _parameters.POINTER
     else:
         assert result is ABI[function.result]
     assert len(parameters) == len(function.parameters)
@@ -69,7 +69,7 @@ def test_prototype(function: Function) -> None:
             assert theirs.type.endswith("*"), f"only pointers carry a tag: {theirs}"
             assert (mine.c_type, mine.ctype) == (theirs.type, ctypes.c_void_p), theirs
         elif theirs.type in HEADER.callbacks:
-            assert mine is _abi.FUNCTION
+            assert mine is _parameters.FUNCTION
         else:
             assert "*" not in theirs.type, f"every pointer carries a tag: {theirs}"
             assert mine is ABI[theirs.type if theirs.type in ABI else HEADER.aliases[theirs.type]], theirs

@@ -37,7 +37,7 @@ extension Store {
             if start > 0 { try look() }
             try lock.withRead {
                 try checkOpenLocked()
-                for id in ids[start..<min(ids.count, start + 8_192)] where dag.ordinal(of: id) == nil { unknown.append(id) }
+                for i in start..<min(ids.count, start + 8_192) where dag.ordinal(of: ids[i]) == nil { unknown.append(ids[i]) }
             }
         }
         return unknown

@@ -39,7 +39,7 @@ extension Store {
             try control.step()
             try Memory.check()
             let key = item.key, p = try onFirst.lookup(key), q = item.entry
-            if q != nil, key.elementsEqual(passed) { return nil }
+            if q != nil, key.count == passed.count, key.elementsEqual(passed) { return nil }
             if isSame(p, q) { continue }
             differs = true
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }

@@ -1,4 +1,4 @@
-"""The numbers of include/llvs.h, without their `LLVS_` prefix. A test compares them with the header."""
+"""The numbers of include/llvs.h and llvs_testing.h, without their `LLVS_` prefix. Written by scripts/generate_bindings."""
 
 from __future__ import annotations
 
@@ -126,12 +126,6 @@ MERGED_OLDER: Final = 2
 MERGED_COMPUTED: Final = 3
 SNAPSHOT_OFF: Final = 0
 SNAPSHOT_AUTO: Final = 1
-VERSION_MAJOR: Final = 0
-VERSION_MINOR: Final = 1
-VERSION_PATCH: Final = 0
-VALUE_ID_SIZE_MAX: Final = 4096
-VERSION_ID_SIZE_MAX: Final = 128
-VALUE_SIZE_MAX: Final = 1073741824
 OPERATION_APPEND: Final = 1
 OPERATION_SYNC: Final = 2
 OPERATION_SCAN: Final = 4
@@ -170,3 +164,9 @@ TRAIT_VOLATILE: Final = 1
 TRAIT_EXCLUSIVE: Final = 2
 TRAIT_TELLS: Final = 4
 TRAIT_NO_SNAPSHOTS: Final = 8
+VERSION_MAJOR: Final = 0
+VERSION_MINOR: Final = 1
+VERSION_PATCH: Final = 0
+VALUE_ID_SIZE_MAX: Final = 4096
+VERSION_ID_SIZE_MAX: Final = 128
+VALUE_SIZE_MAX: Final = 1073741824
