@@ -166,7 +166,8 @@ else:
 @pytest.mark.parametrize("what", ["open", "save"])
 @pytest.mark.parametrize("limit", [0, 100, 512])
 def test_a_tiny_limit_on_file_sizes_is_an_error(tmp_path: Path, limit: int, what: str) -> None:
-    done = subprocess.run([sys.executable, "-c", TINY, str(tmp_path / "store"), str(limit), what], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", TINY, str(tmp_path / "store"), str(limit), what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 

@@ -1,7 +1,8 @@
 /// A history from the caches names versions without a look at their records. Where a record turns out damaged, the history becomes what
 /// the records alone would have made it: that version is not in it, and those that build on it wait.
 extension Store {
-    /// A version of the history; nil when its record turned out damaged, and a cache had told of it: then it is not in the history any more.
+    /// A version of the history; nil when its record turned out damaged, and a cache had told of it: then it is not in the
+    /// history any more.
     func readableVersion(_ ordinal: UInt32) throws -> Version? {
         do { return try version(ordinal) } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
             guard try withdraw(ordinal, error) else { throw error }
@@ -37,11 +38,14 @@ extension Store {
         // Another thread was faster.
         guard !gone.isEmpty else { return true }
         if !storage.isReadOnly { try? storage.cacheDelete(Store.historyName) }
-        Log.write(.warning, "A cache of \(description) told of version \(id), whose record is damaged. \(gone.count - 1) versions that build on it wait.")
+        let waiting = gone.count - 1
+        Log.write(.warning, "A cache of \(description) told of version \(id), whose record is damaged. \(waiting) versions that build on it wait.")
         noteDamage(place, error.message, version: id)
         for ordinal in gone.dropFirst() {
             let place = self.place(of: ordinal)
-            do { _ = try admit([PendingVersions.Record(place: place, header: readHeader(place))]) } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
+            do {
+                _ = try admit([PendingVersions.Record(place: place, header: readHeader(place))])
+            } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
                 noteDamage(place, error.message, version: versionID(ordinal))
             }
         }

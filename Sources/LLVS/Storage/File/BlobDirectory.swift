@@ -224,8 +224,8 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
     /// A time that is more than a pause ahead says nothing of when it was written: whoever writes it now leaves the time of now.
-    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a medium that fails. That says
-    ///   nothing of the blob, and its version must not be passed over.
+    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a medium
+    ///   that fails. That says nothing of the blob, and its version must not be passed over.
     func has(_ id: BlobID) throws -> Bool {
         do {
             _ = try blob(RandomName(id))

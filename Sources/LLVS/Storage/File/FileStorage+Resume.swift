@@ -9,11 +9,12 @@ import Darwin
 /// Going on where an earlier process stopped reading.
 ///
 ///     mark = segments varint · segment ...
-///     segment = size of name varint · name · position varint · state u8: 0 not read, 1 complete, 3 passed over, 4 open · last frame varint (4)
+///     segment = size of name varint · name · position varint
+///             · state u8: 0 not read, 1 complete, 3 passed over, 4 open · last frame varint, of one that is open
 ///
 /// Bytes once written are never overwritten, and a segment's name is random: a file of that name that has the last frame before
-/// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long it is does not tell that:
-/// an older copy may be as long, with room at its end. One that is passed over was folded into another, and `currentPlace` leads no row of the
+/// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long
+/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was folded into another, and `currentPlace` leads no row of the
 /// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps folded since.
 extension FileStorage {
     public func scanMark() -> [UInt8]? {
@@ -58,7 +59,8 @@ extension FileStorage {
                 let text = String(decoding: name, as: UTF8.self)
                 if state == 3, size > 0 { passed.insert(text) }
                 guard let last = state == 4 ? reader.varint() : 0, state != 0 || position == 0 else { return false }
-                known.append(Known(name: state == 3 ? "" : text, position: state == 3 ? 0 : position, lastFrame: last, complete: state == 1))
+                let isPassed = state == 3
+                known.append(Known(name: isPassed ? "" : text, position: isPassed ? 0 : position, lastFrame: last, complete: state == 1))
             }
             return reader.remaining == 0
         }
@@ -138,7 +140,8 @@ extension FileStorage {
         guard known.lastFrame > 0 else { return true }
         var bytes = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
         let size = try? bytes.filled { (b) throws(Errno) in
-            try System.pread(file.descriptor, b, at: known.lastFrame) == b.count ? FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: id, offset: known.lastFrame)?.bodySize : nil
+            guard try System.pread(file.descriptor, b, at: known.lastFrame) == b.count else { return UInt64?.none }
+            return FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: id, offset: known.lastFrame)?.bodySize
         }
         guard let size = size ?? nil else { return false }
         return known.lastFrame &+ UInt64(FrameFormat.frameHeaderSize) &+ size == known.position

@@ -55,7 +55,10 @@ extension FileStorage {
     /// Syncs all that is not known to be durable and returns the serial that this covers. `foreign`: what others wrote, too.
     func makeDurable(foreign: Bool, appendingHeld: Bool, isClosing: Bool = false) throws -> UInt64 {
         do {
-            let (writer, isDurable) = state.withLock { (durability.ownSegment == nil ? nil : self.writer, durability.ownSegment.map { $0.durable >= $0.position } ?? true) }
+            let (writer, isDurable) = state.withLock { () -> (SegmentWriter?, Bool) in
+                guard let segment = durability.ownSegment else { return (nil, true) }
+                return (self.writer, segment.durable >= segment.position)
+            }
             // Who closes looks for what was synced as well: the next one to open the store looks where its path leads. A store that
             // was deleted as a whole has lost nothing of what it still promises.
             if let writer, !isDurable || isClosing, writer.isGone, !isDurable || (try? checkPresence("Closing")) != nil {
