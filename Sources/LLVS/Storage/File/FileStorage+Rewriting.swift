@@ -46,6 +46,7 @@ extension FileStorage {
                 }
                 state.withLock {
                     segment.position = writer.end
+                    segment.lastFrame = writer.lastFrame
                     durability.serial &+= 1
                 }
             }
