@@ -234,7 +234,9 @@ struct Retrieval {
 
     private func missingPredecessor(of id: VersionID, _ done: Set<VersionID>, _ promised: Set<VersionID> = []) throws -> VersionID? {
         // What the empty root holds everybody knows, whatever lies there under its id.
-        let missing = try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0) }
+        let missing = try versions[id]?.predecessors.first {
+            try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
+        }
         // A version that is here has its predecessors: a file that names others is not waited with, but found to be another's.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }

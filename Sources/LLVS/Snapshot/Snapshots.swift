@@ -69,7 +69,10 @@ public struct Snapshots: Sendable {
         }
         // A transport that does not list the manifest does not list at all.
         guard names.contains(found.prefix + "manifest.json") else { return false }
-        return try found.manifest.chunkDigests.indices.contains { try control.step(0); return !names.contains(found.prefix + SnapshotLimits.chunkName($0)) }
+        return try found.manifest.chunkDigests.indices.contains {
+            try control.step(0)
+            return !names.contains(found.prefix + SnapshotLimits.chunkName($0))
+        }
     }
 
     private func readManifest(_ prefix: String) throws -> Found? {
