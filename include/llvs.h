@@ -29,6 +29,7 @@
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
  *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
  *    the fork, or exec a program.
+ *    A child that fork made within a callback of an observer ends, with status 0, when it returns from there: the thread is its only one.
  *    A child that fork made holds no coordinator's name; one of _Fork or clone holds those of the parent until the parent closes the
  *    coordinators, or both have ended.
  *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
@@ -2092,7 +2093,10 @@ typedef struct llvs_coordinator_options {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
     LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
-/** Persists its state and closes its exchanges and its store. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1. */
+/**
+ * Closes its exchanges and its store. Waits for a save or merge of another thread, so that the coordinator is at its version when it is
+ * opened again. Later calls give LLVS_ERROR_CLOSED. Errors: storage errors. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_close(LLVS_BORROWED llvs_coordinator *coordinator, LLVS_OWNED llvs_error **error);
 /** Closes and releases the coordinator. Since 0.1. */
 LLVS_API void llvs_coordinator_free(LLVS_OWNED llvs_coordinator *coordinator);
@@ -2221,8 +2225,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
  * Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version. The current version
- * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged is passed over; where no
- * other is there either, that is the error.
+ * moves to the most recent head without a branch when nothing had been saved yet. A snapshot that is damaged or cannot be read, or of which
+ * nothing can be taken, is passed over; where no other is there either, that is the error.
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether there was one; may be NULL
  * @param move      where the current version went; may be NULL

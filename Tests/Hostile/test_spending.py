@@ -70,3 +70,63 @@ def test_much_metadata(folder: Path) -> None:
     took, result = memory(folder, RETRIEVE)
     assert result == [24, []]
     assert took < 64, took
+
+
+# ---- snapshots of few bytes ----
+
+
+def snapshot(folder: Path, entries: Iterable[bytes], latest: str) -> int:
+    """Puts one of ours with these entries of its stream; how many bytes it has."""
+    place, id = folder / "snapshots" / "llvs-v1", "A" * 36
+    place.mkdir(parents=True)
+    stream, count, chunks = bytearray(), 0, []
+
+    def write(size: int) -> None:
+        while len(stream) >= size > 0:
+            deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+            part = bytes(stream[: 4 << 20])
+            chunk = id.encode() + b"\1" + struct.pack("<I", len(part)) + deflate.compress(part) + deflate.flush()
+            (place / f"chunk-{len(chunks):03}").write_bytes(chunk)
+            chunks.append(chunk)
+            del stream[: len(part)]
+            size = min(size, len(stream))
+
+    for entry in entries:
+        count += 1
+        stream += entry
+        write(4 << 20)
+    write(1)
+    said = {"snapshotId": id, "format": "llvs-v1", "createdAt": 8e8, "latestVersionId": latest, "versionCount": count, "chunkCount": len(chunks)}
+    sums = {"totalSize": sum(map(len, chunks)), "chunkDigests": [sha256(chunk).hexdigest() for chunk in chunks]}
+    (place / "manifest.json").write_text(json.dumps({**said, **sums}))
+    return int(sums["totalSize"])
+
+
+def entry(file: bytes, changes: Iterable[bytes] = ()) -> bytes:
+    listed = list(changes)
+    return struct.pack("<Q", len(file)) + file + struct.pack("<I", len(listed)) + b"".join(listed)
+
+
+RESTORE = "exchange.restore_snapshot(); result = store.statistics().versions"
+
+
+def test_much_metadata_in_a_snapshot(folder: Path) -> None:
+    """It is neither kept while the snapshot is looked at, nor added all at once."""
+    assert snapshot(folder, (entry(version_file(f"v{i}", b"A" * (3 << 20))) for i in range(32)), "v0") < MIB
+    took, result = memory(folder, RESTORE)
+    assert result == 32
+    assert took < 64, took
+
+
+def test_long_ids_in_a_snapshot(folder: Path) -> None:
+    """The same."""
+
+    def removal(i: int) -> bytes:
+        id = b"a" * 4_080 + b"%06d" % i
+        return b"\3" + struct.pack("<I", len(id)) + id
+
+    removals = [removal(i) for i in range(500)]
+    assert snapshot(folder, (entry(version_file(f"v{i}"), removals) for i in range(48)), "v0") < MIB
+    took, result = memory(folder, RESTORE)
+    assert result == 48
+    assert took < 64, took

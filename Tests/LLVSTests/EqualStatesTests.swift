@@ -119,7 +119,8 @@ import Testing
         try withExtendedLifetime(directory) {
             let path = directory.path + "/note"
             func open(_ system: FileSystem = FileSystem()) throws -> NoteFile {
-                try #require(try NoteFile(Place(path), system, isReadOnly: false, makeDirectory: {}, earlier: { bytes("earlier") }))
+                let cache = NoteCache(get: { bytes("earlier") })
+                return try #require(try NoteFile(Place(path), system, isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: cache))
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()
@@ -150,7 +151,8 @@ import Testing
                 for i in 0..<4 { file[slot + 156 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
             }
             try writeFile(path, file)
-            let note = try #require(try NoteFile(Place(path), FileSystem(), isReadOnly: false, makeDirectory: {}, earlier: { nil }))
+            let note = try #require(try NoteFile(
+                Place(path), FileSystem(), isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: NoteCache(get: { nil })))
             #expect(try note.read() == bytes("newer"))
             try bytes("newest").withUnsafeBytes { try note.write($0) }
             #expect(try note.read() == bytes("newest"))

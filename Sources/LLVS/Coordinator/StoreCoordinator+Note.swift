@@ -18,13 +18,12 @@ extension StoreCoordinator {
 
     /// Closes the note. After that, another coordinator may be opened under this name.
     func releaseNote() {
-        let isFirst = lock.withLock { () -> Bool in
-            defer { isReleased = true }
-            return !isReleased
+        saveGate.runAlone {
+            guard !isReleased else { return }
+            isReleased = true
+            // The file is closed, and so unlocked, with the note.
+            note = ClosedNote()
+            store.releaseNote(ofCoordinator: options.name)
         }
-        guard isFirst else { return }
-        // The file is closed, and so unlocked, with the note.
-        note = ClosedNote()
-        store.releaseNote(ofCoordinator: options.name)
     }
 }

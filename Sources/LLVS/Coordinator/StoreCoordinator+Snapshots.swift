@@ -33,9 +33,10 @@ extension StoreCoordinator {
 
     /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
     /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
-    /// One that is damaged is passed over, and replaced by the next exchange that puts snapshots.
+    /// One that is damaged, or of which nothing can be taken, is passed over, and replaced by the next exchange that puts snapshots; one that
+    /// cannot be read is passed over.
     /// - Returns: where the current version was, and is; nil when there was no snapshot.
-    /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where all are damaged.
+    /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where none could be restored.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
         try exchangeGate.run("Restoring a snapshot") {
@@ -45,16 +46,20 @@ extension StoreCoordinator {
                 do {
                     let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
                     if let first = restored.problems.first {
-                        Log.write(
-                            .warning,
-                            "\(restored.problems.count) versions of the snapshot in \(exchange.transport.description) were not taken. "
-                                + first.error.message)
+                        let told = "of the snapshot in \(exchange.transport.description) were not taken. \(first.error.message)"
+                        guard restored.addedCount > 0 else { throw StoreError(.snapshotDamaged, "All versions \(told)") }
+                        Log.write(.warning, "\(restored.problems.count) versions \(told)")
                     }
                 } catch let error as StoreError
                     where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
                 catch let error as StoreError where [.snapshotDamaged, .foreignFile, .notADirectory, .tooLarge].contains(error.code) {
                     Log.write(.warning, error.message)
                     lock.withLock { _ = brokenSnapshots.insert(name) }
+                    damage = damage ?? error
+                    continue
+                } catch let error as StoreError where [.permission, .io, .noSpace, .transport].contains(error.code) {
+                    // Perhaps it is whole: it is not replaced for that.
+                    Log.write(.warning, error.message)
                     damage = damage ?? error
                     continue
                 } catch let error as StoreError where error.code == .storeNotEmpty { throw damage ?? error }

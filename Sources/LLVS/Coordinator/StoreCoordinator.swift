@@ -54,13 +54,14 @@ public final class StoreCoordinator: @unchecked Sendable {
     let exchangeGate = SerialGate()
     /// Of heads that were compared with the current version: an id in which each differs. Used by who is through `saveGate`.
     var differences = KnownDifferences()
-    /// Keeps the current version.
+    /// Keeps the current version. Used and replaced by who is through `saveGate`.
     var note: any StorageNote
+    /// Whether it is closed. Read and written by who is through `saveGate`.
+    var isReleased = false
     /// Guards the fields below.
     let lock = Lock()
     /// Written by who is through `saveGate`, and so may be read there without the lock.
     var current: VersionID
-    var isReleased = false
     var attached: [(name: String, exchange: Exchange, place: String)] = []
     /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
     var brokenSnapshots: Set<String> = []
@@ -121,7 +122,8 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     func isEmpty() throws -> Bool { try store.heads().isEmpty }
 
-    /// Closes the exchanges, and the store when the coordinator opened it.
+    /// Closes the exchanges, and the store when the coordinator opened it. Waits for a save or merge of another thread, whose version
+    /// is noted then; what follows is `.closed`. From within a callback of a save or merge it does not wait for that.
     public func close() throws {
         let exchanges = lock.withLock { () -> [Exchange] in
             defer { attached = [] }
@@ -173,6 +175,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         var told: VersionID?
         defer { if let told { observers.tell(told) } }
         return try saveGate.run(what) {
+            if isReleased { throw ClosedNote.error }
             let from = current
             defer { if current != from { told = current } }
             let result = try body()

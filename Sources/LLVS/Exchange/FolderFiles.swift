@@ -105,12 +105,12 @@ enum FolderFiles {
     }
 
     /// All of a regular file; nil when it is not there.
-    /// - Throws: why it cannot be read.
-    static func read(_ place: Place, limit: Int = ExchangeLimits.fileSize) throws -> [UInt8]? {
+    /// - Throws: why it cannot be read, and what `check` throws, which is called before each further MiB.
+    static func read(_ place: Place, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> [UInt8]? {
         var fetched = FetchedFile.missing
         switch try open(place, limit: limit) {
         case .failed(let failed): fetched = failed
-        case .open(let file): fetched = try file.read {}
+        case .open(let file): fetched = try file.read(check)
         }
         switch fetched {
         case .data(let bytes): return bytes

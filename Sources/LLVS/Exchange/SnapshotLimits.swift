@@ -2,6 +2,8 @@
 enum SnapshotLimits {
     /// Bytes in a chunk file at most: 5 MB.
     static let chunkSize = 5_000_000
+    /// Bytes in a chunk of another implementation's, which makes them of 5,000,000: 8 MiB.
+    static let foreignChunkSize = 8 << 20
     /// Bytes of the stream in one chunk at most, before compression.
     static let payloadSize = 4 << 20
     /// Bytes that are read of any snapshot file at most.

@@ -5,7 +5,9 @@ protocol ForeignFiles: AnyObject {
     /// For messages: where the store is.
     var path: String { get }
     /// All of a file; nil when there is none.
-    func read(_ file: String) throws -> [UInt8]?
+    /// - Parameter limit: bytes that are read at most.
+    /// - Parameter control: looked at before each further MiB.
+    func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]?
     /// Whether there is such a folder.
     /// - Parameter control: looked at on the way, as in `names`.
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool
@@ -35,11 +37,11 @@ final class ForeignDirectory: ForeignFiles {
         guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path). Check the path.", path: path) }
     }
 
-    func read(_ file: String) throws -> [UInt8]? {
+    func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]? {
         // No file system holds a NUL; and "..", which an id may be, leads out of the store.
         guard !file.utf8.contains(0), let place = place(file) else { return nil }
         if let status = try? place.status() { try OpenDatabases.checkIsClosed(status, "Reading the file", place.path) }
-        return try FolderFiles.read(place)
+        return try FolderFiles.read(place, limit: limit, check: control.look)
     }
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
         guard let status = try place(name)?.look() else { return false }

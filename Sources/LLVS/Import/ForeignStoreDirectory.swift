@@ -36,7 +36,9 @@ struct ForeignStoreDirectory {
     // MARK: Files
 
     /// Nil when there is none.
-    func versionFile(_ id: VersionID) throws -> [UInt8]? { try read("versions/\(ForeignFileNames.split(id.description, 2)).json") }
+    func versionFile(_ id: VersionID) throws -> [UInt8]? {
+        try read("versions/\(ForeignFileNames.split(id.description, 2)).json", atMost: SnapshotLimits.versionFileSize)
+    }
 
     /// The ids of all version files; names that are none come as they are.
     func versionNames() throws -> [String] {
@@ -51,7 +53,7 @@ struct ForeignStoreDirectory {
         let id = reference.id.description
         if let bytes = try row(values, id, reference.version) { return bytes }
         for name in [ForeignFileNames.split(ForeignFileNames.escaped(id), 2), ForeignFileNames.escapedAfterSplitting(id)] {
-            if let bytes = try read("values/\(name)/\(version)") { return bytes }
+            if let bytes = try read("values/\(name)/\(version)", atMost: Limits.valueSize) { return bytes }
         }
         throw StoreError(.missingChanges, "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.", valueID: reference.id, versionID: reference.version.description, path: path)
     }
@@ -59,7 +61,7 @@ struct ForeignStoreDirectory {
     func node(_ name: NodeName) throws -> Node {
         let key = String(decoding: name.key, as: UTF8.self)
         let file = "maps/__llvs_values/\(ForeignFileNames.split(ForeignFileNames.escaped(key), 2))/\(ForeignFileNames.split(name.version.description + ".json", 1))"
-        guard let bytes = try row(maps, key, name.version) ?? read(file) else {
+        guard let bytes = try row(maps, key, name.version) ?? read(file, atMost: ForeignStoreDirectory.nodeSize) else {
             throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
         }
         return try Node(bytes, file: "\(path)/\(file)")
@@ -73,8 +75,11 @@ struct ForeignStoreDirectory {
         return nil
     }
 
-    private func read(_ file: String) throws -> [UInt8]? {
-        try files.read(file).map { try decoded($0, "\(path)/\(file)") }
+    /// Bytes of a node of the index that are read at most. A root names a leaf for each of 4 KB or so.
+    private static let nodeSize = 128 << 20
+
+    private func read(_ file: String, atMost limit: Int) throws -> [UInt8]? {
+        try files.read(file, atMost: limit, control).map { try decoded($0, "\(path)/\(file)") }
     }
 
     /// What does not decode to its end only happens to begin so.

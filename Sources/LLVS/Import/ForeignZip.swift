@@ -5,20 +5,32 @@ final class ForeignZip: ForeignFiles {
     private let prefix: String
     var path: String { archive.source }
 
+    /// Goes by the store at the top when there is one, and else by the only one in a folder, so that everybody reads the same.
+    /// - Throws: `.snapshotDamaged` when there is no store, or more than one.
     init(_ archive: ZipArchive, _ control: PacedControl = .none) throws {
         self.archive = archive
         let folders = Array("/versions/".utf8)
-        var prefix: String?
-        for name in archive.entries.keys where prefix == nil {
+        var isAtTop = false, prefix: ArraySlice<UInt8>?, others = false
+        for name in archive.entries.keys {
             try control.step()
-            if name.starts(with: folders.dropFirst()) { prefix = "" }
+            if name.starts(with: folders.dropFirst()) { isAtTop = true; break }
             guard let slash = name.firstIndex(of: UInt8(ascii: "/")), name[slash...].starts(with: folders) else { continue }
-            prefix = String(validating: name[...slash], as: UTF8.self)
+            let found = name[...slash]
+            others = others || !(prefix ?? found).elementsEqual(found)
+            prefix = found
         }
-        self.prefix = prefix ?? ""
+        func damaged(_ what: String) -> StoreError {
+            StoreError(.snapshotDamaged, "The zip in \(archive.source) holds \(what). Let a store that has all versions put a new snapshot.", path: archive.source)
+        }
+        guard isAtTop || prefix != nil else { throw damaged("no store") }
+        guard isAtTop || !others else { throw damaged("more than one store, and nobody can tell which is meant") }
+        guard let prefix = String(validating: isAtTop ? [] : prefix ?? [], as: UTF8.self) else { throw damaged("a store in a folder whose name is not UTF-8") }
+        self.prefix = prefix
     }
 
-    func read(_ file: String) throws -> [UInt8]? { try archive.read(Array((prefix + file).utf8), atMost: Limits.valueSize) }
+    func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]? {
+        try archive.read(Array((prefix + file).utf8), atMost: limit, control)
+    }
 
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
         let start = Array((prefix + name + "/").utf8)

@@ -143,30 +143,43 @@ final class ZipArchive {
 
     /// The bytes of an entry; nil when there is none of that name.
     /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for one that is encrypted or compressed in another way, `.tooLarge`, `.outOfMemory`, `.io`.
-    func read(_ name: [UInt8], atMost limit: Int) throws -> [UInt8]? {
+    /// - Parameter control: looked at for each MiB.
+    func read(_ name: [UInt8], atMost limit: Int, _ control: PacedControl = .none) throws -> [UInt8]? {
         guard let entry = entries[name] else { return nil }
         guard entry.size <= UInt64(limit) else {
             throw StoreError(.tooLarge, "\"\(String(decoding: name, as: UTF8.self))\" in the zip in \(source) has \(entry.size) bytes; at most \(limit) are read.", path: source)
         }
-        let start = try dataStart(name, entry)
-        let compressed = try bytes(at: start, Int(entry.compressedSize))
-        var data = compressed
-        if entry.method == 8 {
-            var isWhole = false
-            try Memory.expect(Int(entry.size), "Reading from \(source)")
-            data = [UInt8](unsafeUninitializedCapacity: Int(entry.size)) { buffer, count in
-                isWhole = compressed.withUnsafeBytes { from in
-                    guard let from = from.baseAddress else { return false }
-                    return llvs_shim_inflate(from, compressed.count, buffer.baseAddress, Int(entry.size)) == 1
-                }
-                count = isWhole ? Int(entry.size) : 0
-            }
-            guard isWhole else { throw damaged("\"\(String(decoding: name, as: UTF8.self))\" does not inflate") }
-        }
+        let compressed = try bytes(at: try dataStart(name, entry), Int(entry.compressedSize), control)
+        let data = entry.method == 8 ? try inflated(compressed, Int(entry.size), name, control) : compressed
         guard data.withUnsafeBytes({ llvs_shim_crc32($0.baseAddress, $0.count) }) == entry.checksum else {
             throw damaged("\"\(String(decoding: name, as: UTF8.self))\" does not match its checksum")
         }
         return data
+    }
+
+    private func inflated(_ compressed: [UInt8], _ size: Int, _ name: [UInt8], _ control: PacedControl) throws -> [UInt8] {
+        let wrong = damaged("\"\(String(decoding: name, as: UTF8.self))\" does not inflate")
+        try Memory.expect(size, "Reading from \(source)")
+        guard let inflater = llvs_shim_inflater_make() else { throw StoreError(.outOfMemory, "Reading from \(source) failed: there is not enough memory. Free some, and try again.") }
+        defer { llvs_shim_inflater_free(inflater) }
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            try compressed.withUnsafeBytes { from in
+                var read = 0, done: Int32 = 0, probe: UInt8 = 0
+                while done == 0 {
+                    let rest = UnsafeRawBufferPointer(rebasing: from[read...]), room = min(size - count, OperationControl.bytesPerCheck)
+                    var taken = 0
+                    // Behind the last byte only the end may come.
+                    let made = room > 0
+                        ? llvs_shim_inflate_more(inflater, rest.baseAddress, rest.count, &taken, buffer.baseAddress.map { $0 + count }, room, &done)
+                        : llvs_shim_inflate_more(inflater, rest.baseAddress, rest.count, &taken, &probe, 1, &done)
+                    guard made >= 0, room > 0 || made == 0, made > 0 || taken > 0 || done != 0 else { throw wrong }
+                    read += taken
+                    count += room > 0 ? Int(made) : 0
+                    try control.look()
+                }
+                guard count == size, read == from.count else { throw wrong }
+            }
+        }
     }
 
     /// Where the bytes of an entry begin, and whether they can be had.
@@ -190,20 +203,18 @@ final class ZipArchive {
         return start
     }
 
-    private func bytes(at offset: UInt64, _ count: Int) throws -> [UInt8] {
+    private func bytes(at offset: UInt64, _ count: Int, _ control: PacedControl = .none) throws -> [UInt8] {
         try Memory.expect(count, "Reading from \(source)")
-        var failure: StoreError?
-        let read = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        let read = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let whole = UnsafeMutableRawBufferPointer(buffer)
-            do throws(Errno) {
-                while filled < count {
-                    let got = try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: whole[filled..<count]), at: offset + UInt64(filled))
-                    if got == 0 { return }
-                    filled += got
-                }
-            } catch { failure = StoreError.posix(error, doing: "Reading the snapshot", path: source) }
+            while filled < count {
+                if filled > 0 { try control.look() }
+                let part = UnsafeMutableRawBufferPointer(rebasing: whole[filled..<min(count, filled + OperationControl.bytesPerCheck)])
+                let got = try posix("Reading the snapshot", source) { () throws(Errno) in try System.pread(file.descriptor, part, at: offset + UInt64(filled)) }
+                if got == 0 { return }
+                filled += got
+            }
         }
-        if let failure { throw failure }
         guard read.count == count else { throw damaged("it is cut short") }
         return read
     }

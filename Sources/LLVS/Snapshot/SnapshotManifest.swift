@@ -73,6 +73,9 @@ public struct SnapshotManifest: Hashable, Sendable {
         guard isForeign || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount && snapshotID.utf8.count == SnapshotLimits.idSize) else {
             throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
         }
+        guard isForeign || versionCount > 0 else {
+            throw StoreError(.snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.", path: file)
+        }
     }
 
     /// No more, and no longer ones, than a snapshot of ours can have.

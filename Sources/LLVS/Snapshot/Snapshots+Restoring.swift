@@ -4,6 +4,8 @@ public struct RestoredSnapshot: Sendable {
     public let manifest: SnapshotManifest
     /// Versions that are not what their ids say (`.contentMismatch`), and what builds on them: nothing of these was added.
     public let problems: [ExchangeProblem]
+    /// Versions that were added, or that the store had already.
+    public let addedCount: Int
 }
 
 /// Restoring.
@@ -35,8 +37,8 @@ extension Snapshots {
         }
         let zip = found.manifest.isForeign ? try self.zip(found.manifest, control) : nil
         let refused = try verify(zip ?? reader(found, isVerified: false, control), found, count > 1 ? notEmpty : nil, control)
-        try add(zip ?? reader(found, isVerified: true, control), found, without: refused, control)
-        return RestoredSnapshot(manifest: found.manifest, problems: refused.told(transport.description))
+        let added = try add(zip ?? reader(found, isVerified: true, control), found, without: refused, control)
+        return RestoredSnapshot(manifest: found.manifest, problems: refused.told(transport.description), addedCount: added)
     }
 
     private func reader(_ found: Found, isVerified: Bool, _ control: OperationControl) -> any SnapshotVersions {
@@ -98,11 +100,11 @@ extension Snapshots {
                     if error.code == .contentMismatch { throw error }
                     throw StoreError(.storeNotEmpty, "The store's version \(id) and the one of the snapshot in \(transport.description) differ. Use a new store.", versionID: id.description)
                 }
-                try rehearsal.add(received.withoutData, at: position)
+                try rehearsal.add(received, at: position)
             } catch let error as StoreError where error.code == .contentMismatch {
                 refused.refuse(id, at: position, error)
                 // The genuine one that is here goes for it.
-                if present.contains(id), let own = try store.receivedWithoutData(id) { try rehearsal.add(own, at: position) }
+                if present.contains(id), let own = try store.received(id) { try rehearsal.add(own, at: position) }
             }
             if rehearsal.isFull { try finish(&rehearsal, reader, &refused, present, here) }
         }
@@ -131,16 +133,17 @@ extension Snapshots {
         }
     }
 
-    /// A store in memory that takes the versions without their bytes: what it refuses, any store would.
+    /// A store in memory that takes the versions without their bytes and metadata: what it refuses, any store would.
     private struct Rehearsal {
         private let store: Store
         private var batch: [Store.ReceivedVersion] = [], positions: [UInt64] = [], size = 0
         init() throws { store = try Store(storage: MemoryStorage(), options: Store.Options()) }
 
         mutating func add(_ received: Store.ReceivedVersion, at position: UInt64) throws {
+            let received = received.forRehearsal
             batch.append(received)
             positions.append(position)
-            size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
+            size += received.sizeHint
         }
         var isFull: Bool { batch.count >= ExchangeLimits.batchCount || size >= ExchangeLimits.batchSize }
         /// What became of each.
@@ -153,7 +156,8 @@ extension Snapshots {
 
     // MARK: Adding
 
-    private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws {
+    /// - Returns: how many versions of the snapshot the store has then.
+    private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws -> Int {
         var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
         var added = 0
         /// The next version. All were whole when they were checked, and their digests are those of then: what differs now was
@@ -175,7 +179,7 @@ extension Snapshots {
         while let received = try next() {
             if refused.positions.contains(reader.versionsRead) { continue }
             batch.append(received)
-            size += received.changes.reduce(200) { $0 + InterchangeEncoder.sizeHint($1) }
+            size += received.sizeHint
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
                 try addBatch()
                 // Not behind the last: then all is there.
@@ -183,14 +187,47 @@ extension Snapshots {
             }
         }
         if !batch.isEmpty { try addBatch() }
+        return added
+    }
+}
+
+extension Store.ReceivedVersion {
+    /// About how much of a batch it takes.
+    fileprivate var sizeHint: Int { changes.reduce(200 + version.metadata.memorySize) { $0 + InterchangeEncoder.sizeHint($1) } }
+
+    /// What of it decides whether it can be added, where that it is what its id says was looked at: whoever makes a snapshot of few bytes
+    /// must not fill our memory with what is in it.
+    fileprivate var forRehearsal: Store.ReceivedVersion {
+        var copy = self
+        if version.id != EmptyRoot.id { copy.version.metadata = Metadata() }
+        copy.changes = changes.map { change in
+            let id = change.id.shortened
+            return switch change {
+            case .insert: .insert(id, data: [])
+            case .update: .update(id, data: [])
+            case .remove: .remove(id)
+            case .preserve(let reference): .preserve(Value.Reference(id: id, version: reference.version))
+            case .preserveRemoval: .preserveRemoval(id)
+            }
+        }
+        return copy
+    }
+}
+
+extension ValueID {
+    /// Another for a long one, the same each time.
+    fileprivate var shortened: ValueID {
+        let bytes = self.bytes
+        guard bytes.count > 80 else { return self }
+        return ValueID(unchecked: Array("(of \(bytes.count) bytes) ".utf8) + InterchangeEncoder.hex(bytes.withUnsafeBytes(SHA256.digest)))
     }
 }
 
 extension Store {
-    /// A version that is here, as an exchange receives it, without the bytes of its values.
-    fileprivate func receivedWithoutData(_ id: VersionID) throws -> ReceivedVersion? {
+    /// A version that is here, as an exchange receives it.
+    fileprivate func received(_ id: VersionID) throws -> ReceivedVersion? {
         guard let version = try version(id) else { return nil }
-        var received = ReceivedVersion(version: version, changes: try changes(madeIn: id)).withoutData
+        var received = ReceivedVersion(version: version, changes: try changes(madeIn: id))
         received.vouching = .content
         return received
     }

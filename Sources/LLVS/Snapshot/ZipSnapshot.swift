@@ -19,6 +19,10 @@ struct ZipSnapshot: SnapshotVersions {
         self.source = source; self.control = control
         func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
         guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else { throw damaged("its manifest tells of \(manifest.chunkCount) chunks") }
+        let most = UInt64(SnapshotLimits.foreignChunkSize)
+        guard manifest.totalSize >= manifest.chunkCount, manifest.totalSize <= manifest.chunkCount * most else {
+            throw damaged("its manifest tells of \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
+        }
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let file = try posix("Making a temporary file in", folder) { () throws(Errno) -> OpenFile in
             let place = Folder(folder).place("llvs-\(try RandomName.random().hex)")
@@ -32,20 +36,37 @@ struct ZipSnapshot: SnapshotVersions {
             try control.check(.reading, i, of: count, doing: "Restoring the snapshot in \(source)")
             let name = SnapshotLimits.chunkName(i)
             guard let chunk = try read(i) else { throw damaged("\(name) is missing") }
-            guard !chunk.isEmpty, UInt64(chunk.count) <= manifest.totalSize, size <= manifest.totalSize - UInt64(chunk.count) else { throw damaged("\(name) has not the size that its manifest tells") }
-            digest.update(chunk)
-            do { try chunk.withUnsafeBytes { try FileSystem().write(file.descriptor, $0, at: size) } } catch let error as Errno {
-                throw StoreError.posix(error, doing: "Writing a temporary file in", path: folder)
+            guard !chunk.isEmpty, chunk.count <= SnapshotLimits.foreignChunkSize, UInt64(chunk.count) <= manifest.totalSize - size else {
+                throw damaged("\(name) has not the size that its manifest tells, or more than \(SnapshotLimits.foreignChunkSize) bytes")
             }
+            digest.update(chunk)
+            try posix("Writing a temporary file in", folder) { () throws(Errno) in try ZipSnapshot.write(chunk, to: file, at: size) }
             size += UInt64(chunk.count)
         }
+        // What ends with a hole is as long as what does not.
+        try posix("Writing a temporary file in", folder) { () throws(Errno) in try System.truncate(file.descriptor, to: size) }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
         if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) { throw damaged("its bytes are not those that its manifest describes") }
         let paced = control.within(.reading, count, of: count).paced(.reading, doing: "Restoring the snapshot in \(source)")
         let zip = try ForeignZip(try ZipArchive(file, size: size, source: source, paced), paced)
-        directory = try ForeignStoreDirectory(zip, decode: decode, paced)
+        do { directory = try ForeignStoreDirectory(zip, decode: decode, paced) } catch let error as StoreError where error.code == .notAStore {
+            throw damaged("it is a zip, but not of a store")
+        }
         transport = StoreDirectoryTransport(directory)
         order = try ZipSnapshot.order(directory, source, paced)
+        guard !order.isEmpty else { throw damaged("it holds no version") }
+    }
+
+    /// Writes what is not zero: where a chunk is a hole, so is the file, and takes no room.
+    private static func write(_ chunk: [UInt8], to file: OpenFile, at offset: UInt64) throws(Errno) {
+        let zeros = [UInt8](repeating: 0, count: 64 << 10)
+        try chunk.borrowed { (all) throws(Errno) in
+            for start in stride(from: 0, to: all.count, by: zeros.count) {
+                let piece = UnsafeRawBufferPointer(rebasing: all[start..<min(all.count, start + zeros.count)])
+                if zeros.withUnsafeBytes({ Bytes.equal(piece, UnsafeRawBufferPointer(rebasing: $0[..<piece.count])) }) { continue }
+                try FileSystem().write(file.descriptor, piece, at: offset + UInt64(start))
+            }
+        }
     }
 
     func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }

@@ -24,23 +24,36 @@ final class HeldFile: Sendable {
     /// The permissions of a file that may be locked by whoever can open it: of those only who may write the store.
     private static func mode(_ system: FileSystem) -> UInt32 { 0o600 | (system.mode & 0o022) * 3 }
 
-    /// Opens the file, or makes it. One that has a second name, or is of somebody who may not write the store, could be any file of this user's:
-    /// it is replaced by a new one of the same bytes.
+    /// Opens the file, or makes it. One that has a second name could be any file of this user's: it is replaced by a new one of the
+    /// same bytes. One of somebody who may not write the store is replaced by an empty one, and what is no file is removed.
+    /// - Parameter storeOwner: of the store's directory, or database.
     /// - Parameter makeDirectory: called when the directory is not there.
-    /// - Returns: nil where there can be no such file.
+    /// - Returns: nil where there can be no such file, or another's cannot be replaced.
     /// - Throws: `.busy` when another has it open, `.io`.
-    static func open(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> HeldFile? {
+    static func open(
+        _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
+    ) throws -> HeldFile? {
         // Another who replaces it at the same time may be faster.
-        for _ in 0..<8 {
-            guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
-            if isReadOnly { return HeldFile(file, status, isLocked: false) }
-            let held = try locked(file, status, place)
-            if isOurs(status, place, system) {
+        for attempt in 0..<8 {
+            guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else {
+                if !isReadOnly, makesRoom(place, storeOwner) { continue }
+                return nil
+            }
+            let isTrusted = isTrusted(status, place, storeOwner)
+            if isReadOnly { return isTrusted ? HeldFile(file, status, isLocked: false) : nil }
+            let held: HeldFile
+            do { held = try locked(file, status, place) } catch {
+                if isTrusted { throw error }
+                // Who planted it may lock it for ever; one of us who is just replacing it does not.
+                if attempt < 4 { usleep(10_000) } else if try replaced(nil, place, system) == nil { return nil }
+                continue
+            }
+            if isTrusted, status.names <= 1 {
                 let excess = status.permissions & ~mode(system)
                 if excess != 0, status.owner == geteuid() { try? System.setPermissions(file.descriptor, status.permissions & mode(system)) }
                 return held
             }
-            guard let new = try replaced(held, place, system) else { return nil }
+            guard let new = try replaced(isTrusted ? held : nil, place, system) else { return nil }
             if !new.identity.isGone(from: place.path) { return new }
         }
         throw StoreError(.busy, "The note \(place) is being replaced again and again.", path: place.path)
@@ -74,18 +87,36 @@ final class HeldFile: Sendable {
         return (made, status)
     }
 
-    private static func isOurs(_ status: System.Status, _ place: Place, _ system: FileSystem) -> Bool {
-        guard status.names <= 1 else { return false }
-        if [UInt32(geteuid()), 0].contains(status.owner) { return true }
+    /// Whether it is of somebody who may write the store. In a directory with the sticky bit, as /tmp, anybody may have put it there.
+    private static func isTrusted(_ status: System.Status, _ place: Place, _ storeOwner: () -> UInt32?) -> Bool {
+        if [UInt32(geteuid()), 0].contains(status.owner) || status.owner == storeOwner() { return true }
         guard let folder = try? place.folder.place(".").status() else { return false }
-        return status.owner == folder.owner || folder.permissions & 0o022 != 0
+        return status.owner == folder.owner || (folder.permissions & 0o022 != 0 && !folder.isSticky)
     }
 
-    /// A new file with the first bytes of the other, in its place; nil where none can be made.
-    private static func replaced(_ other: HeldFile, _ place: Place, _ system: FileSystem) throws -> HeldFile? {
+    /// Removes what is in the place of the file and cannot be one; whether it did.
+    private static func makesRoom(_ place: Place, _ storeOwner: () -> UInt32?) -> Bool {
+        guard let status = try? place.status(), !status.isRegularFile || !isTrusted(status, place, storeOwner) else { return false }
+        do throws(Errno) {
+            if status.isDirectory { try place.rmdir() } else { try place.unlink() }
+            return true
+        } catch {
+            let kind = status.isDirectory ? "a directory" : "no regular file"
+            let what = status.isRegularFile ? "of a user who may not write the store" : kind
+            Log.write(.warning, "The note \(place) is \(what), and cannot be removed: \(error). \(without)")
+            return false
+        }
+    }
+
+    private static let without =
+        "Where the coordinator is, is kept in a cache, and other processes may open one of the same name. Remove what is there."
+
+    /// A new file with the first bytes of the other, if any, in its place; nil where none can be made.
+    private static func replaced(_ other: HeldFile?, _ place: Place, _ system: FileSystem) throws -> HeldFile? {
         do throws(Errno) {
             var bytes = [UInt8](repeating: 0, count: 4096)
-            let count = try bytes.filled { (b) throws(Errno) in try System.pread(other.file.descriptor, b, at: 0) }
+            var count = 0
+            if let other { count = try bytes.filled { (b) throws(Errno) in try System.pread(other.file.descriptor, b, at: 0) } }
             let aside = place.folder.place(try RandomName.random().hex + ".tmp")
             let file = try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: mode(system))
             do throws(Errno) {
@@ -99,7 +130,10 @@ final class HeldFile: Sendable {
                 throw error
             }
         } catch {
-            Log.write(.warning, "The note \(place) is a file with several names, or of a user who may not write the store, and cannot be replaced: \(error).")
+            Log.write(
+                .warning,
+                "The note \(place) is a file with several names, or of a user who may not write the store, and cannot be replaced: "
+                    + "\(error). \(without)")
             return nil
         }
     }

@@ -5,29 +5,53 @@ public protocol StorageNote: AnyObject, Sendable {
     func write(_ data: UnsafeRawBufferPointer) throws
 }
 
-/// A note that is a cache of its storage: each writing replaces it. It locks nobody out.
+/// A note that is a cache of its storage: each writing replaces it. It locks out nobody of another process.
 final class CachedNote: StorageNote, @unchecked Sendable {
     private let storage: any Storage
     private let name: String
-    init(_ storage: any Storage, _ name: String) { self.storage = storage; self.name = name }
+    private let claim: NoteClaim?
+    init(_ storage: any Storage, _ name: String, _ claim: NoteClaim? = nil) { self.storage = storage; self.name = name; self.claim = claim }
     func read() throws -> [UInt8]? { try storage.cacheGet(name) }
     func write(_ data: UnsafeRawBufferPointer) throws { try storage.cachePut(name, Array(data)) }
 }
 
 /// Takes the place of a note that was let go of.
 final class ClosedNote: StorageNote {
+    static var error: StoreError { StoreError(.closed, "The coordinator is closed. Open it again to go on.") }
     func read() throws -> [UInt8]? { nil }
-    func write(_ data: UnsafeRawBufferPointer) throws {
-        throw StoreError(.closed, "The coordinator is closed. Open it again to go on.")
+    func write(_ data: UnsafeRawBufferPointer) throws { throw ClosedNote.error }
+}
+
+/// The cache in which a note was kept by earlier forms of the library, and is where its file cannot be opened. It counts while nothing
+/// was written to the file.
+struct NoteCache {
+    var get: () throws -> [UInt8]?
+    var remove: () throws -> Void = {}
+}
+
+/// That a note is open in this process: also one that is a cache, which no lock tells of.
+final class NoteClaim: Sendable {
+    private struct Claimed: Hashable { let process: pid_t, store: FileIdentity, name: String }
+    private static let all = Guarded<Set<Claimed>>([])
+    private let claimed: Claimed
+
+    /// - Throws: `.busy` when it is open already. In a forked child, which has none of the parent's notes, it is not.
+    init(_ name: String, of store: FileIdentity) throws {
+        claimed = Claimed(process: getpid(), store: store, name: name)
+        guard NoteClaim.all.withLock({ [claimed] in $0.insert(claimed).inserted }) else {
+            throw StoreError(.busy, "The note \(name) is open already in this process.")
+        }
     }
+    deinit { NoteClaim.all.withLock { [claimed] in _ = $0.remove(claimed) } }
 }
 
 /// A note in a file that stays open and locked: writing takes one system call, and no two processes or handles have it open at once.
 ///
-///     file = slot, at 0, and slot, at 512; the one of the two that is whole and has the higher number counts
+///     file = slot, at 0, and slot, at 512; the one of the two that is whole and has the later number counts
 ///     slot, 24 bytes and data, little-endian
 ///            0   8  magic "LLVSnt2\n"
-///            8   8  number: one more than that of the other slot; even in the first, odd in the second
+///            8   8  number: one more than that of the other slot, 0 after the highest; even in the first, odd in the second.
+///                   Of two, the one counts that is less than 2^63 steps behind the other
 ///           16   4  bytes of data, at most 136
 ///           20   4  checksum of bytes 0..<20 and of the data
 ///           24      data
@@ -43,13 +67,15 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private let place: Place
     private var path: String { place.path }
     private let system: FileSystem
+    private let storeOwner: @Sendable () -> UInt32?
     private let makeDirectory: @Sendable () throws -> Void
-    /// What is read while nothing was written here: an earlier form of the note.
-    private let earlier: () throws -> [UInt8]?
+    private let cache: NoteCache
+    private let claim: NoteClaim?
     private let lock = Lock()
     private var held: HeldFile
-    /// That of the slot that counts; 0: neither is whole.
-    private var number: UInt64 = 0
+    /// That of the slot that counts; nil: neither is whole.
+    private var number: UInt64?
+    private var isFirstWrite = true
     /// Where the data are in that slot.
     private var data = 0..<0
     /// Both slots, one behind the other, as they are in the file: a save makes nothing new for the one that it writes.
@@ -59,11 +85,14 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
     init?(
-        _ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: @escaping @Sendable () throws -> Void, earlier: @escaping () throws -> [UInt8]?
+        _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: @escaping @Sendable () -> UInt32?, claim: NoteClaim? = nil,
+        makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache
     ) throws {
-        self.place = place; self.system = system; self.makeDirectory = makeDirectory; self.earlier = earlier
-        guard let held = try HeldFile.open(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else { return nil }
-        self.held = held
+        self.place = place; self.system = system; self.storeOwner = storeOwner; self.claim = claim
+        self.makeDirectory = makeDirectory; self.cache = cache
+        let found = try HeldFile.open(place, system, isReadOnly: isReadOnly, storeOwner: storeOwner, makeDirectory: makeDirectory)
+        guard let found else { return nil }
+        held = found
         slots = .allocate(byteCount: 2 * NoteFile.slotSize, alignment: 8)
         slots.initializeMemory(as: UInt8.self, repeating: 0)
         load()
@@ -76,11 +105,13 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     }
 
     private func load() {
+        number = nil
         for i in 0..<2 {
             guard let got = try? System.pread(held.file.descriptor, slot(i), at: UInt64(i) * NoteFile.slotDistance),
                   let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got])) else { continue }
-            // Nobody writes so often that a number gets that high, nor one of the other slot's.
-            guard found.number % 2 == UInt64(i), found.number < 1 << 63, found.number > number else { continue }
+            guard found.number % 2 == UInt64(i) else { continue }
+            // Whatever number somebody put there, the one that is written next is later than it.
+            if let number, Int64(bitPattern: found.number &- number) < 0 { continue }
             (number, data) = (found.number, found.data)
         }
     }
@@ -96,7 +127,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         lastLook = now
         guard held.identity.isGone(from: path) else { return }
         try makeDirectory()
-        guard let new = try HeldFile.open(place, system, isReadOnly: false, makeDirectory: makeDirectory) else {
+        guard let new = try HeldFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
             throw StoreError(.notFound, "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. Look at what is in its place.", path: path)
         }
         Log.write(.warning, "The note \(path) was deleted, moved or replaced while it was open. It is made again.")
@@ -126,16 +157,16 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     }
 
     func read() throws -> [UInt8]? {
-        try lock.withLock { number > 0 ? Array(slot(Int(number % 2))[data]) : nil } ?? earlier()
+        try lock.withLock { number.map { Array(slot(Int($0 % 2))[data]) } } ?? cache.get()
     }
 
     func write(_ data: UnsafeRawBufferPointer) throws {
         guard data.count <= NoteFile.mostData else {
             throw StoreError(.tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
         }
-        try lock.withLock {
+        let isFirst = try lock.withLock { () -> Bool in
             try hold()
-            let next = number &+ 1, place = NoteFile.head..<NoteFile.head + data.count
+            let next = (number ?? 0) &+ 1, place = NoteFile.head..<NoteFile.head + data.count
             let b = UnsafeMutableRawBufferPointer(rebasing: slot(Int(next % 2))[..<place.upperBound])
             b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
             b.storeBytes(of: next.littleEndian, toByteOffset: 8, as: UInt64.self)
@@ -146,6 +177,10 @@ final class NoteFile: StorageNote, @unchecked Sendable {
                 try system.write(held.file.descriptor, UnsafeRawBufferPointer(b), at: next % 2 * NoteFile.slotDistance)
             } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
             (number, self.data) = (next, place)
+            defer { isFirstWrite = false }
+            return isFirstWrite
         }
+        // Else it would be believed should the note get lost. What keeps it from being removed now may be over at the next opening.
+        if isFirst { try? cache.remove() }
     }
 }

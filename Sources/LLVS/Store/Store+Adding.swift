@@ -9,13 +9,6 @@ extension Store {
         /// Whether it is what its id says, where that was looked at already.
         var vouching: Vouching?
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
-
-        /// The same without the bytes of its values.
-        var withoutData: ReceivedVersion {
-            var copy = self
-            copy.changes = changes.map(\.withoutData)
-            return copy
-        }
     }
 
     /// What became of a received version.

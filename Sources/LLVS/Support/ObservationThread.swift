@@ -17,14 +17,17 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) {
             self.body = body; self.wake = wake
         }
-        var stops: Bool { lock.withLock { isCancelled } }
+        /// Whether this is a child that a callback forked: what the parent watches with is not its to use.
+        var isInChild: Bool { getpid() != process }
+        var stops: Bool { isInChild || lock.withLock { isCancelled } }
 
         /// Asks for one more callback; several askings while one runs become one.
         func signal() { lock.withLock { isSignalled = true; changed.broadcast() } }
 
         /// Waits for a signal; false when the observation is cancelled.
         func waitForSignal() -> Bool {
-            lock.withLock {
+            if isInChild { return false }
+            return lock.withLock {
                 while !isSignalled && !isCancelled { changed.wait(lock) }
                 isSignalled = false
                 return !isCancelled
@@ -49,7 +52,8 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
             guard let argument else { return nil }
             let state = Unmanaged<State>.fromOpaque(argument).takeRetainedValue()
             HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
-            state.lock.withLock { state.isFinished = true; state.changed.broadcast() }
+            // A child has this thread only, and ends with it.
+            if !state.isInChild { state.lock.withLock { state.isFinished = true; state.changed.broadcast() } }
             return nil
         }, box.toOpaque())
         if var before { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -77,7 +81,7 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     public func signal() { state.signal() }
 
     public func cancel() {
-        guard getpid() == state.process else { return }
+        if state.isInChild { return }
         let mustWait = state.lock.withLock {
             state.isCancelled = true
             state.changed.broadcast()

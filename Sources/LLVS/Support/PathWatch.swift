@@ -15,6 +15,8 @@ public struct WatchedPlace: Sendable {
 
 /// Waits until something is written into one of some directories, or somebody signals, or for a time.
 ///
+/// A host may close its descriptors, or a number of ours may be of a file of its own by now: then none of them is used any more.
+///
 /// By inotify. It tells nothing of what another host writes to a network file system, and watches may be used up: who waits
 /// then looks from time to time (`isTold`).
 final class PathWatch: @unchecked Sendable {
@@ -28,37 +30,61 @@ final class PathWatch: @unchecked Sendable {
     private let isReliable: Bool
     private let lock = Lock()
     private var isSignalled = false
-    /// The host closed our descriptors, and their numbers may be of its files by now: none is used any more. Guarded by `lock`.
-    private var isLost = false
+    /// What the descriptors are of. Guarded by `lock`, as is the next.
+    private var owned: [(descriptor: Int32, identity: FileIdentity)] = []
+    private var wasLost = false
+    /// What is asked of inotify.
+    private let events: UInt32
 
-    /// - Parameter asks: false: as where there is no inotify.
+    /// - Parameters:
+    ///   - asks: false: as where there is no inotify.
+    ///   - whole: whether only files matter that are closed, or get their name; links at the end of the paths are not followed then.
     /// - Throws: what having no descriptors throws.
-    init(_ places: [WatchedPlace], asks: Bool = true) throws {
+    init(_ places: [WatchedPlace], asks: Bool = true, whole: Bool = false) throws {
         self.places = places
+        #if os(Linux)
+        let all = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
+        events = UInt32(IN_ONLYDIR) | (whole ? UInt32(all) | UInt32(IN_DONT_FOLLOW) : UInt32(all | IN_MODIFY | IN_CREATE))
+        #else
+        events = 0
+        #endif
         (reading, writing) = try posix("Watching", places.first?.path ?? "") { () throws(Errno) in try System.pipe() }
         #if os(Linux)
         inotify = asks && !places.isEmpty ? (try? System.inotify()) ?? -1 : -1
         #else
         inotify = -1
         #endif
+        for descriptor in [reading, writing, inotify] where descriptor >= 0 {
+            guard let status = try? System.status(descriptor) else { continue }
+            owned.append((descriptor, FileIdentity(status)))
+        }
         isReliable = places.allSatisfy { $0.isOptional || llvs_shim_is_local($0.path) == 1 }
         renew()
     }
     deinit {
-        if isLost { return }
+        if isLost() { return }
         for descriptor in [reading, writing, inotify] where descriptor >= 0 { System.close(descriptor) }
+    }
+
+    /// Whether one of the descriptors is not ours any more. Others that inotify is like (epoll, eventfd) look the same; a pipe does not.
+    private func isLost() -> Bool { lock.withLock { isLostNow() } }
+    /// Under `lock`.
+    private func isLostNow() -> Bool {
+        if wasLost { return true }
+        wasLost = owned.contains { owned in (try? System.status(owned.descriptor)).map(FileIdentity.init) != owned.identity }
+        return wasLost
     }
 
     /// Whether all that happens is told. Asked by the thread that waits.
     var isTold: Bool {
-        if lock.withLock({ isLost }) { return false }
+        if isLost() { return false }
         let known = Set(watched.values)
         return isReliable && places.indices.allSatisfy { places[$0].isOptional || known.contains($0) }
     }
 
     /// Ends the wait, now or when it begins. Any thread.
     func signal() {
-        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was && !isLost }) else { return }
+        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was && !isLostNow() }) else { return }
         var byte: UInt8 = 0
         _ = write(writing, &byte, 1)
     }
@@ -68,7 +94,7 @@ final class PathWatch: @unchecked Sendable {
         var descriptors = [pollfd(fd: reading, events: Int16(POLLIN), revents: 0)]
         if inotify >= 0 { descriptors.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)) }
         let steady = Clock.steady()
-        if lock.withLock({ isLost }) { return pause(milliseconds) }
+        if isLost() { return pause(milliseconds) }
         while true {
             let rest = milliseconds < 0 ? -1 : Int32(max(0, Double(milliseconds) - (Clock.steady() - steady) * 1_000))
             let count = poll(&descriptors, nfds_t(descriptors.count), rest)
@@ -76,8 +102,7 @@ final class PathWatch: @unchecked Sendable {
             // A failure is a pause, not a loop without one.
             if count < 0 { usleep(100_000) }
             guard count > 0 else { return .late }
-            if descriptors.contains(where: { $0.revents & Int16(POLLNVAL) != 0 }) { lock.withLock { isLost = true } }
-            if lock.withLock({ isLost }) { return pause(rest) }
+            if isLost() { return pause(rest) }
             if descriptors.count > 1, descriptors[1].revents != 0, drain() { return .changed }
             if takeSignal() { return .signalled }
         }
@@ -108,30 +133,40 @@ final class PathWatch: @unchecked Sendable {
     /// Watches what is there again.
     func renew() {
         #if os(Linux)
-        guard inotify >= 0, !lock.withLock({ isLost }) else { return }
-        let events = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
+        guard inotify >= 0, !isLost() else { return }
         for (i, place) in places.enumerated() where !watched.values.contains(i) {
-            let watch = inotify_add_watch(inotify, place.path, UInt32(events) | UInt32(IN_ONLYDIR))
+            let watch = inotify_add_watch(inotify, place.path, events)
             if watch >= 0 { watched[watch] = i }
         }
         #endif
     }
 
+    /// Watches other directories, where the paths lead to others than those that are watched.
+    func beginAnew() {
+        #if os(Linux)
+        if isLost() { return }
+        for watch in watched.keys { inotify_rm_watch(inotify, watch) }
+        watched = [:]
+        renew()
+        #endif
+    }
+
     private func takeSignal() -> Bool {
         lock.withLock {
-            guard isSignalled else { return false }
+            let was = isSignalled
             isSignalled = false
-            if isLost { return true }
-            var byte: UInt8 = 0
-            _ = read(reading, &byte, 1)
-            return true
+            if isLostNow() { return was }
+            // The byte of a signal may come after the signal was taken.
+            var bytes: UInt64 = 0
+            while read(reading, &bytes, 8) > 0 {}
+            return was
         }
     }
 
     /// Takes the events that have come; whether one of them matters.
     private func drain() -> Bool {
         #if os(Linux)
-        guard inotify >= 0, !lock.withLock({ isLost }) else { return false }
+        guard inotify >= 0, !isLost() else { return false }
         var buffer = [UInt8](repeating: 0, count: 16 << 10), matters = false
         while true {
             let count = read(inotify, &buffer, buffer.count)

@@ -20,6 +20,20 @@ final class SerialGate: HostCallMark, @unchecked Sendable {
         return try HostCalls.run(self, body)
     }
 
+    /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.
+    func runAlone(_ body: () -> Void) {
+        let isWithin = lock.withLock { () -> Bool in
+            while let owner {
+                if pthread_equal(owner, pthread_self()) != 0 { return true }
+                freed.wait(lock)
+            }
+            owner = pthread_self()
+            return false
+        }
+        body()
+        if !isWithin { leave() }
+    }
+
     private func leave() {
         lock.withLock {
             owner = nil

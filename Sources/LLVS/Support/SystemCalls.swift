@@ -43,10 +43,14 @@ enum System {
     }
 
     /// The two ends of a pipe.
+    /// Neither end waits: not for bytes, nor for room.
     static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
         try retrying { cPipe(&ends) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
+        }
         let reading: Int32
         do { reading = try beyondStandard(ends[0]) } catch { close(ends[1]); throw error }
         do { return (reading, try beyondStandard(ends[1])) } catch { close(reading); throw error }
@@ -211,6 +215,8 @@ enum System {
         var isRegularFile: Bool
         var isLink: Bool
         var owner: UInt32
+        /// Of a directory: only their owners may remove or replace what lies in it.
+        var isSticky: Bool
         /// How many names (hard links) it has.
         var names: UInt64
         /// As for `chmod`.
@@ -223,6 +229,9 @@ enum System {
         try retrying { name.withCString { fstatat(directory, $0, &s, AT_SYMLINK_NOFOLLOW) } }
         return Status(s)
     }
+
+    /// Of what the path leads to; of a symbolic link at its end, of the link.
+    static func statusOfLink(_ path: String) throws(Errno) -> Status { try status(path, in: AT_FDCWD) }
 
     static func status(_ path: String) throws(Errno) -> Status {
         var s = stat()
@@ -308,6 +317,7 @@ extension System.Status {
         isRegularFile = s.st_mode & S_IFMT == S_IFREG
         isLink = s.st_mode & S_IFMT == S_IFLNK
         owner = s.st_uid
+        isSticky = s.st_mode & S_ISVTX != 0
         names = UInt64(s.st_nlink)
         permissions = UInt32(s.st_mode & 0o777)
     }

@@ -262,11 +262,16 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try CacheName.check(name)
         try state.withLock { try checkOpen() }
         try checkPresence("Opening a note in")
-        let file = try NoteFile(caches.folder.place(name + ".note"), options.system, isReadOnly: !caches.isWritable, makeDirectory: { [weak self] in
-            try self?.checkPresence("Writing a note in")
-            try self?.caches.makeFolder()
-        }, earlier: { [caches] in try caches.get(name) })
-        return file ?? CachedNote(self, name)
+        let claim = try state.withLock { held?.identity }.map { try NoteClaim(name, of: $0) }
+        let file = try NoteFile(
+            caches.folder.place(name + ".note"), options.system, isReadOnly: !caches.isWritable,
+            storeOwner: { [root = directory.root] in try? root.place(".").status().owner }, claim: claim,
+            makeDirectory: { [weak self] in
+                try self?.checkPresence("Writing a note in")
+                try self?.caches.makeFolder()
+            },
+            cache: NoteCache(get: { [caches] in try caches.get(name) }, remove: { [caches] in try caches.delete(name) }))
+        return file ?? CachedNote(self, name, claim)
     }
     public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
     public func cacheOpen(_ name: String) throws -> CacheBytes? {

@@ -394,8 +394,14 @@ extension SQLiteStorage {
     public func openNote(_ name: String) throws -> any StorageNote {
         try CacheName.check(name)
         try checkOpen()
-        let file = try NoteFile(Place("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly, makeDirectory: {}, earlier: { [self] in try cacheGet(name) })
-        return file ?? CachedNote(self, name)
+        let claim = isReadOnly ? nil : try FileIdentity(path).map { try NoteClaim(name, of: $0) }
+        let file = try NoteFile(
+            Place("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly,
+            storeOwner: { [path] in try? System.status(path).owner }, claim: claim, makeDirectory: {},
+            cache: NoteCache(
+                get: { [self] in try cacheGet(name) },
+                remove: { [weak self] in if let self, try cacheGet(name) != nil { try cacheDelete(name) } }))
+        return file ?? CachedNote(self, name, claim)
     }
 
     public func cacheDelete(_ name: String) throws {

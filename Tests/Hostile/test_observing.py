@@ -1,0 +1,127 @@
+"""Observers of stores and of exchange folders: forks in their callbacks, descriptors that the host takes, folders that are replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Callable
+
+import llvs
+
+
+def becomes(true: Callable[[], bool]) -> bool:
+    """Soon, on a machine that has much to do."""
+    for _ in range(500):
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+FORKING = """
+import os, sys, threading, llvs
+kind, path = sys.argv[1:]
+children, told = [], threading.Semaphore(0)
+def changed():
+    if not children:
+        children.append(os.fork())
+        if children[0] == 0:
+            return  # The child comes back from the callback.
+    told.release()
+store = llvs.Store(path)
+versions = [store.make_version(insert={"a": b"0"})]
+exchange = llvs.Exchange(store if kind == "store" else llvs.Store(storage="memory"), path + "-folder")
+other = llvs.Exchange(store, path + "-folder")
+observer = store.observe(changed) if kind == "store" else exchange.observe(changed)
+for i in range(3):
+    versions.append(store.make_version(versions[-1], insert={"a": b"%d" % i}))
+    other.send()
+    assert told.acquire(timeout=20), "nothing was told"
+_, status = os.waitpid(children[0], 0)
+print("ended", status)
+observer.close()
+"""
+
+
+def test_a_child_that_comes_back_from_a_callback(tmp_path: Path) -> None:
+    """It ends there, and takes nothing that the parent waits for."""
+    for kind in ("store", "exchange"):
+        arguments = [sys.executable, "-c", FORKING, kind, str(tmp_path / kind)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+            try:
+                assert process.communicate(timeout=30)[0] == "ended 0\n", kind
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+
+def watching() -> dict[int, str]:
+    """Descriptors of inotify, and what they watch, as the system tells of it."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if "inotify" in os.readlink(f"/proc/self/fd/{name}"):
+                found[int(name)] = Path(f"/proc/self/fdinfo/{name}").read_text()
+        except OSError:
+            pass
+    return found
+
+
+def watched(of: int) -> set[int]:
+    """The numbers of the directories that a descriptor watches."""
+    return {int(part[4:], 16) for line in watching().get(of, "").splitlines() for part in line.split()[1:] if part.startswith("ino:")}
+
+
+def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Path) -> None:
+    """Where a host closed all of them, as daemons do, and the numbers are of its own files by now."""
+    told = threading.Event()
+    before = set(watching())
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "x") as exchange, llvs.Store(storage="memory") as another:
+        another.make_version(insert={"a": b"1"})
+        observer = exchange.observe(told.set)
+        (mine,) = set(watching()) - before
+        reading, writing = os.pipe()
+        os.dup2(reading, mine)
+        os.write(writing, b"the host's own bytes")
+        # It goes on by looking.
+        with llvs.Exchange(another, tmp_path / "x") as other:
+            other.send()
+        assert told.wait(20)
+        os.set_blocking(mine, False)
+        assert os.read(mine, 100) == b"the host's own bytes"
+        observer.close()
+        del observer
+    os.write(writing, b"more")
+    assert os.read(mine, 100) == b"more"
+    for descriptor in (mine, reading, writing):
+        os.close(descriptor)
+
+
+def test_a_folder_that_is_replaced(tmp_path: Path) -> None:
+    """The one that is there is watched, and no other; what a link leads to is not."""
+    folder, elsewhere = tmp_path / "x", tmp_path / "elsewhere"
+    versions = folder / "versions"
+    elsewhere.mkdir()
+    before = set(watching())
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange, exchange.observe(lambda: None):
+        (mine,) = set(watching()) - before
+        for i in range(3):
+            os.rename(versions, folder / f"old{i}")
+            versions.mkdir()
+            assert becomes(lambda: watched(mine) == {versions.stat().st_ino}), i
+        # The one above it as well.
+        os.rename(folder, tmp_path / "old")
+        versions.mkdir(parents=True)
+        assert becomes(lambda: watched(mine) == {versions.stat().st_ino})
+        os.rename(versions, folder / "old")
+        versions.symlink_to(elsewhere)
+        assert becomes(lambda: not watched(mine))
+        time.sleep(0.3)
+        assert not watched(mine)
