@@ -100,12 +100,16 @@ final class HistoryCursor: Handle, @unchecked Sendable {
     override func checkReentry() throws { try store.checkReentry() }
 
     func next(_ limit: Int, _ control: OperationControl) throws -> VersionList? {
-        if met.isEmpty { met = try walk.next(limit, control) }
-        let steps = met.prefix(limit)
-        if steps.isEmpty { return nil }
-        let page = try VersionList(steps.map { try knownVersion($0.version, in: store) }, changes: steps.map(\.kind))
-        met.removeFirst(steps.count)
-        return page
+        while true {
+            if met.isEmpty { met = try walk.next(limit, control) }
+            let steps = met.prefix(limit)
+            if steps.isEmpty { return nil }
+            // A version of which a cache told may turn out damaged, and is not in the history any more, nor is what builds on it.
+            let found = try steps.compactMap { step in try store.version(step.version).map { (version: $0, kind: step.kind) } }
+            let page = found.isEmpty ? nil : try VersionList(found.map(\.version), changes: found.map(\.kind))
+            met.removeFirst(steps.count)
+            if let page { return page }
+        }
     }
 }
 

@@ -141,6 +141,36 @@ def test_the_limit_on_file_sizes_is_an_error(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+TINY = """
+import os, resource, signal, sys, llvs
+path, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+if what == "save":
+    coordinator = llvs.Coordinator(path)
+    save = lambda: [coordinator.save(insert={f"a{i}": bytes([i])}) for i in range(5)]
+else:
+    def save():
+        coordinator = llvs.Coordinator(path)
+        for i in range(5):
+            coordinator.save(insert={f"a{i}": bytes([i])})
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+try:
+    save()
+except llvs.Error as error:
+    assert error.code in (llvs.ErrorCode.NO_SPACE, llvs.ErrorCode.UNKNOWN_OUTCOME), error
+else:
+    raise AssertionError("it was written")
+"""
+
+
+@pytest.mark.parametrize("what", ["open", "save"])
+@pytest.mark.parametrize("limit", [0, 100, 512])
+def test_a_tiny_limit_on_file_sizes_is_an_error(tmp_path: Path, limit: int, what: str) -> None:
+    command = [sys.executable, "-c", TINY, str(tmp_path / "store"), str(limit), what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
 def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
     own = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with llvs.Store(tmp_path / "store") as store:

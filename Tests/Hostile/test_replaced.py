@@ -86,6 +86,42 @@ os._exit(0)
 """
 
 
+def one_file_put_back(copy: Path, segments: Path) -> None:
+    file = next(copy.iterdir())
+    os.rename(file, segments / file.name)
+
+
+def all_put_back(copy: Path, segments: Path) -> None:
+    os.rename(segments, segments.with_name("was"))
+    os.rename(copy, segments)
+
+
+@pytest.mark.parametrize("put_back", [one_file_put_back, all_put_back])
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_closing_keeps_what_was_acknowledged(tmp_path: Path, durability: str, put_back: Callable[[Path, Path], None]) -> None:
+    """Of a segment whose older copy has its name by now, though all of it was synced long ago."""
+    path = tmp_path / "store"
+    with llvs.Store(path, durability=durability) as store:
+        first = store.make_version(None, insert={"a": b"1"})
+        shutil.copytree(path / "segments", tmp_path / "copy")
+        second = store.make_version(first, insert={"b": b"2"})
+        put_back(tmp_path / "copy", path / "segments")
+    with llvs.Store(path) as store:
+        assert second.id in store and not store.verify().damages
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_store_that_is_gone_can_be_closed(tmp_path: Path, durability: str) -> None:
+    store = llvs.Store(tmp_path / "store", durability=durability)
+    store.make_version(None, insert={"a": b"1"})
+    shutil.rmtree(tmp_path / "store")
+    if durability == "full":
+        store.close()
+    else:
+        with pytest.raises(llvs.Error):
+            store.close()
+
+
 @pytest.mark.parametrize("end", ["closes", "dies"])
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_forked_child_keeps_no_name(tmp_path: Path, kind: str, end: str) -> None:

@@ -118,7 +118,13 @@ public final class StoreCoordinator: @unchecked Sendable {
     deinit { releaseNote() }
 
     /// Where to be without knowing better: the most recent head of what carries no branch, else the most recent head.
-    func startingVersion() throws -> VersionID? { try store.mostRecentUnbranchedHeadID() ?? store.headIDs().first }
+    func startingVersion() throws -> VersionID? {
+        // A version of which a cache told may turn out damaged: then it is none of the heads any more.
+        while let id = try store.mostRecentUnbranchedHeadID() ?? store.headIDs().first {
+            if try store.lock.withRead({ store.cachedRows }) == 0 || store.version(id) != nil { return id }
+        }
+        return nil
+    }
 
     func isEmpty() throws -> Bool { try store.heads().isEmpty }
 

@@ -46,6 +46,7 @@ final class FolderFileReader: PieceReader, @unchecked Sendable {
 
     init(_ file: FolderFile, check: @escaping () throws -> Void) { self.file = file; self.check = check }
     var size: Int { file.size }
+    func look() throws { try check() }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }

@@ -1,7 +1,8 @@
 /// The DAG of all versions, in compact arrays: each version has an ordinal in this process.
 ///
 /// Not safe by itself: the store guards it with a reader-writer lock. Nothing here touches the disk.
-/// A version is hidden or staged until it is stored, then live; dead when its commit failed.
+/// A version is hidden or staged until it is stored, then live; dead when its commit failed, or when
+/// a cache told of it whose record is damaged.
 final class History {
     static let none = UInt32.max
 
@@ -302,6 +303,27 @@ final class History {
         rows[Int(ordinal)].checksum = checksum
         // What could not be read of the old one may name other ids.
         rows[Int(ordinal)].traits.remove(.keysAreKnown)
+    }
+
+    /// Takes a live version out again, with all live ones that build on it: what told of it was wrong. Their ordinals stay theirs.
+    /// - Returns: which they are, each after its predecessors.
+    /// - Complexity: O(rows).
+    func withdraw(_ ordinal: UInt32) -> [UInt32] {
+        var gone: [UInt32] = [], isGone = [Bool](repeating: false, count: rows.count)
+        for i in Int(ordinal)..<rows.count where rows[i].state == .live {
+            guard i == Int(ordinal) || predecessors(UInt32(truncatingIfNeeded: i)).contains(where: { isGone[Int($0)] }) else { continue }
+            isGone[i] = true
+            rows[i].state = .dead
+            gone.append(UInt32(truncatingIfNeeded: i))
+        }
+        liveCount -= gone.count
+        for i in rows.indices {
+            (rows[i].firstEdge, rows[i].nextEdgeOfFirst, rows[i].nextEdgeOfSecond) = (History.none, History.none, History.none)
+            rows[i].traits.remove(.isBehindUnbranched)
+        }
+        for i in rows.indices where rows[i].state == .live { link(UInt32(truncatingIfNeeded: i)) }
+        findHeads()
+        return gone
     }
 
     /// Gives up an unpublished version.

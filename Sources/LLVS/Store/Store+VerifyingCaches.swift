@@ -59,12 +59,14 @@ extension Store {
             report.damages.append(wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
             try? storage.cacheDelete(checkpoint.name)
         }
-        guard isWrong else { return }
+        // Of a version whose record is damaged the records alone would tell nothing: who opens the store next is to know no more.
+        let tellsOfDamaged = !isWrong && lock.withRead { !found.unconfirmed(in: dag).isEmpty }
+        guard isWrong || tellsOfDamaged else { return }
         lock.withWrite {
             cachesAreWrong = true
-            checkpoint = nil
+            if isWrong { checkpoint = nil }
         }
-        maps.removeAll()
+        if isWrong { maps.removeAll() }
         guard !storage.isReadOnly else { return }
         try? storage.cacheDelete(Store.historyName)
     }

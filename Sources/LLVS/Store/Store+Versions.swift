@@ -3,7 +3,7 @@ extension Store {
     /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
         guard let ordinal = try findReadable(id) else { return nil }
-        return try version(ordinal)
+        return try readableVersion(ordinal)
     }
 
     /// Whether a version is here, whole, with all its ancestry. Does not reload.
@@ -26,7 +26,7 @@ extension Store {
 
     /// The versions without successors, newest first.
     public func heads() throws -> [Version] {
-        try lock.withRead { try checkOpenLocked(); return dag.heads() }.map { try version($0) }
+        try readableVersions { try lock.withRead { try checkOpenLocked(); return dag.heads() } }
     }
 
     /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
@@ -41,23 +41,23 @@ extension Store {
 
     /// The newest head; nil in an empty store.
     public func mostRecentHead() throws -> Version? {
-        let newest = try lock.withRead { () -> UInt32? in
-            try checkOpenLocked()
-            return dag.headOrdinals.max { dag.isNewer($1, $0) }
-        }
-        return try newest.map { try version($0) }
+        try readableVersions {
+            try lock.withRead {
+                try checkOpenLocked()
+                return dag.headOrdinals.max { dag.isNewer($1, $0) }.map { [$0] } ?? []
+            }
+        }.first
     }
 
     /// The heads that carry the branch, newest first. O(heads), and reads one record for each that carries it.
     public func heads(onBranch branch: String) throws -> [Version] {
-        try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) }.map { try version($0) }
+        try readableVersions { try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) } }
     }
 
     /// The versions that have this one as a predecessor, newest first.
     public func successors(of id: VersionID) throws -> [Version] {
         let ordinal = try requireOrdinal(id)
-        let found = lock.withRead { dag.successors(ordinal).sorted(by: dag.isNewer) }
-        return try found.map { try version($0) }
+        return try readableVersions { lock.withRead { dag.successors(ordinal).sorted(by: dag.isNewer) } }
     }
 
     /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.

@@ -114,8 +114,7 @@ enum System {
 
     /// Throws `EFBIG` where writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a signal.
     static func checkLimit(_ offset: UInt64) throws(Errno) {
-        // Nobody limits files to less, and most notes of coordinators are not asked for.
-        if offset > 512, llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
+        if llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
     }
 
     static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) { try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) } }

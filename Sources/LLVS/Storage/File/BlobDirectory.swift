@@ -216,14 +216,27 @@ final class BlobDirectory: @unchecked Sendable {
     // MARK: Reading
 
     /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
-    /// - Throws: what being short of descriptors or of memory throws: that says nothing of the blob.
+    /// A time that is more than a pause ahead says nothing of when it was written: whoever writes it now leaves the time of now.
+    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a medium
+    ///   that fails. That says nothing of the blob, and its version must not be passed over.
     func has(_ id: BlobID) throws -> Bool {
         do {
             _ = try blob(RandomName(id))
             return true
-        } catch let error as StoreError where [.tooManyFiles, .outOfMemory].contains(error.code) { throw error } catch {}
-        guard let status = try? place(of: RandomName(id)).status(), status.isRegularFile else { return false }
-        return System.now &- status.modified > BlobDirectory.longestPause
+        } catch let error as StoreError where [.tooManyFiles, .outOfMemory].contains(error.code) {
+            throw error
+        } catch let error as StoreError {
+            let place = place(of: RandomName(id)), status: System.Status
+            do throws(Errno) { status = try place.status() } catch let failure {
+                if [ENOENT, ENOTDIR, ELOOP].contains(failure.code) { return false }
+                throw StoreError.posix(failure, doing: "Looking for the value", path: place.path)
+            }
+            guard status.isRegularFile else { return false }
+            let (age, overflow) = System.now.subtractingReportingOverflow(status.modified)
+            if overflow || age.magnitude > BlobDirectory.longestPause.magnitude { return true }
+            if [.io, .permission].contains(error.code) { throw error }
+            return false
+        }
     }
     /// Nanoseconds between two writes of whoever carries a blob here.
     private static let longestPause: Int64 = 60 * 1_000_000_000

@@ -16,6 +16,7 @@ extension FileStorage {
             let places = try writer.append(records, frameSize: frameSize, segment: segment.index, isSynced: durable >= start, scratch: scratch)
             state.lock()
             segment.position = writer.end
+            segment.lastFrame = writer.lastFrame
             durability.serial &+= 1
             counters.bytesWritten &+= writer.end &- start
             state.unlock()

@@ -1,10 +1,20 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Going on where an earlier process stopped reading.
 ///
 ///     mark = segments varint · segment ...
-///     segment = size of name varint · name · position varint · state u8: 0, 1 complete, 3 passed over
+///     segment = size of name varint · name · position varint
+///             · state u8: 0 not read, 1 complete, 3 passed over, 4 open · last frame varint, of one that is open
 ///
-/// Bytes once written are never overwritten, and a segment's name is random: a file of that name that reaches as
-/// far holds what it held. One that is passed over was folded into another, and `currentPlace` leads no row of the
+/// Bytes once written are never overwritten, and a segment's name is random: a file of that name that has the last frame before
+/// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long
+/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was folded into another, and `currentPlace` leads no row of the
 /// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps folded since.
 extension FileStorage {
     public func scanMark() -> [UInt8]? {
@@ -23,7 +33,9 @@ extension FileStorage {
                 mark.varint(UInt64(name.count))
                 mark.raw(name)
                 mark.varint(segment.position)
-                mark.integer(UInt8(isPassedOver ? 3 : segment.complete ? 1 : 0))
+                let state: UInt8 = isPassedOver ? 3 : segment.complete ? 1 : segment.position == 0 ? 0 : 4
+                mark.integer(state)
+                if state == 4 { mark.varint(segment.lastFrame) }
             }
             for name in others {
                 mark.varint(UInt64(name.utf8.count))
@@ -37,7 +49,7 @@ extension FileStorage {
 
     public func resume(_ mark: [UInt8]) -> [UInt32]? {
         var passed: Set<String> = []
-        var known: [(name: String, position: UInt64, complete: Bool)] = []
+        var known: [Known] = []
         let isWhole = mark.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
             guard let count = reader.count(atMost: reader.remaining) else { return false }
@@ -46,17 +58,19 @@ extension FileStorage {
                       let position = reader.varint(), let state = reader.integer(UInt8.self) else { return false }
                 let text = String(decoding: name, as: UTF8.self)
                 if state == 3, size > 0 { passed.insert(text) }
-                known.append((state == 3 ? "" : text, state == 3 ? 0 : position, state == 1))
+                guard let last = state == 4 ? reader.varint() : 0, state != 0 || position == 0 else { return false }
+                let isPassed = state == 3
+                known.append(Known(name: isPassed ? "" : text, position: isPassed ? 0 : position, lastFrame: last, complete: state == 1))
             }
             return reader.remaining == 0
         }
         guard isWhole, let names = try? segmentNames() else { return nil }
         let here = Set(names.lazy.filter { !passed.contains($0) })
         var missing: [String: UInt64] = [:]
-        for (name, position, _) in known where position > 0 {
+        for i in known.indices where known[i].position > 0 {
             // A name from a file: it must be one of those that the directory lists, and so is no path.
-            guard here.contains(name) else { missing[name] = position; continue }
-            guard let status = try? directory.segment(name).status(), status.isRegularFile, status.size >= position else { return nil }
+            guard here.contains(known[i].name) else { missing[known[i].name] = known[i].position; continue }
+            guard isThere(&known[i]) else { return nil }
         }
         var heads: [(name: String, head: FoldedSegment)] = []
         if !missing.isEmpty {
@@ -71,11 +85,14 @@ extension FileStorage {
             listed = names
             var numbers: [UInt32] = []
             numbers.reserveCapacity(known.count)
-            for (name, position, complete) in known {
+            for found in known {
+                let name = found.name, position = found.position
                 guard here.contains(name) || missing[name] != nil else { numbers.append(.max); continue }
                 guard let segment = try? segmentLocked(named: name) else { return nil }
                 segment.position = position
-                segment.complete = complete && position > 0
+                segment.lastFrame = found.lastFrame
+                segment.complete = found.complete && position > 0
+                if let file = found.file { install(file, for: segment) }
                 segment.id = position > 0 ? RandomName(hex: name.dropLast(4)) : nil
                 segment.replaced = missing[name] != nil
                 segment.gone = missing[name] != nil
@@ -91,6 +108,43 @@ extension FileStorage {
             }
             return numbers
         }
+    }
+
+    /// A segment as the mark has it.
+    private struct Known {
+        var name: String
+        var position: UInt64
+        var lastFrame: UInt64
+        var complete: Bool
+        /// Opened to look, and read to its seal.
+        var file: OpenFile?
+    }
+
+    /// Whether the file of a segment has what was read of it, or it was sealed since: then it is read to its end.
+    private func isThere(_ known: inout Known) -> Bool {
+        let place = directory.segment(known.name), sealSize = UInt64(FrameFormat.sealSize)
+        guard let status = try? place.status(), status.isRegularFile, status.size >= known.position else { return false }
+        let (sealed, overflow) = known.position.addingReportingOverflow(sealSize)
+        guard !overflow else { return false }
+        // The position is behind the seal where another had sealed it. With room a file ends at the end of a block.
+        if known.complete, known.position == status.size || sealed == status.size, status.size % 4096 != 0 { return true }
+        guard let id = RandomName(hex: known.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY) else { return false }
+        state.withLock { filesOpened &+= 1 }
+        if known.complete || sealed == status.size {
+            if (try? SegmentFile.isSealed(file, id, status.size)) == true {
+                if !known.complete { (known.position, known.complete, known.file) = (sealed, true, file) }
+                return true
+            }
+            if known.complete { return false }
+        }
+        guard known.lastFrame > 0 else { return true }
+        var bytes = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
+        let size = try? bytes.filled { (b) throws(Errno) in
+            guard try System.pread(file.descriptor, b, at: known.lastFrame) == b.count else { return UInt64?.none }
+            return FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: id, offset: known.lastFrame)?.bodySize
+        }
+        guard let size = size ?? nil else { return false }
+        return known.lastFrame &+ UInt64(FrameFormat.frameHeaderSize) &+ size == known.position
     }
 
     public func forgetResumed() {

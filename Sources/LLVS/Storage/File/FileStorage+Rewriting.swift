@@ -38,6 +38,7 @@ extension FileStorage {
                 }
                 state.withLock {
                     segment.position = writer.end
+                    segment.lastFrame = writer.lastFrame
                     durability.serial &+= 1
                 }
             }

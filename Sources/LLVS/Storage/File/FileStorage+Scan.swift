@@ -117,6 +117,7 @@ extension FileStorage {
                     state.withLock {
                         segment.id = id
                         segment.position = position
+                        if scanner.lastFrame > 0 { segment.lastFrame = scanner.lastFrame }
                         segment.complete = finished
                         // More than what was folded: the file is needed still.
                         if reported { segment.replaced = false }

@@ -45,9 +45,15 @@ extension FileStorage {
     }
 
     /// Syncs all that is not known to be durable and returns the serial that this covers. `foreign`: what others wrote, too.
-    func makeDurable(foreign: Bool, appendingHeld: Bool) throws -> UInt64 {
+    func makeDurable(foreign: Bool, appendingHeld: Bool, isClosing: Bool = false) throws -> UInt64 {
         do {
-            if let writer = state.withLock({ durability.ownSegment.map { $0.durable < $0.position } == true ? self.writer : nil }), writer.isGone {
+            let (writer, isDurable) = state.withLock { () -> (SegmentWriter?, Bool) in
+                guard let segment = durability.ownSegment else { return (nil, true) }
+                return (self.writer, segment.durable >= segment.position)
+            }
+            // Who closes looks for what was synced as well: the next one to open the store looks where its path leads. A store that
+            // was deleted as a whole has lost nothing of what it still promises.
+            if let writer, !isDurable || isClosing, writer.isGone, !isDurable || (try? checkPresence("Closing")) != nil {
                 try keepOwnSegment(appendingHeld: appendingHeld)
             }
             if state.withLock({ !durability.lost.isEmpty }) {

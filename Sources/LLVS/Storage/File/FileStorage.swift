@@ -133,7 +133,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         var failure: (any Error)?
         if !isReadOnly {
             do {
-                _ = try makeDurable(foreign: false, appendingHeld: true)
+                _ = try makeDurable(foreign: false, appendingHeld: true, isClosing: true)
                 if let writer = state.withLock({ self.writer }) {
                     // A seal that is not written costs the next opener some checking, nothing else.
                     try? writer.seal()
@@ -293,6 +293,8 @@ final class Segment {
     var id: RandomName?
     /// Where the next frame begins; everything before was reported by `scan`, or appended here. 0: the header was not read.
     var position: UInt64 = 0
+    /// Where the frame before `position` begins; 0: there is none, or nobody has looked.
+    var lastFrame: UInt64 = 0
     /// Bytes known to be on the medium.
     var durable: UInt64 = 0
     /// Its seal was met: nothing follows.

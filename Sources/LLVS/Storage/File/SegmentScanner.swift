@@ -33,6 +33,8 @@ struct SegmentScanner {
 
     /// Where the next frame begins. Everything before was handed out or reported.
     private(set) var position: UInt64
+    /// Where the last frame that was passed begins; 0: none was.
+    private(set) var lastFrame: UInt64 = 0
     /// Whether the seal was reached.
     private(set) var finished = false
     private(set) var records: UInt64 = 0
@@ -68,6 +70,7 @@ struct SegmentScanner {
             case .passed(let next):
                 givesUpAt = .max
                 passed?(position..<next)
+                lastFrame = position
                 position = next
             case .seal(let next):
                 position = next

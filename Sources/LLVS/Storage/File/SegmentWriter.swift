@@ -13,6 +13,8 @@ final class SegmentWriter {
     private let identity: FileIdentity?
     /// Where the next frame goes; everything before was written whole.
     private(set) var end: UInt64 = 0
+    /// Where the last frame begins; 0: there is none.
+    private(set) var lastFrame: UInt64 = 0
     /// The size of the file, where it is more than `end`.
     private var room: UInt64 = 0
     private let makesRoom: Bool
@@ -85,6 +87,7 @@ final class SegmentWriter {
             throw outcome(of: error, start, frameSize, scratch)
         }
         end = start &+ UInt64(frameSize)
+        lastFrame = start
         makeRoom()
         frames &+= 1
         records = records.map { $0 &+ UInt64(batch.count) }
@@ -190,6 +193,7 @@ final class SegmentWriter {
             done &+= UInt64(piece.count)
         }
         end = target &+ header.bodySize
+        lastFrame = start
         frames &+= 1
         records = nil
         return body &+ header.bodySize

@@ -1,0 +1,105 @@
+"""Caches that tell of more than the records do: one of these is damaged, or they were put back from an older copy. What is opened is what
+the records alone tell."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import llvs
+import pytest
+
+COUNT = 1_100
+"""The fewest versions of which a cache is made, and some more."""
+
+
+def written(path: Path, storage: str) -> list[str]:
+    """A store with a cache of its history; answers the ids of its versions, each built on the one before."""
+    with llvs.Coordinator(path, storage=storage, durability="normal") as coordinator:
+        for i in range(COUNT):
+            coordinator.save(insert={f"x{i:04}": b"1"})
+        ids = [version.id for version in coordinator.store.history()]
+    assert storage == "sqlite" or history(path).exists()
+    # The first is the empty root.
+    return ids[-2::-1]
+
+
+def history(path: Path) -> Path:
+    """The file of the cache."""
+    return path / "cache" / "history.cache"
+
+
+def damage(path: Path, version: str) -> None:
+    """Changes one byte in the header of a version's record: of its id, which the record has before those of what builds on it."""
+    file = next((path / "segments").iterdir()) if path.is_dir() else path
+    data, name = bytearray(file.read_bytes()), bytes.fromhex(version.replace("-", ""))
+    start = 0
+    if not path.is_dir():
+        with closing(sqlite3.connect(path)) as database:
+            records = (row[0] for row in database.execute("SELECT data FROM records ORDER BY seq"))
+            start = data.index(next(record for record in records if name in record))
+    data[data.index(name, start) + 3] ^= 0x10
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("storage", ["file", "sqlite"])
+@pytest.mark.parametrize("lost", [1, COUNT // 2], ids=["newest", "middle"])
+def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
+    """It costs the version, and what builds on it waits, whether a cache tells of them or not."""
+    path = tmp_path / "store"
+    ids = written(path, storage)
+    whole = ids[:-lost]
+    damage(path, ids[-lost])
+    with llvs.Store(path, storage=storage, read_only=True) as store:
+        assert {version.id for version in store.history()} >= set(whole)
+        assert [version.id for version in store.heads] == [whole[-1]] and store.most_recent_head == store.heads[0]
+        assert store.version(ids[-lost]) is None and store.version(ids[-1]) is None
+        assert [version.id for version in store.history()][:-1] == whole[::-1]
+        assert (store.statistics().damaged, store.statistics().pending) == (1, lost - 1)
+        assert "version" in [damage.lost for damage in store.verify().damages]
+    with llvs.Coordinator(path, storage=storage) as coordinator:
+        if lost == 1:
+            assert (coordinator.current_version, coordinator.missing_version) == (whole[-1], ids[-1])
+        assert [version.id for version in coordinator.store.history()][-len(whole) - 1:-1] == whole[::-1]
+    # The cache is gone: from here on the records alone tell.
+    for again in range(2):
+        with llvs.Coordinator(path, storage=storage) as coordinator:
+            assert coordinator.missing_version == (None if again else ids[-1])
+            assert len(coordinator.keys()) == len(whole) + again and coordinator.store.statistics().pending == lost - 1
+            coordinator.save(insert={f"y{again}": b"1"})
+
+
+def test_verifying_removes_a_cache_that_tells_of_a_damaged_record(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    ids = written(path, "file")
+    damage(path, ids[500])
+    with llvs.Store(path) as store:
+        report = store.verify()
+        assert [damage.lost for damage in report.damages] == ["version"]
+        assert not history(path).exists()
+    with llvs.Store(path) as store:
+        assert [head.id for head in store.heads] == [ids[499]] and store.statistics().pending == COUNT - 501
+
+
+def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
+    """A copy that was made while the store was open is as long as the segment was later, with room at its end: the cache tells of
+    versions that are nowhere, and counts for nothing."""
+    path, backup = tmp_path / "store", tmp_path / "backup"
+    with llvs.Store(path) as store:
+        newest = store.make_version(None, insert={f"x{i}": b"1" for i in range(3)})
+        for i in range(COUNT):
+            newest = store.make_version(newest, update={"x0": str(i).encode()})
+        shutil.copytree(path / "segments", backup)
+        lost = newest
+        for i in range(20):
+            lost = store.make_version(lost, insert={f"y{i}": bytes(100)})
+    shutil.rmtree(path / "segments")
+    shutil.copytree(backup, path / "segments")
+    for again in range(2):
+        with llvs.Store(path) as store:
+            assert [head.id for head in store.heads] == [newest.id] and lost not in store
+            report = store.verify()
+            assert report.versions == store.statistics().versions and not report.damages
+            newest = store.make_version(newest, insert={f"z{again}": b"acknowledged"})
