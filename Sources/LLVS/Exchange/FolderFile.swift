@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A file of an exchange folder, open for reading until it is let go. Used by one thread at a time.
 final class FolderFile {
     let path: String

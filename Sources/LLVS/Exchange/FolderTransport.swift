@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An exchange through a folder that both sides reach: shared, synced by a program, or on a stick.
 ///
 ///     versions/<version id>    changes/<version id>    snapshots/…    tmp/…

@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 import CLLVSShims
 
 /// A file that is read piece by piece, once, from front to back. Used by one thread at a time.

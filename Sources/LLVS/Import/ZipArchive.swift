@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The entries of a zip file (APPNOTE 6.3), by name; for reading. No name in it is ever used as a path.
 ///
