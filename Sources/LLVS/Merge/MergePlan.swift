@@ -43,9 +43,12 @@ extension Store {
         }
         if let byRules {
             // Mostly there are no rules: the first side holds none, and the second brings none.
-            if byRules.given == nil, bases.count == 1, try schemaEntry(at: first) == nil, let changes = try changesOfSecond(
-                first, second, bases[0], .mostRecentChange, oursSide, line, passing: MergeSchema.idBytes, control) {
-                return outcome(metadata, changes)
+            if byRules.given == nil, bases.count == 1 {
+                let onFirst = try prevailing(at: first)
+                if try schemaEntry(onFirst) == nil, let changes = try changesOfSecond(
+                    first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
+                    return outcome(metadata, changes)
+                }
             }
             if var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
                 guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {

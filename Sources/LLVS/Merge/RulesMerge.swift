@@ -101,7 +101,10 @@ struct RulesMerge {
 extension Store {
     /// The rules at a version; nil when there are none.
     func schemaEntry(at version: UInt32) throws -> MapEntry? {
-        try MergeSchema.idBytes.withUnsafeBytes { try prevailing(at: version).lookup($0) }
+        try schemaEntry(prevailing(at: version))
+    }
+    func schemaEntry(_ state: Prevailing) throws -> MapEntry? {
+        try MergeSchema.idBytes.withUnsafeBytes { try state.lookup($0) }
     }
 
     private func schema(_ entry: MapEntry) throws -> MergeSchema {

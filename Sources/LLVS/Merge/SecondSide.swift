@@ -11,10 +11,12 @@ extension Store {
     /// backwards (what prevails at the base is not newer than the base then, and what was stored since is newer); and
     /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
     /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
-    /// - Parameter passed: an id; nil as well when the second side gave it a value.
+    /// - Parameters:
+    ///   - onFirst: what prevails at the first, when that is known.
+    ///   - passed: an id; nil as well when the second side gave it a value.
     func changesOfSecond(
         _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
-        passing passed: [UInt8] = [], _ control: PacedControl = .none
+        onFirst known: Prevailing? = nil, passing passed: [UInt8] = [], _ control: PacedControl = .none
     ) throws -> MergeChanges? {
         let areOrdered = lock.withRead {
             dag.rows[Int(first)].traits.contains(.isLaterThanAncestors) && dag.rows[Int(second)].traits.contains(.isLaterThanAncestors)
@@ -24,7 +26,7 @@ extension Store {
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = chain.versions.count == 1 || chain.versions.count + chain.changes <= Store.mostOfSecond
         let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
-        let onFirst = try prevailing(at: first)
+        let onFirst = try known ?? prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
             let found = try onBase ?? prevailing(at: base)
