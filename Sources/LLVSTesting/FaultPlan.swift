@@ -1,11 +1,4 @@
 import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What storages and transports are asked to do: what a fault can happen to, and what is counted.
 public struct FaultOperations: OptionSet, Hashable, Sendable {

@@ -1,11 +1,4 @@
 import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Threads for tests, without a runtime of their own.
 public enum Parallel {

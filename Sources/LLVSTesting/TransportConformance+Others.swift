@@ -1,11 +1,4 @@
 import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 // What transports on one place have to do with each other, and what is beside the files of versions.
 extension TransportConformance {

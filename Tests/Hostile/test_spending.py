@@ -13,8 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Iterable
 
-import pytest
-
 import llvs
 from test_ids import folder, publish
 
@@ -79,7 +77,8 @@ def snapshot(folder: Path, entries: Iterable[bytes], latest: str) -> int:
     """Puts one of ours with these entries of its stream; how many bytes it has."""
     place, id = folder / "snapshots" / "llvs-v1", "A" * 36
     place.mkdir(parents=True)
-    stream, count, chunks = bytearray(), 0, []
+    stream, count = bytearray(), 0
+    chunks: list[bytes] = []
 
     def write(size: int) -> None:
         while len(stream) >= size > 0:
@@ -96,10 +95,10 @@ def snapshot(folder: Path, entries: Iterable[bytes], latest: str) -> int:
         stream += entry
         write(4 << 20)
     write(1)
-    said = {"snapshotId": id, "format": "llvs-v1", "createdAt": 8e8, "latestVersionId": latest, "versionCount": count, "chunkCount": len(chunks)}
-    sums = {"totalSize": sum(map(len, chunks)), "chunkDigests": [sha256(chunk).hexdigest() for chunk in chunks]}
+    said = {"snapshotId": id, "format": "llvs-v1", "createdAt": 8e8, "latestVersionId": latest, "versionCount": count}
+    sums = {"chunkCount": len(chunks), "totalSize": sum(map(len, chunks)), "chunkDigests": [sha256(chunk).hexdigest() for chunk in chunks]}
     (place / "manifest.json").write_text(json.dumps({**said, **sums}))
-    return int(sums["totalSize"])
+    return sum(map(len, chunks))
 
 
 def entry(file: bytes, changes: Iterable[bytes] = ()) -> bytes:

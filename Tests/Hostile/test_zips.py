@@ -68,7 +68,10 @@ def restored(folder: Path) -> Optional[dict[str, bytes]]:
 # ---- which store ----
 
 
-@pytest.mark.parametrize("tops, expected", [(("", "store/"), {"key": b'"one"'}), (("one/", "two/"), None), (("store/",), {"key": b'"one"'})])
+ONE = {"key": b'"one"'}
+
+
+@pytest.mark.parametrize("tops, expected", [(("", "store/"), ONE), (("one/", "two/"), None), (("store/",), ONE)])
 def test_two_stores_in_one_zip(folder: Path, tops: tuple[str, ...], expected: Optional[dict[str, bytes]]) -> None:
     """Everybody takes the same: the one at the top, or none."""
     files: dict[str, bytes] = {}
@@ -133,7 +136,11 @@ def test_the_next_snapshot_has_its_turn(folder: Path, good: Path, what: str) -> 
             store.write_snapshot(folder)
         forge(folder)
     else:
-        files = {"no store": {"readme": b"x"}, "no index": {f"versions/{ID[:2]}/{ID[2:]}.json": VERSION}, "no version": {"versions/": b"", "maps/x": b""}}
+        files = {
+            "no store": {"readme": b"x"},
+            "no index": {f"versions/{ID[:2]}/{ID[2:]}.json": VERSION},
+            "no version": {"versions/": b"", "maps/x": b""},
+        }
         put(folder, packed(files[what]))
     assert late(folder, good) == (True, {"a": b"1"})
     with pytest.raises(llvs.Error):
@@ -175,7 +182,8 @@ with llvs.Store(storage="memory") as store, llvs.Exchange(store, {str(folder)!r}
         assert error.code == llvs.ErrorCode.SNAPSHOT_DAMAGED, error
 print(next(line for line in open("/proc/self/io") if line.startswith("write_bytes")).split()[1])
 """
-    run = subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr[-2_000:]
     return int(run.stdout)
 

@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The lock that readers share without writing to shared memory, and the blocks that are read under it.
 @Suite struct BlockCacheTests {

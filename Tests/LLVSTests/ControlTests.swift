@@ -154,6 +154,60 @@ import Testing
         #expect(try steps() >= most + 2 * count, "version files")
     }
 
+    /// What of a file is sorted once it is read is looked at as well.
+    @Test func manyKeysAndChangesOfOneFileAreLookedAt() throws {
+        final class Pieces: PieceReader, @unchecked Sendable {
+            let bytes: [UInt8]
+            var position = 0, looks = 0, most = Int.max
+            init(_ text: String) { bytes = Array(text.utf8) }
+            var size: Int { bytes.count }
+            func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+                let count = min(buffer.count, bytes.count - position)
+                buffer.copyBytes(from: bytes[position..<position + count])
+                position += count
+                return count
+            }
+            func look() throws {
+                looks += 1
+                if looks > most { throw OperationControl.ended("Trying") }
+            }
+        }
+        let count = 70_000, id = try #require(VersionID(validating: "v"))
+        let keys = (0..<count).map { #""\#($0)",{"data":""}"# }.reversed().joined(separator: ",")
+        let version = #"{"version":{"identifier":"v","timestamp":1,"metadata":[\#(keys)]}}"#
+        let changes = "[" + (0..<count).map { #"{"remove":"\#($0)"}"# }.reversed().joined(separator: ",") + "]"
+        let one = Pieces(version), other = Pieces(changes)
+        #expect(try InterchangeDecoder.version(.pieces(one), name: id).metadata.entries.count == count)
+        #expect(try InterchangeDecoder.changes(.pieces(other), of: id).count == count)
+        #expect(one.looks > 4 && other.looks > 4)
+        let stopped = Pieces(changes)
+        stopped.most = 2
+        #expect(throws: PieceFailure.self) { _ = try InterchangeDecoder.changes(.pieces(stopped), of: id) }
+        #expect(stopped.looks == 3)
+    }
+
+    @Test func retrievingLooksAtEachVersionThatWaits() throws {
+        let temporary = TemporaryFolder(), count = 2_000
+        for folder in ["versions", "changes"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
+        for i in 0..<count {
+            try temporary.write("versions/v\(i)", #"{"version":{"identifier":"v\#(i)","timestamp":1,"predecessors":{"idOfFirst":"none"}}}"#)
+        }
+        let exchange = try Exchange(store: memoryStore(), transport: FolderTransport(path: temporary.path))
+        // Listed, found to be without changes, not here, wanted, put in order (twice), and waiting.
+        #expect(try Self.steps { _ = try exchange.retrieve($0) } >= 7 * count)
+    }
+
+    @Test func namesOfSnapshotFilesAreLookedAt() throws {
+        let temporary = TemporaryFolder(), count = 300
+        let store = try memoryStore()
+        _ = try Self.line(store, 1)
+        let transport = try FolderTransport(path: temporary.path), snapshots = Snapshots(store: store, transport: transport)
+        _ = try snapshots.put()
+        for i in 0..<count { try temporary.write("snapshots/llvs-v1/other-\(i)", "x") }
+        let found = try #require(try snapshots.find())
+        #expect(try Self.steps { _ = try snapshots.lacksChunks(found, $0) } >= 3 * count)
+    }
+
     @Test func lookingForNewVersionsIsCancelled() throws {
         let temporary = TemporaryFolder(), token = CancelToken()
         let one = try Store(path: temporary.path + "/store"), other = try Store(path: temporary.path + "/store")

@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What newer versions of the library may write: what can be passed over is, the rest costs itself alone and is not lost.
 @Suite struct FormatGrowthTests {

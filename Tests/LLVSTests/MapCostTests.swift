@@ -2,13 +2,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// How many nodes of maps operations read and make: they are what grows with the number of values, if anything does.
 /// The numbers depend on the ids alone, so a change of the map that makes them larger is seen on any machine.

@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Damage costs what it hits, whatever the size; and what records say of each other is looked at.
 @Suite struct PartialDamageTests {

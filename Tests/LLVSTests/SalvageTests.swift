@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What is whole in a damaged store is brought into a new one. (Every damaged byte: Tests/Damage.)
 @Suite struct SalvageTests {

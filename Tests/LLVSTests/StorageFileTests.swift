@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What the file storage does beyond the conformance suite: tails, damage, failing disks, foreign directories.
 @Suite struct StorageFileTests {

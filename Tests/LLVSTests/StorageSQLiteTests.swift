@@ -2,13 +2,6 @@ import CSQLite
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What the SQLite storage does beyond the conformance suite.
 @Suite struct StorageSQLiteTests {

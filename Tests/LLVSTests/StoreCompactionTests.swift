@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Compaction as a store sees it: the same versions and values before and after, and caches that stay right.
 @Suite struct StoreCompactionTests {

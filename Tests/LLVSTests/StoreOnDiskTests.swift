@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let directory = TemporaryDirectory()

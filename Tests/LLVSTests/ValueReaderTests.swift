@@ -1,13 +1,6 @@
 import LLVSTestSupport
 import Testing
 @testable import LLVS
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Values that are read in parts: the same bytes as when they are read whole, checked, and not more of them than needed.
 @Suite struct ValueReaderTests {

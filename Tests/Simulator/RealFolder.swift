@@ -1,12 +1,5 @@
 import LLVS
 import LLVSTestSupport
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Damage to an exchange folder on a file system.
 enum RealFolder {

@@ -1,12 +1,5 @@
 import LLVS
 import LLVSTestSupport
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Random histories of many stores, each from one number: docs/convergence.md.
 @main

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 extension StoreCoordinator {
     /// Where the platform wants an app's data: on Linux `$XDG_DATA_HOME/<app>/store.llvs`, else
     /// `~/.local/share/<app>/store.llvs`; on macOS `~/Library/Application Support/<app>/store.llvs`.

@@ -18,7 +18,7 @@ extension StoreCoordinator {
                 let last = found.manifest, age = Clock.now() - last.createdAt
                 // What the manifest says may be anything: one from tomorrow or later is none that we go by.
                 let isDue = age < -86_400 || (age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20))
-                if try !isDue && !snapshots.lacksChunks(found) { return }
+                if try !isDue && !snapshots.lacksChunks(found, control) { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {
             Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")

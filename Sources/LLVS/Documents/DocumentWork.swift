@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 extension Bytes {
     /// Whether the byte is among them.
     static func contains(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {

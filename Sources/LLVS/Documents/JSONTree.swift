@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What a node of a `JSONTree` is. The raw values are the order of types when values are compared.
 enum JSONKind: UInt8, Comparable {
     case null, bool, number, string, array, object

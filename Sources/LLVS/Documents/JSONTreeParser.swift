@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Makes the tree of a text that can be merged: RFC 8259 in UTF-8, no name twice in one object, within the limits.
 struct JSONTreeParser {
     static let depthLimit = 128

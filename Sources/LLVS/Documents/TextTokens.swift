@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The tokens of texts as numbers: the same number for the same bytes. The rules for what is a token are those of merge semantics 1,
 /// for ever: no table of Unicode's is consulted.
 final class TextTokens {

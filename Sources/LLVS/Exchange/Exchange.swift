@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Moves versions between a store and the other side of a transport, both ways, never merging.
 ///
 /// Safe from all threads: `retrieve` and `send` of one exchange run one at a time, and several exchanges

@@ -39,6 +39,8 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     func deleteSnapshotFile(_ name: String) throws
     /// All of them, in any order, those of a sub-folder as "<format>/<name>".
     func snapshotFileNames() throws -> [String]
+    /// The same; `control` is looked at on the way, where there may be many. By default it is not.
+    func snapshotFileNames(_ control: PacedControl) throws -> [String]
 
     /// What the transport wants to find again in a later process; kept by the coordinator. Opaque.
     var restorationState: [UInt8] { get set }
@@ -57,6 +59,7 @@ extension ExchangeTransport {
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
     public func takeChanged() -> [ChangedFiles] { [] }
+    public func snapshotFileNames(_ control: PacedControl) throws -> [String] { try snapshotFileNames() }
 }
 
 /// The two files of one version, new or written anew.

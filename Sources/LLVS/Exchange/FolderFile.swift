@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A file of an exchange folder, open for reading until it is let go. Used by one thread at a time.
 final class FolderFile {
     let path: String
@@ -54,6 +46,7 @@ final class FolderFileReader: PieceReader, @unchecked Sendable {
 
     init(_ file: FolderFile, check: @escaping () throws -> Void) { self.file = file; self.check = check }
     var size: Int { file.size }
+    func look() throws { try check() }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }

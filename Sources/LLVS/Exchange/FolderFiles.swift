@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The system calls that a folder exchange needs, each behind one function that throws a `StoreError`
 /// naming the file. Nothing here knows the layout.
 enum FolderFiles {

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An exchange through a folder that both sides reach: shared, synced by a program, or on a stick.
 ///
 ///     versions/<version id>    changes/<version id>    snapshots/…    tmp/…
@@ -238,13 +230,18 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         try FolderFiles.remove(file)
     }
 
-    public func snapshotFileNames() throws -> [String] {
+    public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
+    public func snapshotFileNames(_ control: PacedControl) throws -> [String] {
         var names: [String] = []
         snapshots.renew()
-        for name in try FolderFiles.names(in: snapshots) where SnapshotLimits.isFileName(name) {
+        for name in try FolderFiles.names(in: snapshots, control) where SnapshotLimits.isFileName(name) {
+            try control.step(0)
             guard let status = try? snapshots.place(name).status() else { continue }
             if status.isDirectory {
-                names += try FolderFiles.names(in: snapshots.folder(name)).map { "\(name)/\($0)" }.filter(SnapshotLimits.isFileName)
+                for inner in try FolderFiles.names(in: snapshots.folder(name), control) where SnapshotLimits.isFileName("\(name)/\(inner)") {
+                    try control.step(0)
+                    names.append("\(name)/\(inner)")
+                }
             } else if !status.isLink {
                 // What is behind a link is not of this exchange.
                 names.append(name)

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Notices new names in a directory, on a thread of its own.
 ///
 /// By inotify where there is one, and by the directory's time of change every two seconds besides: inotify

@@ -37,7 +37,7 @@ struct Retrieval {
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What is gone from there need not be kept in mind.
         if !memory.broken.isEmpty || !memory.oldForm.isEmpty {
-            let there = Set(listing.versions)
+            let there = try ids(listing.versions)
             memory.broken.formIntersection(there)
             memory.oldForm.formIntersection(there)
         }
@@ -56,6 +56,13 @@ struct Retrieval {
         result.problems = ExchangeProblem.inOrder(result.problems)
         memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
         return result
+    }
+
+    private func ids(_ list: [VersionID]) throws -> Set<VersionID> {
+        let paced = control.paced(.listing, doing: what)
+        var ids: Set<VersionID> = []
+        for id in list { try paced.step(0); ids.insert(id) }
+        return ids
     }
 
     /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
@@ -98,7 +105,7 @@ struct Retrieval {
             try paced.step(0)
             wanted.insert(id)
         }
-        if !damaged.isEmpty { wanted.formUnion(damaged.intersection(listing.versions)) }
+        if !damaged.isEmpty { wanted.formUnion(damaged.intersection(try ids(listing.versions))) }
         // Each once, as far as they are told one by one.
         var waiting: Set<VersionID> = []
         for id in try store.unknown(among: listing.changesOnly, paced.look) where !wanted.contains(id) {
@@ -182,6 +189,7 @@ struct Retrieval {
                     continue
                 }
                 stack[stack.count - 1].next += 1
+                try paced.step(0)
                 let predecessor = version.predecessors[next]
                 if versions[predecessor] != nil, visited.insert(predecessor).inserted { stack.append((predecessor, 0)) }
             }
@@ -193,14 +201,16 @@ struct Retrieval {
 
     private mutating func addInOrder(_ order: [VersionID]) throws {
         var done: Set<VersionID> = [] // in the store, or in a batch on its way there
+        let paced = control.paced(.receiving, of: order.count, doing: what)
         var next = 0
         while next < order.count {
             // Ids that can still be added, up to a batch.
             var ids: [VersionID] = [], end = next
-            var promised = done
+            var promised: Set<VersionID> = []
             while end < order.count, ids.count < ExchangeLimits.batchCount {
+                try paced.step(0)
                 let id = order[end]
-                if let missing = try missingPredecessor(of: id, promised) { holdBack(id, missing) } else { ids.append(id); promised.insert(id) }
+                if let missing = try missingPredecessor(of: id, done, promised) { holdBack(id, missing) } else { ids.append(id); promised.insert(id) }
                 end += 1
             }
             var fetched = 0
@@ -222,9 +232,11 @@ struct Retrieval {
         problem(id, StoreError(.missingPredecessor, "The version \(id) waits for its predecessor \(missing), which \(reason). It is taken once that can be.", versionID: missing.description))
     }
 
-    private func missingPredecessor(of id: VersionID, _ known: Set<VersionID>) throws -> VersionID? {
+    private func missingPredecessor(of id: VersionID, _ done: Set<VersionID>, _ promised: Set<VersionID> = []) throws -> VersionID? {
         // What the empty root holds everybody knows, whatever lies there under its id.
-        let missing = try versions[id]?.predecessors.first { try $0 != EmptyRoot.id && !known.contains($0) && !store.contains($0) }
+        let missing = try versions[id]?.predecessors.first {
+            try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
+        }
         // A version that is here has its predecessors: a file that names others is not waited with, but found to be another's.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
@@ -318,6 +330,7 @@ extension FetchedFile {
 /// A large file that is in memory.
 private final class CheckedBytes: PieceReader, @unchecked Sendable {
     private let bytes: [UInt8], check: () throws -> Void
+    func look() throws { try check() }
     private var position = 0, nextCheck = 0
 
     init(_ bytes: [UInt8], _ check: @escaping () throws -> Void) { self.bytes = bytes; self.check = check }

@@ -6,6 +6,8 @@
 struct InterchangeDecoder {
     /// For messages: "versions/1C227BD7-…".
     let file: String
+    /// Looked at by what takes long with what was read.
+    var look: (() throws -> Void)?
 
     /// Bytes of one file that are read at most: 4 GiB.
     static let largestFile = 4 << 30
@@ -19,6 +21,11 @@ struct InterchangeDecoder {
             case .bytes(let bytes): bytes.count
             case .pieces(let reader): reader.size
             }
+        }
+        /// What a look throws is a `PieceFailure`. Nil for what is small.
+        var look: (() throws -> Void)? {
+            guard case .pieces(let reader) = self else { return nil }
+            return { do { try reader.look() } catch { throw PieceFailure(error: StoreError.of(error)) } }
         }
     }
 
@@ -53,7 +60,7 @@ struct InterchangeDecoder {
     static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try anyVersion(document, file: file).version }
 
     private static func anyVersion(_ document: Document, file: String) throws -> VersionFile {
-        let decoder = InterchangeDecoder(file: file)
+        let decoder = InterchangeDecoder(file: file, look: document.look)
         return try decoder.reading(document) { reader in
             var version: Version?, digest: [UInt8]?, digestBeside: [UInt8]?, isOldForm = false
             try reader.beginObject()
@@ -149,12 +156,7 @@ struct InterchangeDecoder {
                 throw StoreError(.invalidMetadata, "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes in all. Nothing of it was taken.", path: file)
             }
         }
-        // In order, so that many keys cost no more than a few; of equal keys the last stays last.
-        let order = pairs.indices.sorted { a, b in
-            let order = Bytes.compare(pairs[a].key, pairs[b].key)
-            return order != 0 ? order < 0 : a < b
-        }
-        do { return try Metadata(order.map { pairs[$0] }) } catch let error as StoreError {
+        do { return try Metadata(pairs) { try look?() } } catch let error as StoreError {
             throw StoreError(error.code, "The metadata in \(file) cannot be kept. \(error.message)", path: file)
         }
     }
@@ -189,7 +191,7 @@ struct InterchangeDecoder {
     /// The changes in a changes file: sorted by id bytes, of two changes of one id the last.
     static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] { try changes(.bytes(bytes), of: version) }
     static func changes(_ document: Document, of version: VersionID) throws -> [Value.Change] {
-        let decoder = InterchangeDecoder(file: "changes/\(version)")
+        let decoder = InterchangeDecoder(file: "changes/\(version)", look: document.look)
         return try decoder.reading(document) { reader in
             var changes: [Value.Change] = []
             try reader.beginArray()
@@ -200,7 +202,7 @@ struct InterchangeDecoder {
                 try Memory.grow(&changes, "Reading \(decoder.file)")
                 changes.append(try decoder.change(&reader))
             }
-            return InterchangeOrder.sorted(changes)
+            return try InterchangeOrder.sorted(changes) { try decoder.look?() }
         }
     }
 

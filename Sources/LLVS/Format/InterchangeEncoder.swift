@@ -130,17 +130,20 @@ enum InterchangeEncoder {
 /// The order of changes in a changes file: by the bytes of the ids, each id once.
 enum InterchangeOrder {
     /// Sorted; of several changes of one id the last counts. O(n) when sorted already, else O(n log n).
-    static func sorted(_ changes: [Value.Change]) -> [Value.Change] {
+    static func sorted(_ changes: [Value.Change]) -> [Value.Change] { sorted(changes, looking: {}) }
+    /// - Parameter look: called now and then where there are many; what it throws ends the work.
+    static func sorted(_ changes: [Value.Change], looking look: () throws -> Void) rethrows -> [Value.Change] {
         var ascending = true
         for i in changes.indices.dropFirst() where !(changes[i - 1].id < changes[i].id) { ascending = false; break }
         if ascending { return changes }
-        let order = changes.indices.sorted { a, b in
+        let order = try Array(changes.indices).sorted(by: { a, b in
             let order = Bytes.compare(changes[a].id.bytes, changes[b].id.bytes)
             return order != 0 ? order < 0 : a < b
-        }
+        }, looking: look)
         var result: [Value.Change] = []
         result.reserveCapacity(changes.count)
         for i in order {
+            if result.count & 0xFFFF == 0xFFFF { try look() }
             if let last = result.last, last.id == changes[i].id { result[result.count - 1] = changes[i] } else { result.append(changes[i]) }
         }
         return result

@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 import CLLVSShims
 
 /// A file that is read piece by piece, once, from front to back. Used by one thread at a time.
@@ -15,6 +8,12 @@ public protocol PieceReader: AnyObject, Sendable {
     /// - Throws: `.io`, `.permission`, `.notFound` or `.tooLarge` when this one file cannot be read, which becomes a
     ///   problem of its version; everything else ends the exchange.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+    /// Throws when the work shall stop: called now and then by what takes long with what was read. By default it never stops.
+    func look() throws
+}
+
+extension PieceReader {
+    public func look() throws {}
 }
 
 /// What reading pieces threw, as opposed to what is wrong with the bytes.

@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 import CLLVSShims
 
 /// Bytes that grow, in the forms that `ByteReader` reads: for records, of which a million entries may be written.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A copy of a database of somebody else's, and of its log, in a folder of our own.
 ///
 /// SQLite opens what it finds under a name. The owner may put a pipe or a link there, hold a lease on the file, or cut the shared memory

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The files of a store directory of the other implementation, wherever they are: in a directory, or in a zip.
 ///
 /// Names are relative to the store directory, with `/` between folders. Used by one thread at a time.

@@ -20,11 +20,14 @@ final class ForeignZip: ForeignFiles {
             prefix = found
         }
         func damaged(_ what: String) -> StoreError {
-            StoreError(.snapshotDamaged, "The zip in \(archive.source) holds \(what). Let a store that has all versions put a new snapshot.", path: archive.source)
+            let message = "The zip in \(archive.source) holds \(what). Let a store that has all versions put a new snapshot."
+            return StoreError(.snapshotDamaged, message, path: archive.source)
         }
         guard isAtTop || prefix != nil else { throw damaged("no store") }
         guard isAtTop || !others else { throw damaged("more than one store, and nobody can tell which is meant") }
-        guard let prefix = String(validating: isAtTop ? [] : prefix ?? [], as: UTF8.self) else { throw damaged("a store in a folder whose name is not UTF-8") }
+        guard let prefix = String(validating: isAtTop ? [] : prefix ?? [], as: UTF8.self) else {
+            throw damaged("a store in a folder whose name is not UTF-8")
+        }
         self.prefix = prefix
     }
 

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Brings the versions of a store directory of the other implementation into a store.
 public enum StoreImporter {
     /// Adds every version of the store at `directory` that is not in `store`, under the same id, with the

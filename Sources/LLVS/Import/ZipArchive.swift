@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The entries of a zip file (APPNOTE 6.3), by name; for reading. No name in it is ever used as a path.
 ///
@@ -167,7 +160,9 @@ final class ZipArchive {
     private func inflated(_ compressed: [UInt8], _ size: Int, _ name: [UInt8], _ control: PacedControl) throws -> [UInt8] {
         let wrong = damaged("\"\(String(decoding: name, as: UTF8.self))\" does not inflate")
         try Memory.expect(size, "Reading from \(source)")
-        guard let inflater = llvs_shim_inflater_make() else { throw StoreError(.outOfMemory, "Reading from \(source) failed: there is not enough memory. Free some, and try again.") }
+        guard let inflater = llvs_shim_inflater_make() else {
+            throw StoreError(.outOfMemory, "Reading from \(source) failed: there is not enough memory. Free some, and try again.")
+        }
         defer { llvs_shim_inflater_free(inflater) }
         return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             try compressed.withUnsafeBytes { from in
@@ -217,7 +212,9 @@ final class ZipArchive {
             while filled < count {
                 if filled > 0 { try control.look() }
                 let part = UnsafeMutableRawBufferPointer(rebasing: whole[filled..<min(count, filled + OperationControl.bytesPerCheck)])
-                let got = try posix("Reading the snapshot", source) { () throws(Errno) in try System.pread(file.descriptor, part, at: offset + UInt64(filled)) }
+                let got = try posix("Reading the snapshot", source) { () throws(Errno) in
+                    try System.pread(file.descriptor, part, at: offset + UInt64(filled))
+                }
                 if got == 0 { return }
                 filled += got
             }

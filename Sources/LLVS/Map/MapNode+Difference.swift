@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Which keys a look over maps is about, by byte order: `low` inclusive, `high` exclusive, nil open. Borrowed.
 struct KeyBounds {
     var low = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A node of the map of one version: an ordered, persistent, canonical tree from value ids to entries.
 ///
 /// A radix tree with bucketed leaves. Its shape depends on its contents alone:

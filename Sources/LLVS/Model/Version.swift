@@ -45,9 +45,13 @@ public struct Metadata: Hashable, Sendable {
 
     /// Takes what a version may carry; `checkMade` says what one that is made here may.
     /// - Throws: `.invalidMetadata` when a key is too long or not UTF-8, or all is over 16 MiB.
-    public init(_ pairs: [(key: [UInt8], value: [UInt8])]) throws {
+    public init(_ pairs: [(key: [UInt8], value: [UInt8])]) throws { try self.init(pairs, looking: {}) }
+
+    /// - Parameter look: called now and then where there are many; what it throws ends the work.
+    init(_ pairs: [(key: [UInt8], value: [UInt8])], looking look: () throws -> Void) throws {
         var size = 0
-        for (key, value) in pairs {
+        for (i, (key, value)) in pairs.enumerated() {
+            if i & 0xFFFF == 0xFFFF { try look() }
             guard key.count <= Limits.metadataKeySize, key.withUnsafeBytes(Bytes.isValidUTF8) else {
                 throw StoreError(.invalidMetadata, "A metadata key must be at most \(Limits.metadataKeySize) bytes of valid UTF-8.")
             }
@@ -57,11 +61,17 @@ public struct Metadata: Hashable, Sendable {
             }
         }
         // In order, so that many keys cost no more than a few; of equal keys the last stays last.
-        let order = pairs.indices.sorted { a, b in
+        func isBefore(_ a: Int, _ b: Int) -> Bool {
             let order = Bytes.compare(pairs[a].key, pairs[b].key)
             return order != 0 ? order < 0 : a < b
         }
-        for i in order { self[pairs[i].key] = pairs[i].value }
+        let order = try pairs.count < 0xFFFF ? pairs.indices.sorted(by: isBefore) : Array(pairs.indices).sorted(by: isBefore, looking: look)
+        entries.reserveCapacity(order.count)
+        for i in order {
+            if entries.count & 0xFFFF == 0xFFFF { try look() }
+            let entry = Entry(key: pairs[i].key, value: pairs[i].value)
+            if let last = entries.last, Bytes.equal(last.key, entry.key) { entries[entries.count - 1] = entry } else { entries.append(entry) }
+        }
     }
 
     /// Throws when a version that is made here may not carry this, although one from elsewhere is taken with it: an empty key, and

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The pages of a database file and of its log, looked at one by one, without SQLite: what the pages say of each other is
 /// not believed, and not needed (https://www.sqlite.org/fileformat2.html). Rows carry checksums of their own.
 struct DatabasePages {

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The records that are found in the pages of a database, written into a file storage of its own for as long as a salvage lasts.
 ///
 /// Every row of the tables `records` and `chunks` that a leaf page holds is taken, whether or not the tables lead to it. A row

@@ -74,7 +74,8 @@ public struct SnapshotManifest: Hashable, Sendable {
             throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
         }
         guard isForeign || versionCount > 0 else {
-            throw StoreError(.snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.", path: file)
+            throw StoreError(
+                .snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.", path: file)
         }
     }
 

@@ -60,11 +60,19 @@ public struct Snapshots: Sendable {
     }
 
     /// Whether ours is known to miss chunks, going by the names of the files alone. Their contents are not looked at.
-    func lacksChunks(_ found: Found) throws -> Bool {
-        let names = Set(try transport.snapshotFileNames())
+    func lacksChunks(_ found: Found, _ control: OperationControl = OperationControl()) throws -> Bool {
+        let control = control.paced(.listing, doing: "Looking at the snapshot in \(transport.description)")
+        var names: Set<String> = []
+        for name in try transport.snapshotFileNames(control) {
+            try control.step(0)
+            names.insert(name)
+        }
         // A transport that does not list the manifest does not list at all.
         guard names.contains(found.prefix + "manifest.json") else { return false }
-        return found.manifest.chunkDigests.indices.contains { !names.contains(found.prefix + SnapshotLimits.chunkName($0)) }
+        return try found.manifest.chunkDigests.indices.contains {
+            try control.step(0)
+            return !names.contains(found.prefix + SnapshotLimits.chunkName($0))
+        }
     }
 
     private func readManifest(_ prefix: String) throws -> Found? {
@@ -129,7 +137,7 @@ public struct Snapshots: Sendable {
                 try transport.deleteSnapshotFile(SnapshotLimits.chunkName(i))
             }
         }
-        for name in try transport.snapshotFileNames() where name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) {
+        for name in try transport.snapshotFileNames(control) where name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) {
             try control.step()
             try transport.deleteSnapshotFile(name)
         }

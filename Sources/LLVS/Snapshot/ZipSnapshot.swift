@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A snapshot of the other implementation, `zip-v1`: a zip of its store directory, cut into chunks.
 ///
 /// The chunks are put together in a file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), so that an entry can be read

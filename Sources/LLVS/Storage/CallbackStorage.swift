@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A storage of the host's: the application keeps the records in whatever it has.
 ///
 /// Calls are serialised by a lock and must not call the store back. Errors that the host's functions

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks it.
 final class HeldFile: Sendable {

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A storage that keeps its records in memory, for tests and scratch stores. Gone when it is closed.
 ///
 /// Everything is O(1) beside copying the bytes; `scan` is O(records not reported before). Safe from any thread.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A few bytes that whoever opened the note writes again and again, and finds again after it was killed.
 public protocol StorageNote: AnyObject, Sendable {
     /// What was written last; nil when nothing was, or it cannot be read.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What versions recorded, in memory, so that differences, merges and maps need not read the records again.
 ///
 /// A ring of bytes that holds the lists put in last, and a table of where each is, by the low bits of the version's

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Reading records: their headers, their changes, the bytes of a value. Whatever does not match its
 /// checksum is `.damaged`, never handed out.

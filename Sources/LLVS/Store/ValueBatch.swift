@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 import CLLVSShims
 
 /// Values that were read in one go: all ids in one piece of memory, all bytes in another, and a row for each value that

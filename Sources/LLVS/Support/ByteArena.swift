@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Copies of byte strings that stay where they are for as long as the arena lives.
 final class ByteArena {
     private var blocks: [UnsafeMutableRawPointer] = []

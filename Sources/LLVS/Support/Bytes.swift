@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Helpers on raw bytes that several folders need.
 enum Bytes {

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 enum Clock {
     /// Between the beginning of the system's time and that of timestamps.
     static let secondsFrom1970To2001 = 978_307_200.0

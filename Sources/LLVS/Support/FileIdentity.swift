@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Which file or directory a path named when a store was opened: what is written through a descriptor goes there, also when
 /// it was deleted or moved meanwhile, or something else has its path by now, and then nobody finds it.
 struct FileIdentity: Hashable, Sendable {

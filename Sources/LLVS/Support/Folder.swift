@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A directory that is held open, and through which all that is in it is reached: a link that somebody puts in its place, or
 /// above it, leads nothing that follows elsewhere.
 ///

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Memory that is read here and there, all over: in large pages, where the system has them, finding a place costs less.
 enum HugePages {
     private static let size = 2 << 20

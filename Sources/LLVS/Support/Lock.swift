@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A pthread mutex. (ThreadSanitizer reports false races on `Synchronization.Mutex`.)
 public final class Lock: HostCallMark, @unchecked Sendable {
     let raw: UnsafeMutablePointer<pthread_mutex_t>

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials, and each is one
 /// line whatever ids and paths are in it.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A thread that calls back on behalf of one observation, and ends with it.
 ///
 /// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a forked child, where the thread does not exist, it waits for nothing.

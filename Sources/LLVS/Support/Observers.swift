@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
 /// observation. Letting go of the observation cancels it too.
 public protocol ExchangeObservation: AnyObject, Sendable {

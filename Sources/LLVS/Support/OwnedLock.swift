@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A lock for long work that calls the host back: a thread that asks for what it holds is told so, instead of waiting for
 /// itself. `Lock` is the one for all else.
 final class OwnedLock: HostCallMark, @unchecked Sendable {

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A directory in which others may add something.
 public struct WatchedPlace: Sendable {

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A reader-writer lock whose readers touch no memory of each other's: each thread counts itself in and out in a
 /// stripe of its own, so that reading costs the same on one core and on many. A writer asks all stripes.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Lets one thread at a time through. One that comes back from within, by way of a callback of the host, is told
 /// so with `.busy`, where a mutex would leave it waiting for itself.
 final class SerialGate: HostCallMark, @unchecked Sendable {

@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The system calls of the engine, one function each: interrupted calls are retried, short reads
 /// are continued, and failures are thrown as `Errno`.

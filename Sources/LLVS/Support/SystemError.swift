@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What a failed system call left in `errno`.
 struct Errno: Error, Equatable, CustomStringConvertible {
     let code: Int32

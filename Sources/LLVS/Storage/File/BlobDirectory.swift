@@ -1,11 +1,4 @@
 import CLLVSShims
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Values too large for records, a file each, checksummed per block so that a part can be read and checked
 /// without the rest. All integers little-endian, all checksums CRC-32C.

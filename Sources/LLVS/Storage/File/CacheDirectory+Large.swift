@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Large caches: written piece by piece, and read in pieces.
 ///
 /// What has a name is read and not mapped, as records are: others may shorten a file, by accident or on purpose, and reading

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Small derived files beside the records, replaced atomically; what does not match its checksum is not there.
 ///
 ///     <name>.cache = envelope data          envelope, 32 bytes, little-endian

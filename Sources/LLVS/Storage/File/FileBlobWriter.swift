@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Writes one blob piece by piece (see `BlobDirectory`), under a name of its own until it is whole; what is not finished is
 /// removed. Used by one thread at a time.
 ///

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Folding many small segments into few large ones.
 ///
 /// Every handle that writes leaves a segment, and opening a store costs by segments. So those that are small, and

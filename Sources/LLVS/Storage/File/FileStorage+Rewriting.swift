@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What becomes of bytes whose sync failed.
 ///
 /// The system may have dropped them while it takes them for written, so that a later sync would say that all is well

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 extension FileStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }

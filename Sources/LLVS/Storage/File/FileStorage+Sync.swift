@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What is not known to be on the medium. Guarded by the storage's `state`.
 struct DurabilityState {
     /// A segment of ours that is not written any more, or another's as far as it was read.

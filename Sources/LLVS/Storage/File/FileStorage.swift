@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The default storage: a directory of append-only segments, each written by one handle of one
 /// process ever, that processes and a folder-syncing program may share.
 ///

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Which machine, and which run of it, wrote a segment; hashed, so that a shared store gives neither
 /// away. A lock on a segment says something about its writer only within one run of one machine.
 struct Host: Equatable, Sendable {

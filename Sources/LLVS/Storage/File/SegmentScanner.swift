@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 import CLLVSShims
 
 /// Walks the frames of one segment, tells tails from damage, and hands out whole records.

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Appends frames to the one segment that this handle writes at a time.
 ///
 /// Used under the storage's append lock. Bytes once written are never overwritten or truncated: after

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The directory of a file store: makes it, or says what is there instead.
 struct StoreDirectory: Sendable {
     let path: String

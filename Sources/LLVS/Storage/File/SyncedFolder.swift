@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Whether a folder-syncing program carries a directory: by the files that the well-known ones keep at the top of
 /// what they sync. Folding segments there is correct, but every machine would send the others what they have.
 enum SyncedFolder {

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The databases that SQLite has open in this process, by device and number.
 ///
 /// As soon as a process closes any descriptor of a file, the system takes all locks from it that SQLite holds there

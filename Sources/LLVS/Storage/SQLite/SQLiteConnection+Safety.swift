@@ -1,11 +1,4 @@
 import CSQLite
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What keeps a database that somebody else made, and files that somebody put beside it, from doing more than holding bytes.
 extension SQLiteConnection {

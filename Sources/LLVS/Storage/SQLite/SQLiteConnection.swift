@@ -1,11 +1,4 @@
 import CSQLite
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {

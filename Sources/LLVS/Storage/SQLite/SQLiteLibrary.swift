@@ -1,11 +1,4 @@
 import CSQLite
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// SQLite's functions; there for good.
 typealias SQLite = UnsafePointer<llvs_sqlite>

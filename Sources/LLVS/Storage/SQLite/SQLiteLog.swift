@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The write-ahead log of a database, as SQLite reads it (https://www.sqlite.org/fileformat2.html#walformat): up to the first
 /// frame that is not whole, and of that up to the last commit. What lies behind was never written, says SQLite; a changed byte
 /// has the same effect.

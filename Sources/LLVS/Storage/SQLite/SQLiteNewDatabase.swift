@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A database without records, as bytes (https://www.sqlite.org/fileformat2.html), and how it comes into the place of its name.
 ///
 /// SQLite itself would make one by way of a rollback journal, and who is killed meanwhile would leave that there, where a store

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What SQLite leaves undone for a commit to survive a power cut.
 ///
 /// At `full` it syncs the log with each commit, and with it what others left unsynced there. But it takes a log that

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A storage in one SQLite database in WAL mode, which several processes of one host may share.
 ///
 ///     records(seq, length, checksum, first, data)   one row a record; small ones with their bytes in `data`
