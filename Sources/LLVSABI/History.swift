@@ -105,7 +105,7 @@ final class HistoryCursor: Handle, @unchecked Sendable {
             let steps = met.prefix(limit)
             if steps.isEmpty { return nil }
             // A version of which a cache told may turn out damaged, and is not in the history any more, nor is what builds on it.
-            let found = try steps.compactMap { step in try store.version(step.version).map { (version: $0, kind: step.kind) } }
+            let found = try steps.compactMap { step in try store.readableVersion(step.version).map { (version: $0, kind: step.kind) } }
             let page = found.isEmpty ? nil : try VersionList(found.map(\.version), changes: found.map(\.kind))
             met.removeFirst(steps.count)
             if let page { return page }

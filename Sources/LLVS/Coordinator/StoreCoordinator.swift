@@ -97,7 +97,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         note = try store.claimNote(ofCoordinator: options.name)
         do {
             let saved = try note.read().flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
-            if let saved, try saved == EmptyRoot.id ? isEmpty() : store.version(saved) != nil {
+            if let saved, try saved == EmptyRoot.id ? isEmpty() : store.readableVersion(saved) != nil {
                 current = saved
                 return
             }
@@ -121,7 +121,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     func startingVersion() throws -> VersionID? {
         // A version of which a cache told may turn out damaged: then it is none of the heads any more.
         while let id = try store.mostRecentUnbranchedHeadID() ?? store.headIDs().first {
-            if try store.lock.withRead({ store.cachedRows }) == 0 || store.version(id) != nil { return id }
+            if try store.lock.withRead({ store.cachedRows }) == 0 || store.readableVersion(id) != nil { return id }
         }
         return nil
     }

@@ -3,7 +3,7 @@ extension Store {
     /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
         guard let ordinal = try findReadable(id) else { return nil }
-        return try readableVersion(ordinal)
+        return try version(ordinal)
     }
 
     /// Whether a version is here, whole, with all its ancestry. Does not reload.

@@ -1,6 +1,13 @@
 /// A history from the caches names versions without a look at their records. Where a record turns out damaged, the history becomes what
-/// the records alone would have made it: that version is not in it, and those that build on it wait.
+/// the records alone would have made it, for who lists versions or opens a coordinator: that version is not in it, and those that build on
+/// it wait. Who asks for the version by its id gets the error: what the cache tells of it keeps a retrieve from taking another for it.
 extension Store {
+    /// As `version`, for who goes on without a version whose record is damaged and of which a cache told: nil.
+    package func readableVersion(_ id: VersionID) throws -> Version? {
+        guard let ordinal = try findReadable(id) else { return nil }
+        return try readableVersion(ordinal)
+    }
+
     /// A version of the history; nil when its record turned out damaged, and a cache had told of it: then it is not in the
     /// history any more.
     func readableVersion(_ ordinal: UInt32) throws -> Version? {
