@@ -190,7 +190,7 @@ import Testing
         let temporary = TemporaryFolder(), count = 2_000
         for folder in ["versions", "changes"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
         for i in 0..<count {
-            try temporary.write("versions/v\(i)", #"{"version":{"identifier":"v\#(i)","timestamp":1,"predecessors":{"idOfFirst":"none"}}}"#)
+            try temporary.write("versions/v\(i)", #"{"version":{"identifier":"v\#(i)","timestamp":1,"metadata":[],"predecessors":{"idOfFirst":"none"}}}"#)
         }
         let exchange = try Exchange(store: memoryStore(), transport: FolderTransport(path: temporary.path))
         // Listed, found to be without changes, not here, wanted, put in order (twice), and waiting.

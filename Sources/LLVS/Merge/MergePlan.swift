@@ -44,9 +44,11 @@ extension Store {
         if let byRules {
             // Mostly there are no rules: the first side holds none, and the second brings none.
             if byRules.given == nil, bases.count == 1 {
-                let onFirst = try prevailing(at: first)
-                if try schemaEntry(onFirst) == nil, let changes = try changesOfSecond(
+                // In a fold the merge before has told.
+                let onFirst = line.withoutRules == first ? nil : try prevailing(at: first)
+                if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
                     first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
+                    line.hasFoundNoRules = true
                     return outcome(metadata, changes)
                 }
             }

@@ -16,6 +16,8 @@ final class MergedLine {
     /// The version that it ends with, and what those on top of the first link preserve, itself included.
     private var top = History.none
     private var oldestOnTop = History.none
+    /// A version that is known to hold no rules, and whether the merge that was prepared last is one.
+    var withoutRules = History.none, hasFoundNoRules = false
 
     /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
     /// `base` is not on the line.

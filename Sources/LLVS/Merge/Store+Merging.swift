@@ -165,6 +165,7 @@ extension Store {
             targetIsIn = targetIsIn || nextHasTarget
             if bases.contains(result) { result = next; continue }
             let isSettled = areSettled[i + 1] && !bases.isEmpty
+            line.hasFoundNoRules = false
             let outcome = try prepareMerge(
                 ours, theirs, bases: bases, areSettled: isSettled, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
@@ -175,6 +176,7 @@ extension Store {
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
             result = ordinal
+            if line.hasFoundNoRules { line.withoutRules = ordinal }
         }
         return result
     }

@@ -123,7 +123,12 @@ public struct Snapshots: Sendable {
         manifest.totalSize = writer.totalSize
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
         let paced = control.within(.writing, ids.count, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
-        try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
+        do {
+            try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
+        } catch let error as StoreError where error.code == .cancelled {
+            // The snapshot is there. The next one that is put removes them.
+            Log.write(.info, "Chunks of an older snapshot were left in \(transport.description): \(error.message)")
+        }
         return manifest
     }
 
