@@ -121,30 +121,27 @@ public struct Snapshots: Sendable {
         manifest.chunkDigests = writer.digests
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
-        try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
         let paced = control.within(.writing, ids.count, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
-        do {
-            try removeStale(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
-        } catch let error as StoreError where error.code == .cancelled {
-            // The snapshot is there. The next one that is put removes them.
-            Log.write(.info, "Chunks of an older snapshot were left in \(transport.description): \(error.message)")
-        }
+        let stale = try staleFiles(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
+        try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
+        // The snapshot is there: nobody is asked any more whether to go on.
+        for name in stale { try transport.deleteSnapshotFile(name) }
         return manifest
     }
 
-    /// Removes chunks of an older, larger snapshot, and one of ours in the first place, where we put them before. What is not known to be ours stays.
-    private func removeStale(_ current: Set<String>, _ control: PacedControl) throws {
-        let before = try? readManifest("")?.manifest
-        if let before, !before.isForeign {
-            try transport.deleteSnapshotFile("manifest.json")
-            for i in before.chunkDigests.indices {
-                try control.step()
-                try transport.deleteSnapshotFile(SnapshotLimits.chunkName(i))
-            }
+    /// Chunks of an older, larger snapshot, and one of ours in the first place, where we put them before; so many that removing them takes
+    /// no long time: the next one that is put removes others. What is not known to be ours stays.
+    private func staleFiles(_ current: Set<String>, _ control: PacedControl) throws -> [String] {
+        var stale: [String] = []
+        if let before = try? readManifest("")?.manifest, !before.isForeign {
+            stale.append("manifest.json")
+            stale += before.chunkDigests.indices.prefix(Snapshots.mostStale).map(SnapshotLimits.chunkName)
         }
-        for name in try transport.snapshotFileNames(control) where name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) {
-            try control.step()
-            try transport.deleteSnapshotFile(name)
+        for name in try transport.snapshotFileNames(control) {
+            guard stale.count < Snapshots.mostStale else { break }
+            if name.utf8.starts(with: (Snapshots.ours + "chunk-").utf8) && !current.contains(name) { stale.append(name) }
         }
+        return stale
     }
+    private static let mostStale = 1_000
 }
