@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import llvs
@@ -17,28 +19,39 @@ import pytest
 LARGE = 1_200_000
 
 
+@contextmanager
+def free_descriptors(count: int) -> Iterator[None]:
+    """So many numbers of descriptors are left to this process within."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    taken: list[int] = []
+    try:
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        for descriptor in taken[:count]:
+            os.close(descriptor)
+        del taken[:count]
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
     """No older state is taken for the newest because a large value could not be looked for."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         version = store.make_version(None, insert={"a": b"1"})
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     outcomes = set()
     for free in range(6):
         with llvs.Store(path) as reader:
             with llvs.Store(path) as writer:
                 version = writer.make_version(version, insert={"a": os.urandom(LARGE)})
-            resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-            taken: list[int] = []
-            try:
-                try:
-                    while True:
-                        taken.append(os.open("/dev/null", os.O_RDONLY))
-                except OSError:
-                    pass
-                for descriptor in taken[:free]:
-                    os.close(descriptor)
-                del taken[:free]
+            with free_descriptors(free):
                 try:
                     reader.reload()
                     outcomes.add("reloaded")
@@ -50,10 +63,6 @@ def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
                         assert version.id in another, f"{free} descriptors"
                 except llvs.TooManyFilesError:
                     pass
-            finally:
-                for descriptor in taken:
-                    os.close(descriptor)
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             # And nothing is forgotten once there are enough.
             reader.reload()
             assert version.id in reader
@@ -63,7 +72,6 @@ def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["first", "second", "large", "merge", "coordinator"])
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_what_cannot_be_synced_for_want_of_descriptors_is_not_written(tmp_path: Path, kind: str, what: str) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     refused = 0
     for free in range(6):
         path = tmp_path / f"store-{free}"
@@ -76,17 +84,7 @@ def test_what_cannot_be_synced_for_want_of_descriptors_is_not_written(tmp_path: 
             if what == "second":
                 base = store.make_version(base, update={"a": b"2"})
             before = len(list(store.history()))
-            resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-            taken: list[int] = []
-            try:
-                try:
-                    while True:
-                        taken.append(os.open("/dev/null", os.O_RDONLY))
-                except OSError:
-                    pass
-                for descriptor in taken[:free]:
-                    os.close(descriptor)
-                del taken[:free]
+            with free_descriptors(free):
                 added = 1
                 try:
                     if isinstance(opened, llvs.Coordinator):
@@ -98,10 +96,6 @@ def test_what_cannot_be_synced_for_want_of_descriptors_is_not_written(tmp_path: 
                 except llvs.TooManyFilesError:
                     refused += 1
                     added = 0
-            finally:
-                for descriptor in taken:
-                    os.close(descriptor)
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             store.reload()
             assert len(list(store.history())) == before + added, f"{free} descriptors"
         with llvs.Store(path, storage=kind) as again:

@@ -33,8 +33,8 @@ extension StoreCoordinator {
 
     /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
     /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
-    /// One that is damaged, or of which nothing can be taken, is passed over, and replaced by the next exchange that puts snapshots; one that
-    /// cannot be read is passed over.
+    /// One that is damaged, of which nothing can be taken, or that cannot be read is passed over. The first two are replaced by the
+    /// next exchange that puts snapshots.
     /// - Returns: where the current version was, and is; nil when there was no snapshot.
     /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where none could be restored.
     @discardableResult

@@ -184,7 +184,8 @@ struct JSONTreeParser {
         let wanted = max(16, capacity + capacity / 2, bytes.count / 32), stride = MemoryLayout<JSONTree.Node>.stride
         guard let more = realloc(nodes, wanted * stride) else {
             throw StoreError(
-                .outOfMemory, "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not. "
+                .outOfMemory,
+                "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not. "
                     + "Free some, and try again.")
         }
         nodes = more.bindMemory(to: JSONTree.Node.self, capacity: wanted)
