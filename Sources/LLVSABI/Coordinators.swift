@@ -5,9 +5,11 @@ import LLVS
 
 final class CoordinatorHandle: Handle, @unchecked Sendable {
     let coordinator: StoreCoordinator
-    init(_ coordinator: StoreCoordinator) { self.coordinator = coordinator }
+    /// The coordinator's, which keeps it.
+    private let store: Unmanaged<Store>
+    init(_ coordinator: StoreCoordinator) { self.coordinator = coordinator; store = .passUnretained(coordinator.store) }
     deinit { try? coordinator.close() }
-    override func checkReentry() throws { try coordinator.store.checkReentry() }
+    override func checkReentry() throws { try store._withUnsafeGuaranteedRef { try $0.checkReentry() } }
 }
 
 private func coordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
@@ -90,6 +92,14 @@ public func llvs_coordinator_set_current_version(_ coordinator: OpaquePointer!, 
 
 // MARK: Saving and reading
 
+extension Metadata {
+    fileprivate var withoutBranch: Metadata {
+        var others = self
+        others.branch = nil
+        return others
+    }
+}
+
 @_cdecl("llvs_coordinator_save") @implementation
 public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
                                   _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!,
@@ -98,13 +108,12 @@ public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: Unsa
     version?.pointee = nil
     return entry(error) {
         try begin(move)
-        let coordinator = try openCoordinator(coordinator)
+        let coordinator = try LLVSABI.coordinator(coordinator)
         let settings = try versionOptions(options)
         guard settings.id == nil else { throw StoreError(.invalidArgument, "A save through a coordinator takes no id; make the version in its store.") }
         let branch = settings.branch.size == 0 ? nil : try text(settings.branch, "branch")
         // The coordinator sets the branch itself; without other metadata the save counts as empty.
-        var metadata = settings.metadata
-        if branch != nil { metadata.branch = nil }
+        let metadata = branch == nil ? settings.metadata : settings.metadata.withoutBranch
         let made = try withChanges(changes, change_count, change_size) {
             try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected, timestamp: settings.timestamp)
         }

@@ -165,6 +165,38 @@ def test_a_tiny_limit_on_file_sizes_is_an_error(tmp_path: Path, limit: int, what
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
+NOTED = """
+import resource, signal, sys, llvs
+path, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+coordinator = llvs.Coordinator(path)
+first, second = coordinator.save(insert={"a": b"1"}), coordinator.save(update={"a": b"2"})
+later = second.timestamp + 3600
+made = coordinator.store.make_version(second, update={"a": b"3"}, timestamp=later)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+if what == "move":
+    try:
+        coordinator.current_version = first.id
+    except llvs.Error as error:
+        assert error.code == llvs.ErrorCode.NO_SPACE, error
+    else:
+        raise AssertionError("it was written")
+    assert coordinator.current_version == second.id
+else:
+    # The version is there, so nothing is appended; a note that cannot be written is a line in the log.
+    saved = coordinator.save(update={"a": b"3"}, timestamp=later)
+    assert saved.id == made.id == coordinator.current_version
+"""
+
+
+@pytest.mark.parametrize("what", ["move", "save"])
+@pytest.mark.parametrize("limit", [0, 512])
+def test_a_limit_that_only_the_note_meets(tmp_path: Path, limit: int, what: str) -> None:
+    command = [sys.executable, "-c", NOTED, str(tmp_path / "store"), str(limit), what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
 def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
     own = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with llvs.Store(tmp_path / "store") as store:

@@ -1,15 +1,16 @@
 /// The note in which the current version survives.
 extension StoreCoordinator {
     /// Writes down where the coordinator is.
-    func persist(_ id: VersionID) throws {
-        if !store.isReadOnly { try id.withASCII { try note.write($0) } }
+    /// - Parameter isAppended: the storage has just appended the version.
+    func persist(_ id: VersionID, isAppended: Bool = false) throws {
+        if !isReadOnly { try id.withASCII { try note.write($0, isBehindAppend: isAppended) } }
     }
 
     /// Makes a stored version the current one. The caller holds `saveGate`.
     /// A note that cannot be written is only a warning in the log: the version itself is saved.
-    func move(to id: VersionID) {
+    func move(to id: VersionID, isAppended: Bool = false) {
         guard current != id else { return }
-        do { try persist(id) } catch {
+        do { try persist(id, isAppended: isAppended) } catch {
             let why = (error as? StoreError)?.message ?? "\(error)"
             Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \(why)")
         }

@@ -37,62 +37,69 @@ extension StoreCoordinator {
 
     /// As above, with bytes that stay the caller's, and values that are asked for piece by piece.
     @discardableResult
+    @inline(never)
     public func save(
         borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?,
         expected: VersionID? = nil, timestamp: Double? = nil
     ) throws -> Saved {
         let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
+        if isEmpty || expected != nil { try store.checkOpen() }
         if isEmpty, expected == nil {
             let at = currentVersion
             return Saved(version: nil, move: Move(from: at, to: at))
         }
-        // Passed by address, so that no closure on the way retains its members.
-        let save = Save(changes: changes, sources: sources, own: own, branch: branch, expected: expected, timestamp: timestamp)
-        let (version, move) = try withUnsafePointer(to: save) { save in try moving("Saving") { try make(save) } }
-        return Saved(version: version, move: move)
+        // As `moving` does, but without closures, each of which would count references to all that it captures.
+        let entered = try saveGate.enter("Saving")
+        let from = current
+        defer {
+            let to = current
+            saveGate.leave(entered)
+            if to != from { observers.tell(to) }
+        }
+        if isReleased { throw ClosedNote.error }
+        let base = try self.base(branch, expected)
+        if isEmpty { return Saved(version: nil, move: Move(from: from, to: from)) }
+        let made = try make(changes, sources, allMetadata(with: own, branch), on: base, branch, timestamp)
+        return Saved(version: made, move: Move(from: from, to: current))
     }
 
-    /// What a save was given.
-    private struct Save {
-        let changes: BorrowedChanges
-        let sources: [ValueSource]
-        let own: Metadata
-        let branch: String?
-        let expected: VersionID?
-        let timestamp: Double?
-        var isEmpty: Bool { changes.isEmpty && sources.isEmpty && own.isEmpty }
+    /// What a save stands on, and whether the current version goes with it. The caller holds `saveGate`.
+    private func base(_ branch: String?, _ expected: VersionID?) throws -> (id: VersionID, isCurrent: Bool) {
+        var base = (id: current, isCurrent: true)
+        if let branch {
+            let head = try store.heads(onBranch: branch).first?.id
+            base = (head ?? current, head == current)
+        }
+        if let expected, expected != base.id {
+            throw StoreError(
+                .moved,
+                "Nothing was saved: version \(base.id) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
+                    + "not \(expected), which was expected. Read what is there now, and save again.",
+                versionID: base.id.description)
+        }
+        return base
+    }
+
+    /// What every version gets, with what this one gets.
+    private func allMetadata(with own: Metadata, _ branch: String?) -> Metadata {
+        var all = lock.withLock { metadata }
+        for entry in own.entries { all[entry.key] = entry.value }
+        if let branch { all.branch = branch }
+        return all
     }
 
     /// Makes the version and moves to it. The caller holds `saveGate`.
-    private func make(_ save: UnsafePointer<Save>) throws -> Version? {
-        var all = lock.withLock { metadata }
-        for entry in save.pointee.own.entries { all[entry.key] = entry.value }
-        var base = current
-        var movesCurrent = true
-        let branch = save.pointee.branch
-        if let branch {
-            all.branch = branch
-            if let head = try store.heads(onBranch: branch).first?.id {
-                movesCurrent = head == base
-                base = head
-            } else {
-                movesCurrent = false
-            }
-        }
-        if let expected = save.pointee.expected, expected != base {
-            throw StoreError(
-                .moved,
-                "Nothing was saved: version \(base) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
-                    + "not \(expected), which was expected. Read what is there now, and save again.",
-                versionID: base.description)
-        }
-        if save.pointee.isEmpty { return nil }
-        if branch == nil { base = try store.join(headsLike: base, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
-        let version = try store.makeVersion(
-            basedOn: base, borrowing: save.pointee.changes, reading: save.pointee.sources, metadata: all, timestamp: save.pointee.timestamp)
-        if movesCurrent {
-            differences.go(to: version.id, changed: save.pointee.changes, save.pointee.sources)
-            move(to: version.id)
+    private func make(
+        _ changes: BorrowedChanges, _ sources: [ValueSource], _ metadata: Metadata, on base: (id: VersionID, isCurrent: Bool), _ branch: String?,
+        _ timestamp: Double?
+    ) throws -> Version {
+        let id = branch == nil
+            ? try store.join(headsLike: base.id, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) : base.id
+        let version = try store.makeVersion(basedOn: id, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
+        if base.isCurrent {
+            differences.go(to: version.id, changed: changes, sources)
+            // With a timestamp it may have been there before, and then nothing was written.
+            move(to: version.id, isAppended: timestamp == nil)
         }
         return version
     }

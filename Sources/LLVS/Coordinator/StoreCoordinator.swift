@@ -48,6 +48,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// The store; it may be used directly as well.
     public let store: Store
     let ownsStore: Bool
+    let isReadOnly: Bool
     let options: Options
     /// Serialises saves and merges.
     let saveGate = SerialGate()
@@ -91,6 +92,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
         self.store = store
         self.ownsStore = ownsStore
+        isReadOnly = store.isReadOnly
         self.options = options
         metadata = options.defaultMetadataForNewVersions
         current = EmptyRoot.id

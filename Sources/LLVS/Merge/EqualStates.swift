@@ -110,14 +110,19 @@ extension Store {
     /// version into which all of these are merged.
     /// - Parameter given: as for `groupedByState`.
     /// - Parameter known: heads that differ from the version, so that they are not compared at each save.
-    func join(headsLike version: VersionID, given: MergeSchema? = nil, knowing known: inout KnownDifferences) throws -> VersionID {
+    func join(
+        headsLike version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
+    ) throws -> VersionID {
+        // Mostly there is one head.
+        guard try lock.withRead({ try checkOpenLocked(); return dag.headOrdinals.count > 1 }) else { return version }
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
-            guard dag.headOrdinals.count > 1, let ordinal = dag.ordinal(of: version), dag.isUnbranchedHead(ordinal) else { return [] }
+            guard let ordinal = dag.ordinal(of: version), dag.isUnbranchedHead(ordinal) else { return [] }
             return dag.unbranchedHeads().map { ($0, dag.id($0)) }
         }
         guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
         known.begin(at: version)
+        let given = given()
         var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:], left = Store.mostCompared
         for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }

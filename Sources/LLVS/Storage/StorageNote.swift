@@ -1,8 +1,9 @@
-/// A few bytes that whoever opened the note writes again and again, and finds again after it was killed.
+/// A few bytes that whoever opened the note writes again and again, and finds again after it was killed. Used by one thread at a time.
 public protocol StorageNote: AnyObject, Sendable {
     /// What was written last; nil when nothing was, or it cannot be read.
     func read() throws -> [UInt8]?
-    func write(_ data: UnsafeRawBufferPointer) throws
+    /// - Parameter isBehindAppend: the storage has appended something in the same call just before.
+    func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws
 }
 
 /// A note that is a cache of its storage: each writing replaces it. It locks out nobody of another process.
@@ -12,14 +13,14 @@ final class CachedNote: StorageNote, @unchecked Sendable {
     private let claim: NoteClaim?
     init(_ storage: any Storage, _ name: String, _ claim: NoteClaim? = nil) { self.storage = storage; self.name = name; self.claim = claim }
     func read() throws -> [UInt8]? { try storage.cacheGet(name) }
-    func write(_ data: UnsafeRawBufferPointer) throws { try storage.cachePut(name, Array(data)) }
+    func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws { try storage.cachePut(name, Array(data)) }
 }
 
 /// Takes the place of a note that was let go of.
 final class ClosedNote: StorageNote {
     static var error: StoreError { StoreError(.closed, "The coordinator is closed. Open it again to go on.") }
     func read() throws -> [UInt8]? { nil }
-    func write(_ data: UnsafeRawBufferPointer) throws { throw ClosedNote.error }
+    func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws { throw ClosedNote.error }
 }
 
 /// The cache in which a note was kept by earlier forms of the library, and is where its file cannot be opened. It counts while nothing
@@ -71,23 +72,25 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private let makeDirectory: @Sendable () throws -> Void
     private let cache: NoteCache
     private let claim: NoteClaim?
-    private let lock = Lock()
     private var held: HeldFile
     /// That of the slot that counts; nil: neither is whole.
     private var number: UInt64?
     private var isFirstWrite = true
+    private let isBehindSegments: Bool
     /// Where the data are in that slot.
     private var data = 0..<0
     /// Both slots, one behind the other, as they are in the file: a save makes nothing new for the one that it writes.
     private let slots: UnsafeMutableRawBufferPointer
 
     /// - Parameter makeDirectory: makes the directory of the note, or throws where there is to be none; called again when it was removed.
+    /// - Parameter isBehindSegments: what the storage appends is written by `FileSystem.pwrite`.
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
     init?(
         _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: @escaping @Sendable () -> UInt32?, claim: NoteClaim? = nil,
-        makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache
+        makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache, isBehindSegments: Bool = false
     ) throws {
+        self.isBehindSegments = isBehindSegments
         self.place = place; self.system = system; self.storeOwner = storeOwner; self.claim = claim
         self.makeDirectory = makeDirectory; self.cache = cache
         let found = try HeldFile.open(place, system, isReadOnly: isReadOnly, storeOwner: storeOwner, makeDirectory: makeDirectory)
@@ -120,9 +123,9 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private static let pause = 0.05
     private var lastLook = -Double.infinity
 
-    /// Where the file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one. Under `lock`.
+    /// Where the file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one.
     private func hold() throws {
-        let now = Clock.steady()
+        let now = Clock.coarse()
         guard now - lastLook >= NoteFile.pause else { return }
         lastLook = now
         guard held.identity.isGone(from: path) else { return }
@@ -157,30 +160,29 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     }
 
     func read() throws -> [UInt8]? {
-        try lock.withLock { number.map { Array(slot(Int($0 % 2))[data]) } } ?? cache.get()
+        try number.map { Array(slot(Int($0 % 2))[data]) } ?? cache.get()
     }
 
-    func write(_ data: UnsafeRawBufferPointer) throws {
+    func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool = false) throws {
         guard data.count <= NoteFile.mostData else {
             throw StoreError(.tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
         }
-        let isFirst = try lock.withLock { () -> Bool in
-            try hold()
-            let next = (number ?? 0) &+ 1, place = NoteFile.head..<NoteFile.head + data.count
-            let b = UnsafeMutableRawBufferPointer(rebasing: slot(Int(next % 2))[..<place.upperBound])
-            b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
-            b.storeBytes(of: next.littleEndian, toByteOffset: 8, as: UInt64.self)
-            b.storeBytes(of: UInt32(truncatingIfNeeded: data.count).littleEndian, toByteOffset: 16, as: UInt32.self)
-            UnsafeMutableRawBufferPointer(rebasing: b[place]).copyMemory(from: data)
-            b.storeBytes(of: NoteFile.checksum(UnsafeRawBufferPointer(b), place).littleEndian, toByteOffset: 20, as: UInt32.self)
-            do throws(Errno) {
-                try system.write(held.file.descriptor, UnsafeRawBufferPointer(b), at: next % 2 * NoteFile.slotDistance)
-            } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
-            (number, self.data) = (next, place)
-            defer { isFirstWrite = false }
-            return isFirstWrite
-        }
+        try hold()
+        let next = (number ?? 0) &+ 1, place = NoteFile.head..<NoteFile.head + data.count
+        let b = UnsafeMutableRawBufferPointer(rebasing: slot(Int(next % 2))[..<place.upperBound])
+        b.storeBytes(of: NoteFile.magic.littleEndian, toByteOffset: 0, as: UInt64.self)
+        b.storeBytes(of: next.littleEndian, toByteOffset: 8, as: UInt64.self)
+        b.storeBytes(of: UInt32(truncatingIfNeeded: data.count).littleEndian, toByteOffset: 16, as: UInt32.self)
+        UnsafeMutableRawBufferPointer(rebasing: b[place]).copyMemory(from: data)
+        b.storeBytes(of: NoteFile.checksum(UnsafeRawBufferPointer(b), place).littleEndian, toByteOffset: 20, as: UInt32.self)
+        do throws(Errno) {
+            let bytes = UnsafeRawBufferPointer(b), offset = next % 2 * NoteFile.slotDistance
+            let done = isBehindAppend && isBehindSegments ? try system.pwriteAllowed(held.file.descriptor, bytes, offset) : 0
+            try system.write(held.file.descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset &+ UInt64(done))
+        } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
+        (number, self.data) = (next, place)
         // Else it would be believed should the note get lost. What keeps it from being removed now may be over at the next opening.
-        if isFirst { try? cache.remove() }
+        if isFirstWrite { try? cache.remove() }
+        isFirstWrite = false
     }
 }

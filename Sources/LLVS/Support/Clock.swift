@@ -16,6 +16,15 @@ enum Clock {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
+    /// The same to a few milliseconds, for a third of the price where the system has such a clock.
+    static func coarse() -> Double {
+        #if canImport(Glibc) || canImport(Musl)
+        var time = timespec()
+        if clock_gettime(CLOCK_MONOTONIC_COARSE, &time) == 0 { return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9 }
+        #endif
+        return steady()
+    }
+
     /// The timestamp one microsecond after, or the next double where a microsecond is too little; finite.
     static func after(_ timestamp: Double) -> Double {
         let later = timestamp + 1e-6

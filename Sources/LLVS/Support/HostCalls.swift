@@ -17,17 +17,33 @@ public enum HostCalls {
     /// Runs `body`, which may call the host. `observes`: in a callback that nobody waits for the result of.
     @inline(never)
     public static func run<R>(_ mark: HostCallMark, observes: Bool = false, _ body: () throws -> R) rethrows -> R {
-        let frame = llvs_shim_frame()
-        let kept = Unmanaged.passRetained(mark)
-        let isKnown = llvs_shim_host_enter(frame, kept.toOpaque(), observes ? 1 : 0) != 0
-        defer {
-            if isKnown {
-                cleanUp(frame)
-                _ = llvs_shim_host_leave(frame)
-            }
-            kept.release()
-        }
+        let entered = enter(mark, observes: observes)
+        defer { leave(entered) }
         return try body()
+    }
+
+    /// A mark that is set.
+    struct Entered {
+        fileprivate let mark: Unmanaged<HostCallMark>
+        /// Nil where there were too many marks for one more.
+        fileprivate let frame: UInt?
+    }
+
+    /// As `run`, without a closure: until `leave`, which must follow in the same function. That is one which is never inlined, since
+    /// its frame is what tells the mark from those of its callers.
+    @inline(__always)
+    static func enter(_ mark: HostCallMark, observes: Bool = false) -> Entered {
+        let frame = llvs_shim_frame(), kept = Unmanaged.passRetained(mark)
+        let isKnown = llvs_shim_host_enter(frame, kept.toOpaque(), observes ? 1 : 0) != 0
+        return Entered(mark: kept, frame: isKnown ? frame : nil)
+    }
+    @inline(__always)
+    static func leave(_ entered: Entered) {
+        if let frame = entered.frame {
+            cleanUp(frame)
+            _ = llvs_shim_host_leave(frame)
+        }
+        entered.mark.release()
     }
 
     /// Takes back what calls left set that will never return, as a new call of this frame shows.

@@ -55,8 +55,11 @@ final class Observers<Event>: @unchecked Sendable {
     }
 
     func tell(_ event: @autoclosure () -> Event) {
-        let current = lock.withLock { observations }
-        guard !current.isEmpty else { return }
+        lock.lock()
+        // Mostly there are none, and then nothing is counted.
+        if observations.isEmpty { return lock.unlock() }
+        let current = observations
+        lock.unlock()
         let event = event()
         for observation in current { observation.run(event) }
     }

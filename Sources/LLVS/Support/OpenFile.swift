@@ -21,6 +21,10 @@ struct FileSystem: Sendable {
     var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset)
     }
+    /// The same below `System.smallFile`, behind a `pwrite` to any file by the same call: the limit on sizes was looked at for both.
+    var pwriteAllowed: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
+        try System.pwrite(fd, bytes, at: offset, isAllowed: true)
+    }
     var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
     var truncate: @Sendable (Int32, UInt64) throws(Errno) -> Void = { (fd, size) throws(Errno) in try System.truncate(fd, to: size) }
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }

@@ -7,17 +7,33 @@ final class SerialGate: HostCallMark, @unchecked Sendable {
 
     /// - Parameter what: for the message: "Saving".
     func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
-        try lock.withLock {
-            while let owner {
-                guard pthread_equal(owner, pthread_self()) == 0 else {
-                    throw StoreError(.busy, "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
-                }
-                freed.wait(lock)
-            }
-            owner = pthread_self()
-        }
+        try take(what)
         defer { leave() }
         return try HostCalls.run(self, body)
+    }
+
+    /// As `run`, without a closure: until `leave` with what this returns. Under the conditions of `HostCalls.enter`.
+    @inline(__always)
+    func enter(_ what: String) throws -> HostCalls.Entered {
+        try take(what)
+        return HostCalls.enter(self)
+    }
+    @inline(__always)
+    func leave(_ entered: HostCalls.Entered) {
+        HostCalls.leave(entered)
+        leave()
+    }
+
+    private func take(_ what: String) throws {
+        lock.lock()
+        defer { lock.unlock() }
+        while let owner {
+            guard pthread_equal(owner, pthread_self()) == 0 else {
+                throw StoreError(.busy, "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
+            }
+            freed.wait(lock)
+        }
+        owner = pthread_self()
     }
 
     /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.

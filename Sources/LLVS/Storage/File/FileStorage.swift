@@ -270,7 +270,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
                 try self?.checkPresence("Writing a note in")
                 try self?.caches.makeFolder()
             },
-            cache: NoteCache(get: { [caches] in try caches.get(name) }, remove: { [caches] in try caches.delete(name) }))
+            cache: NoteCache(get: { [caches] in try caches.get(name) }, remove: { [caches] in try caches.delete(name) }),
+            isBehindSegments: true)
         return file ?? CachedNote(self, name, claim)
     }
     public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
