@@ -1938,7 +1938,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /**
- * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came.
+ * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came. What this
+ * exchange sent itself is no news; a transport of the host is believed in that.
  * Errors: LLVS_ERROR_UNSUPPORTED when the transport cannot tell, LLVS_ERROR_IO. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_exchange *exchange, llvs_notify_fn fn, LLVS_OWNED void *payload,

@@ -406,6 +406,21 @@ def test_observing_a_folder(tmp_path: Path, new_store: Callable[[], llvs.Store])
         mine.observe(heard.set)  # left to the exchange's end
 
 
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Callable[[], llvs.Store], kind: str) -> None:
+    one, other = new_store(), new_store()
+    url = (tmp_path / "folder").as_uri() if kind == "folder" else f"memory:{tmp_path}"
+    with llvs.Exchange(one, url) as mine, llvs.Exchange(other, url) as theirs:
+        heard = threading.Event()
+        with mine.observe(heard.set):
+            one.make_version(insert={"a": b"1"})
+            mine.send()
+            assert not heard.wait(0.5)
+            other.make_version(insert={"b": b"1"})
+            theirs.send()
+            assert heard.wait(10)
+
+
 def test_a_transport_that_tells(memory: llvs.Store) -> None:
     transport = DictTransport()
     transport.notify()
