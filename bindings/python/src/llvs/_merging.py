@@ -13,7 +13,7 @@ from ._history import Cursor, take_version, the
 from ._memory import decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted
-from .model import AnyVersion, Change, Version
+from .versions import AnyVersion, Change, Version
 from .state import Range
 
 lib = _abi.lib

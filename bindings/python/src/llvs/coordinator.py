@@ -18,7 +18,7 @@ from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
-from .model import AnyVersion, Change, SavedVersion, Value
+from .versions import AnyVersion, Change, SavedVersion, Value
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
