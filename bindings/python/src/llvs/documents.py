@@ -10,7 +10,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Union
 from . import _abi, _constants as c, _pages, _structs
 from ._memory import BytesLike, address, as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
-from .model import Version
+from .versions import Version
 
 lib = _abi.lib
 
