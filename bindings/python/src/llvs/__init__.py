@@ -102,7 +102,10 @@ if TYPE_CHECKING:
         Resolution as Resolution,
         Reverted as Reverted,
         Rules as Rules,
+        PartFunction as PartFunction,
         Theirs as Theirs,
+        ValueFunction as ValueFunction,
+        ValueMerger as ValueMerger,
     )
     from .observer import Observer as Observer
     from .reader import ValueReader as ValueReader
@@ -154,7 +157,7 @@ _MODULES = {
     """,
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction Reverted Rules Theirs ValueFunction ValueMerger",
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
