@@ -8,6 +8,8 @@ import sys
 from collections.abc import ItemsView, KeysView
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, overload
 
+import llvs
+
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
 from ._handle import Handle
@@ -28,6 +30,7 @@ lib = _abi.lib
 byref = ctypes.byref
 
 _Default = TypeVar("_Default")
+_Model = TypeVar("_Model")
 _MOVE_SIZE = ctypes.sizeof(_structs.llvs_move)
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -311,6 +314,17 @@ class Coordinator(Handle):
         reverse: from the last id to the first.
         """
         return self.at().range(start, stop, reverse=reverse)
+
+    def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
+        """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
+
+        The model's rules for merging are added to those of the store, unless it is opened for reading; where nothing has been saved yet, with
+        the first save. Those that the store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
+        Raises TypeError for a class that is no model, StorageError.
+        """
+        from .models.collection import Collection
+
+        return Collection(self, model)
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
