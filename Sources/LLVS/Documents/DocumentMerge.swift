@@ -53,6 +53,9 @@ public struct DocumentMerge {
 
     /// Merges what two sides made of a base; nil is absent.
     /// - Parameters:
+    ///   - base: the value that both sides stand on.
+    ///   - newer: what the newer side has.
+    ///   - older: what the older side has.
     ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
     ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
     /// - Throws: what `check` throws, and `.outOfMemory`.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ConflictKind as ConflictKind,
         MergedValue as MergedValue,
         MergeRules as MergeRules,
+        Schema as Schema,
         check_schema as check_schema,
         merge_values as merge_values,
     )
@@ -169,7 +170,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
-    "documents": "Conflict ConflictKind MergedValue MergeRules check_schema merge_values",
+    "documents": "Conflict ConflictKind MergedValue MergeRules Schema check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
