@@ -450,4 +450,5 @@ def test_reprs() -> None:
 
 
 def test_rules_in_the_schema_of_json() -> None:
-    assert llvs.Counter().__get_pydantic_json_schema__(None, lambda _: {"type": "integer"}) == {"type": "integer", "x-merge": {"as": "counter"}}
+    made = llvs.Counter().__get_pydantic_json_schema__(None, lambda _: {"type": "integer"})
+    assert made == {"type": "integer", "x-merge": {"as": "counter"}}

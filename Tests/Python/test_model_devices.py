@@ -64,7 +64,8 @@ class Contact:
 
 BASE = (
     b'{"weight":72.50,"score":1.50,"name":"Ann","tags":["a","b"],"visits":5,"bio":"She sings in the choir of the town.",'
-    b'"phones":[{"label":"home","id":"1","number":"11","used":2.0},{"id":"2","number":"22"}],"address":{"town":"Ulm","street":"Weg","zip":"89"},'
+    b'"phones":[{"label":"home","id":"1","number":"11","used":2.0},{"id":"2","number":"22"}],'
+    b'"address":{"town":"Ulm","street":"Weg","zip":"89"},'
     b'"logins":1,"later":{"z":1e2,"a":[0.10]}}'
 )
 SCHEMA = json.dumps(llvs.schema_of(Contact)).encode()

@@ -126,7 +126,8 @@ def test_what_cannot_be_a_model() -> None:
     class Outer(BaseModel):
         inner: Bare = Bare(name="")
 
-    for cls, why in ((Bare, "Bare.name needs a default"), (Outer, "Bare.name needs a default"), (Strict, "forbids members"), (Money, "writes a Decimal as a string")):
+    needs = "Bare.name needs a default"
+    for cls, why in ((Bare, needs), (Outer, needs), (Strict, "forbids members"), (Money, "writes a Decimal as a string")):
         with pytest.raises(TypeError, match=why):
             llvs.model("x/")(cls)
 

@@ -323,8 +323,8 @@ class Coordinator(Handle):
     def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
 
-        The model's rules for merging are added to those of the store, unless it is opened for reading; where nothing has been saved yet, with
-        the first save. Those that the store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
+        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that the
+        store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
         Raises TypeError for a class that is no model, StorageError.
         """
         from .models.collection import Collection

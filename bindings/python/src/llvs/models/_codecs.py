@@ -187,6 +187,10 @@ def _with_zone(text: str) -> str:
     return text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
 
 
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(_with_zone(text))
+
+
 SCALARS: dict[Any, Codec] = {
     str: Text(),
     bool: Boolean(),
@@ -194,7 +198,7 @@ SCALARS: dict[Any, Codec] = {
     float: Numeric(float),
     Decimal: Numeric(Decimal),
     bytes: Spelled(bytes, "base64", lambda value: base64.b64encode(value).decode(), lambda text: base64.b64decode(text, validate=True)),
-    datetime: Spelled(datetime, "a date and time as in ISO 8601", datetime.isoformat, lambda text: datetime.fromisoformat(_with_zone(text))),
+    datetime: Spelled(datetime, "a date and time as in ISO 8601", datetime.isoformat, _moment),
     date: Spelled(date, "a date as in ISO 8601", date.isoformat, date.fromisoformat),
     time: Spelled(time, "a time as in ISO 8601", time.isoformat, lambda text: time.fromisoformat(_with_zone(text))),
     uuid.UUID: Spelled(uuid.UUID, "a UUID", str, uuid.UUID),
@@ -208,7 +212,8 @@ class Choice(Codec):
         """values: what is written, by what Python has."""
         self.values = values
         self.readers = {(type(written), written): value for value, written in values.items()}
-        self.json_types = frozenset("string" if isinstance(one, str) else "boolean" if isinstance(one, bool) else "number" for one in values.values())
+        types = {str: "string", bool: "boolean"}
+        self.json_types = frozenset(types.get(type(one), "number") for one in values.values())
         self.expected = f"one of {name}'s values ({', '.join(map(repr, list(values.values())[:8]))})"
 
     def encode(self, value: Any) -> Any:

@@ -7,10 +7,12 @@ import enum
 import sys
 import types
 import typing
+from decimal import Decimal
 from typing import Any, Mapping, Optional
 
 from . import _codecs, _containers
 from ._codecs import Codec, Member
+from ._pydantic import PydanticRecord
 from .rules import Convert, MergeRule, Named, segment
 
 #: The kinds of rules, with the types of JSON that they are for.
@@ -58,7 +60,11 @@ class Compiler:
                 raise TypeError(f"{where}: write {mark.__name__}(), not the class {mark.__name__}")
         # The members by which the elements of a list are told apart are there whenever the element is.
         keys = {pointer[1:] for pointer in rule.get("key", ["/id"])}
-        codec = _codecs.Converted(convert.encode, convert.decode, f"what {where} converts") if convert else self.codec(hint, where, foreign, keys)
+        codec: Codec
+        if convert is not None:
+            codec = _codecs.Converted(convert.encode, convert.decode, f"what {where} converts")
+        else:
+            codec = self.codec(hint, where, foreign, keys)
         return Member(codec, self.complete(rule, codec, where), optional, name)
 
     def complete(self, rule: dict[str, Any], codec: Codec, where: str) -> dict[str, Any]:
@@ -126,17 +132,33 @@ class Compiler:
         for one in choices:
             if seen & one.codec.json_types and not foreign:
                 raise TypeError(
-                    f"{where}: JSON cannot tell {' from '.join(each.codec.expected for each in choices)}; use one class with optional members, "
-                    "or llvs.Convert"
+                    f"{where}: JSON cannot tell {' from '.join(each.codec.expected for each in choices)}; use one class with optional "
+                    "members, or llvs.Convert"
                 )
             seen |= one.codec.json_types
         return _containers.Union(choices)
 
     def pydantic(self, model: Any, keys: frozenset[str] | set[str] = frozenset()) -> Codec:
-        """A model of pydantic."""
-        from ._pydantic import PydanticRecord
-
-        return PydanticRecord.compiled(self, model, keys)
+        """A model of pydantic. keys: members that need no default."""
+        if model in self.records:
+            return self.records[model]
+        made = self.records[model] = PydanticRecord(model)
+        if model.model_config.get("extra") == "forbid":
+            raise TypeError(
+                f"{model.__name__} forbids members that it does not know, and could not read what a newer version of the app saves; "
+                "remove extra='forbid' from its configuration"
+            )
+        hints = self.hints(model)
+        for name, info in model.model_fields.items():
+            place, alias = f"{model.__name__}.{name}", info.serialization_alias or info.alias or name
+            member = self.member(hints[name], place, foreign=True)
+            if info.is_required() and alias not in keys:
+                raise TypeError(needs_default(place))
+            if member.rule.get("as") == "counter" and member.codec is _codecs.SCALARS[Decimal]:
+                raise TypeError(f"{place}: pydantic writes a Decimal as a string, which cannot be a counter; make it an int")
+            begin_with(member, info.default)
+            made.fields[name] = (Member(member.codec, member.rule, member.optional, alias), False)
+        return made
 
     def record(self, cls: type, keys: frozenset[str] | set[str] = frozenset()) -> Codec:
         """A dataclass. keys: members that need no default."""
@@ -152,14 +174,10 @@ class Compiler:
             member = self.member(hints[field.name], place)
             name = member.name or field.name
             if required and not member.optional and name not in keys:
-                raise TypeError(
-                    f"{place} needs a default: a merge can leave a member out that one side removed, and a version of the app that does not "
-                    f"know it writes none. Write {field.name}: ... = a default, or make it Optional"
-                )
+                raise TypeError(needs_default(place))
             if any(name == (other.name or attribute) for attribute, (other, _) in made.fields.items()):
                 raise TypeError(f"{place}: another member is called {name!r} in JSON already")
-            if member.rule.get("as") == "counter" and "from" not in member.rule and isinstance(field.default, (int, float)) and field.default:
-                member.rule["from"] = field.default
+            begin_with(member, field.default)
             made.fields[field.name] = (member, required)
         return made
 
@@ -168,7 +186,22 @@ class Compiler:
         try:
             return typing.get_type_hints(cls, localns={**self.namespace, cls.__name__: cls}, include_extras=True)
         except NameError as problem:
-            raise TypeError(f"{cls.__name__}: an annotation uses {problem.name!r}, which is not known here; define it before the model") from None
+            unknown = f"{cls.__name__}: an annotation uses {problem.name!r}, which is not known here"
+            raise TypeError(f"{unknown}; define it before the model") from None
+
+
+def needs_default(place: str) -> str:
+    """Why a member without a default is refused."""
+    return (
+        f"{place} needs a default: a merge can leave a member out that one side removed, and a version of the app that does not know it "
+        "writes none. Give it one, or make it Optional with None"
+    )
+
+
+def begin_with(member: Member, default: Any) -> None:
+    """A counter begins with the default of its member, unless its rule says with what."""
+    if member.rule.get("as") == "counter" and isinstance(default, (int, float, Decimal)) and default:
+        member.rule.setdefault("from", default)
 
 
 def is_pydantic(hint: Any) -> bool:

@@ -10,10 +10,12 @@ from typing import Any, Generic, Iterable, Iterator, Mapping, MutableMapping, Op
 import llvs
 
 from .. import _metadata, errors
+from ..documents import Schema
 from ..versions import AnyVersion, SavedVersion
+from ._json import write
 from .definition import Definition, Reading, definition_of
 from .errors import DecodeError, SchemaWarning
-from .schema import SCHEMA_ID, Contradiction, Rules, with_rules
+from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of
 
 _Model = TypeVar("_Model")
 _Default = TypeVar("_Default")
@@ -117,7 +119,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     def __init__(self, coordinator: llvs.Coordinator, model: type[_Model]) -> None:
         """coordinator: whose values they are. model: a class with `llvs.model`."""
         self._coordinator, self._definition = coordinator, definition_of(model)
-        self._compared: Optional[tuple[Optional[str], Rules]] = None
+        self._schema = write(schema_of(model))
+        self._compared: Optional[tuple[Optional[str], Schema]] = None
         self._told: set[str] = set()
         self.contradictions = ()
         self._register()
@@ -251,51 +254,56 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                     reading = Reading(None, None, 0)
                     if there is not None:
                         reading = self._definition.reading(there.data, value_id, there.stored_version)[1]
-                made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data)
+                made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)
                 if made is not None and (there is None or made != there.data):
                     update[value_id] = made
             if not update and not remove and metadata is None:
                 return None
-            if rules.is_more:
-                update[SCHEMA_ID] = rules.data
+            if rules.changed and expected is None and self._register():
+                continue
             try:
-                return self._coordinator.save(
-                    update=update, remove=[self.prefix + id for id in remove], metadata=metadata, expected=base if expected is None else expected
-                )
+                on = base if expected is None else expected
+                return self._coordinator.save(update=update, remove=[self.prefix + id for id in remove], metadata=metadata, expected=on)
             except errors.MovedError:
                 if expected is not None:
                     raise
 
     # Rules
 
-    def _rules(self, version: str) -> Rules:
-        """The rules at a version with those of the model; told of once where they contradict each other."""
-        found = self._coordinator.value(SCHEMA_ID, at=version)
-        stored = None if found is None else found.stored_version
+    def _rules(self, version: str) -> Schema:
+        """The rules at a version with those of the model."""
+        store = self._coordinator.store
+        reference = store.reference(SCHEMA_ID, at=version)
+        stored = None if reference is None else reference.stored_version
         if self._compared is None or self._compared[0] != stored:
-            rules = with_rules(None if found is None else found.data, self._definition)
-            self._compared, self.contradictions = (stored, rules), rules.contradictions
-            for text in (*map(str, rules.contradictions), *filter(None, [rules.unusable])):
-                if text not in self._told:
-                    self._told.add(text)
-                    warnings.warn(f"{self.model.__name__}: {text}; the store's rules stand", SchemaWarning, stacklevel=4)
+            try:
+                found = store.schema(version, self._schema)
+            except errors.UnsupportedError as problem:
+                self._tell(f"the rules of the store cannot be followed, and stay as they are: {problem}")
+                found = Schema(self._schema, stored, False, None, (), None)
+            self._compared = (stored, found)
+            self.contradictions = contradictions_of(found)
+            for one in self.contradictions:
+                self._tell(f"{one}; the store's stands")
+            if found.problem is not None:
+                why, where = found.problem
+                self._tell(f"the rules of the store are not valid at {where!r}, so the newest valid ones count: {why}")
         return self._compared[1]
 
-    def _register(self) -> None:
-        """Adds the model's rules to the store's. Where nothing has been saved yet, they go with the first save: an empty store can be
-        filled from a snapshot."""
-        while True:
-            version = self._coordinator.current_version
-            rules = self._rules(version)
-            if not rules.is_more or not self._coordinator.store[version].predecessors:
-                return
-            try:
-                self._coordinator.save(update={SCHEMA_ID: rules.data}, expected=version)
-            except errors.MovedError:
-                continue
-            except errors.PermissionDeniedError:
-                pass  # opened for reading
-            return
+    def _register(self) -> bool:
+        """Adds the model's rules to the store's, where some are missing; true when that made a version."""
+        if not self._rules(self._coordinator.current_version).changed:
+            return False
+        try:
+            return self._coordinator.register_schema(self._schema).version is not None
+        except (errors.PermissionDeniedError, errors.UnsupportedError):
+            return False  # opened for reading, or rules that only a newer library knows
+
+    def _tell(self, text: str) -> None:
+        """Warns of something, once."""
+        if text not in self._told:
+            self._told.add(text)
+            warnings.warn(f"{self.model.__name__}: {text}", SchemaWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<Collection of {self.model.__name__} under {self.prefix!r} of {self._coordinator._what()}>"

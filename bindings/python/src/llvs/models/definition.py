@@ -112,7 +112,8 @@ class Definition(Generic[_Model]):
     def write(self, object: _Model, value_id: str, form: int = 0) -> bytes:
         """The JSON text of an object. Raises TypeError where a member is not what the model says."""
         if not isinstance(object, self.model):
-            raise TypeError(f"cannot save {value_id!r}: an object of the class {self.model.__name__} is expected, not {type(object).__name__}")
+            expected = f"an object of the class {self.model.__name__} is expected"
+            raise TypeError(f"cannot save {value_id!r}: {expected}, not {type(object).__name__}")
         if self._encode is not None:
             return bytes(self._encode(object))
         try:
@@ -179,11 +180,13 @@ class Definition(Generic[_Model]):
 
     def _refusal(self, problem: Exception, data: bytes, value_id: str, stored_version: Optional[str]) -> DecodeError:
         pointer = problem.pointer if isinstance(problem, Mismatch) else ""
-        why = problem.why if isinstance(problem, Mismatch) else "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        what = f"the member {pointer!r} {why}" if pointer else f"it {why}" if isinstance(problem, Mismatch) else why
+        if isinstance(problem, Mismatch):
+            what = f"the member {pointer!r} {problem.why}" if pointer else f"it {problem.why}"
+        else:
+            what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
         return DecodeError(
-            f"cannot read the value {value_id!r} as {self.model.__name__}: {what}. The value is in the store as it was. Give the model a member "
-            f"that takes this, or an upgrade; or put the value right: its JSON is coordinator[{value_id!r}], and "
+            f"cannot read the value {value_id!r} as {self.model.__name__}: {what}. The value is in the store as it was. Give the model a "
+            f"member that takes this, or an upgrade; or put the value right: its JSON is coordinator[{value_id!r}], and "
             f"coordinator.save(update=...) replaces it",
             member=pointer,
             data=data,
@@ -246,7 +249,9 @@ def model(
     a rule is not for its type.
     """
     if not prefix or prefix.startswith("__llvs"):
-        raise ValueError(f"{prefix!r} cannot be the prefix of a model: the ids of its values begin with it, and those of others do not; use 'contact/'")
+        raise ValueError(
+            f"{prefix!r} cannot be the prefix of a model: the ids of its values begin with it, and those of others do not; use 'contact/'"
+        )
     if (encode is None) != (decode is None):
         raise TypeError("encode and decode are given both, or neither")
     if upgrades and encode is not None:

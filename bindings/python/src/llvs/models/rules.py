@@ -227,17 +227,6 @@ def segment(name: str) -> str:
     return "~2" if name == "*" else escaped(name)
 
 
-def full_rule(rule: Union[str, Mapping[str, Any], MergeRule]) -> dict[str, Any]:
-    """A rule with everything that it does not say, to be compared with others."""
-    given = rule.rule() if isinstance(rule, MergeRule) else {"as": rule} if isinstance(rule, str) else dict(rule)
-    made = {"as": "auto", "pick": "newer", "delete": "edit", "unit": "word", "overlap": "pick", "from": 0, **given}
-    if made["as"] != "counter":
-        del made["from"]
-    if made["as"] != "text":
-        del made["unit"], made["overlap"]
-    return made
-
-
 def short_rule(rule: Mapping[str, Any]) -> Any:
     """A rule as short as it can be written: a name where it is nothing else."""
     return rule.get("as", "auto") if set(rule) <= {"as"} else dict(rule)
