@@ -1779,6 +1779,22 @@ typedef struct llvs_merge_values_options {
 LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORROWED const llvs_bytes *base,
     LLVS_BORROWED const llvs_bytes *newer, LLVS_BORROWED const llvs_bytes *older,
     LLVS_BORROWED const llvs_merge_values_options *options, LLVS_OWNED llvs_merged_value **merged, LLVS_OWNED llvs_error **error);
+/** Conflicts of a merge; immutable, owned. Since 0.1. */
+typedef struct llvs_conflict_list {
+    uint32_t struct_size;
+    /**
+     * From llvs_store_explain: whether these are the conflicts that the merge version recorded. If not, it was made by other rules than those
+     * of the store, or by an arbiter of the host. Else 1.
+     */
+    llvs_bool recorded;
+    size_t count;
+    /** In byte order of the ids of the values, and for each in the order in which they were met; NULL behind the last. */
+    const llvs_conflict *const *items;
+    /** SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; empty when there are none. */
+    llvs_bytes digest;
+} llvs_conflict_list;
+/** Releases the list. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_conflict_list_free(LLVS_OWNED llvs_conflict_list *list);
 /** Releases a merged value with all that it leads to. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
 /**
@@ -1788,6 +1804,71 @@ LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
  * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
+/** How to look for conflicts. Since 0.1. */
+typedef struct llvs_conflict_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Only those of this value; empty: of all. */
+    llvs_bytes value_id;
+    /** From llvs_arbiter_rules: by its rules instead of the store's; NULL: by the store's. */
+    llvs_arbiter *arbiter;
+    /** Progress (LLVS_STAGE_READING, in values looked at) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_conflict_options;
+#define LLVS_CONFLICT_OPTIONS_INIT { (uint32_t)sizeof(llvs_conflict_options), 0, LLVS_NONE_INIT, 0, 0 }
+/**
+ * The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored. Those of values that no
+ * rules are for are among them: their path is `[]`, and they are of the kind LLVS_CONFLICT_PICK or LLVS_CONFLICT_DELETE_EDIT.
+ *
+ * There are none when one version is an ancestor of the other, when both hold the same, and where nobody would be asked (llvs_store_merge).
+ * @param options    may be NULL
+ * @param conflicts  the list; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_ARGUMENT (another
+ * arbiter), LLVS_ERROR_UNSUPPORTED (rules of a number that is not known), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors. Any thread. Cost: that of the merge, and the values that both sides changed. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * What a merge version decided: found by merging its two predecessors again. Where no rules decided, `result` is what the version holds.
+ * Of a version that is no merge the list is empty.
+ * Parameters, errors and cost: as llvs_store_conflicts. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *store, llvs_bytes version,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * The conflicts that are open at a version: merges among its ancestors, or the version itself, decided them by rules, what they made still
+ * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided is
+ * there once. To show to a person.
+ * Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging those again that recorded conflicts.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/** What decides an open conflict. Since 0.1. */
+typedef uint32_t llvs_choice;
+enum llvs_choice_value {
+    /** What the more recent side had. */
+    LLVS_CHOICE_NEWER = 1,
+    /** What the other side had. */
+    LLVS_CHOICE_OLDER = 2,
+    /** What stands. */
+    LLVS_CHOICE_RESULT = 3
+};
+/**
+ * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version that
+ * is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it is a
+ * value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
+ * @param at        a version, mostly the current one
+ * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
+ *                  `result` and the rule
+ * @param changes   the list of changes; owned by the caller
+ * Errors: LLVS_ERROR_MOVED (at that version something else stands there by now), LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version;
+ * a choice that is not clear: places in a list, a part of a text that is there several times), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_VERSION_ID, storage errors. Any thread. Cost: the size of the value. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_choose(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict *conflict, llvs_choice choice, LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
 /** The rules of a store, or what registering more did; immutable, owned. Since 0.1. */
 typedef struct llvs_schema {
     uint32_t struct_size;
@@ -2557,6 +2638,8 @@ LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);
+LLVS_LAYOUT(llvs_conflict_list, 40);
+LLVS_LAYOUT(llvs_conflict_options, 40);
 LLVS_LAYOUT(llvs_revert_result, 48);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);

@@ -11,7 +11,10 @@ struct RulesMerge {
 
     /// Nil when there are no rules: then everything is as without this.
     /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], given: MergeSchema?, in store: Store, _ control: PacedControl) throws {
+    init?(
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, in store: Store, _ control: PacedControl
+    ) throws {
+        let given = arbiter.given
         let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
         if given == nil, p == nil, q == nil { return nil }
         let sides = [p, q]
@@ -92,7 +95,9 @@ struct RulesMerge {
 
     /// What the merge version says of how it came to be.
     func marked(_ metadata: Metadata) throws -> Metadata {
-        let ordered = records.sorted { Bytes.compare($0.id, $1.id) < 0 }
-        return try MergeMarks.marked(metadata, .rules, ordered)
+        try MergeMarks.marked(metadata, .rules, orderedRecords)
     }
+
+    /// What was decided so far, in byte order of the ids.
+    var orderedRecords: [(id: [UInt8], records: [ConflictRecord])] { records.sorted { Bytes.compare($0.id, $1.id) < 0 } }
 }

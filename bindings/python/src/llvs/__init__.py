@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .documents import (
         Conflict as Conflict,
         ConflictKind as ConflictKind,
+        Conflicts as Conflicts,
         MergedValue as MergedValue,
         MergeRules as MergeRules,
         Schema as Schema,
@@ -170,7 +171,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
-    "documents": "Conflict ConflictKind MergedValue MergeRules Schema check_schema merge_values",
+    "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError

@@ -398,6 +398,26 @@ class llvs_merge_values_options(ctypes.Structure):
     ]
 
 
+class llvs_conflict_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("recorded", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+        ("digest", llvs_bytes),
+    ]
+
+
+class llvs_conflict_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("value_id", llvs_bytes),
+        ("arbiter", c_void_p),
+        ("control", c_void_p),
+    ]
+
+
 class llvs_schema(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

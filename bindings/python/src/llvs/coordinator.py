@@ -355,6 +355,26 @@ class Coordinator(Handle):
             lib.llvs_coordinator_register_schema(pointer, text, byref(move), byref(made))
         return take_schema(made.value)
 
+    def open_conflicts(self) -> llvs.Conflicts:
+        """The conflicts that are open at the current version. As `Store.open_conflicts`."""
+        return self.store.open_conflicts(self.current_version)
+
+    def choose(self, conflict: llvs.Conflict, choice: str, *, metadata: Optional[_metadata.Metadata] = None) -> SavedVersion:
+        """Closes an open conflict by a save: what was chosen ("newer", "older", or "result" for what stands) becomes current.
+
+        Raises MovedError when something else stands there by now, InvalidArgumentError, and what `save` raises. As `Store.choose`.
+        """
+        while True:
+            at = self.current_version
+            changes = self.store.choices(conflict, choice, at=at)
+            try:
+                saved = self.save(changes=changes, metadata=metadata, expected=at)
+            except errors.MovedError:
+                # Somebody else saved or merged meanwhile: looked at again, there.
+                continue
+            assert saved is not None
+            return saved
+
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
 
