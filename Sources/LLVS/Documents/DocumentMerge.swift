@@ -53,6 +53,9 @@ public struct DocumentMerge {
 
     /// Merges what two sides made of a base; nil is absent.
     /// - Parameters:
+    ///   - base: the value that both sides stand on.
+    ///   - newer: what the newer side has.
+    ///   - older: what the older side has.
     ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
     ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
     /// - Throws: what `check` throws, and `.outOfMemory`.
@@ -84,15 +87,19 @@ public struct DocumentMerge {
         return merged
     }
 
+    /// A whole value as records show it.
+    func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
+        try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([parsed(bytes)], work: work))
+    }
+
+    /// A value as the rule for it as a whole reads it.
+    func parsed(_ bytes: UnsafeRawBufferPointer) throws -> JSONText { try read(bytes, as: rules.top?.kind ?? .auto) }
+
     /// One side as a whole, with a record.
     func picking(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool
     ) throws -> MergedValue {
-        func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? {
-            guard let bytes else { return nil }
-            let values = DocumentValues([try read(bytes, as: .auto)], work: work)
-            return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: values)
-        }
+        func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
         let (x, y) = (try json(newer), try json(older))
         let record = ConflictRecord(
             kind: .pick, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)

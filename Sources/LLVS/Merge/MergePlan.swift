@@ -52,7 +52,7 @@ extension Store {
                     return outcome(metadata, changes)
                 }
             }
-            if var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
+            if var rules = try RulesMerge(first, second, bases, byRules, in: self, control) {
                 guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
                     return outcome(try rules.marked(metadata), MergeChanges())
                 }

@@ -13,7 +13,7 @@ public struct RulesArbiter: MergeArbiter {
         let first = try store.requireOrdinal(merge.first.id), second = try store.requireOrdinal(merge.second.id)
         let bases = try merge.bases.map { try store.requireOrdinal($0.id) }
         let whole = try BuiltInArbiter.mostRecentChange.resolve(merge, in: store)
-        guard var rules = try RulesMerge(first, second, bases, given: given, in: store, .none) else { return whole }
+        guard var rules = try RulesMerge(first, second, bases, self, in: store, .none) else { return whole }
         let inside = try merge.forks.compactMap { id, fork -> Value.Change? in
             guard fork.kind != .twiceRemoved else { return nil }
             return try id.bytes.withUnsafeBytes { key -> Value.Change? in

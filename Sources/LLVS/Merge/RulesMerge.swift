@@ -11,7 +11,10 @@ struct RulesMerge {
 
     /// Nil when there are no rules: then everything is as without this.
     /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], given: MergeSchema?, in store: Store, _ control: PacedControl) throws {
+    init?(
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, in store: Store, _ control: PacedControl
+    ) throws {
+        let given = arbiter.given
         let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
         if given == nil, p == nil, q == nil { return nil }
         let sides = [p, q]
@@ -92,68 +95,9 @@ struct RulesMerge {
 
     /// What the merge version says of how it came to be.
     func marked(_ metadata: Metadata) throws -> Metadata {
-        let ordered = records.sorted { Bytes.compare($0.id, $1.id) < 0 }
-        return try MergeMarks.marked(metadata, .rules, ordered)
-    }
-}
-
-/// The rules that a store holds.
-extension Store {
-    /// The rules at a version; nil when there are none.
-    func schemaEntry(at version: UInt32) throws -> MapEntry? {
-        try schemaEntry(prevailing(at: version))
-    }
-    func schemaEntry(_ state: Prevailing) throws -> MapEntry? {
-        try MergeSchema.idBytes.withUnsafeBytes { try state.lookup($0) }
+        try MergeMarks.marked(metadata, .rules, orderedRecords)
     }
 
-    private func schema(_ entry: MapEntry) throws -> MergeSchema {
-        try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
-        }
-    }
-
-    /// What is wrong with rules; nil when nothing is.
-    func problem(ofSchema entry: MapEntry) throws -> InvalidRules? {
-        do {
-            _ = try schema(entry)
-            return nil
-        } catch let problem as InvalidRules { return problem }
-    }
-
-    /// The rules that count: those that prevail, or when these are not valid the newest valid ones before them, with a record.
-    fileprivate func prevailingSchema(
-        _ entry: MapEntry?, _ sides: [MapEntry], _ records: [ConflictRecord]
-    ) throws -> (MergeSchema?, [ConflictRecord]) {
-        guard let entry else { return (nil, records) }
-        guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
-        let valid = try validSchema(before: sides)
-        let record = try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
-                guard let valid else { return try SchemaMerge.record(notValid: invalid, standing: nil) }
-                return try withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
-                    try SchemaMerge.record(notValid: invalid, standing: $0)
-                }
-            }
-        }
-        return (try valid.map { try schema($0) }, records + [record])
-    }
-
-    /// The rules at a version, or when these are not valid the newest valid ones before.
-    func countingSchema(_ entry: MapEntry) throws -> MergeSchema? { try validSchema(before: [entry]).map { try schema($0) } }
-
-    /// The newest valid rules among these and those that were there when these were stored.
-    func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
-        var open = entries, seen = Set(entries.map(\.version))
-        while let newest = open.indices.max(by: { isStoredLater(open[$1], open[$0]) }) {
-            let entry = open.remove(at: newest)
-            if try problem(ofSchema: entry) == nil { return entry }
-            let sides = lock.withRead { dag.predecessors(entry.version) }
-            for side in sides {
-                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.entry($0, at: side) }
-                if let before, seen.insert(before.version).inserted { open.append(before) }
-            }
-        }
-        return nil
-    }
+    /// What was decided so far, in byte order of the ids.
+    var orderedRecords: [(id: [UInt8], records: [ConflictRecord])] { records.sorted { Bytes.compare($0.id, $1.id) < 0 } }
 }
