@@ -30,6 +30,7 @@ lib = _abi.lib
 byref = ctypes.byref
 
 _Default = TypeVar("_Default")
+_Model = TypeVar("_Model")
 _MOVE_SIZE = ctypes.sizeof(_structs.llvs_move)
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -318,6 +319,17 @@ class Coordinator(Handle):
         reverse: from the last id to the first.
         """
         return self.at().range(start, stop, reverse=reverse)
+
+    def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
+        """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
+
+        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that the
+        store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
+        Raises TypeError for a class that is no model, StorageError.
+        """
+        from .models.collection import Collection
+
+        return Collection(self, model)
 
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
