@@ -1561,6 +1561,53 @@ typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWE
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
     LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/** What a value merger is asked; lives for the callback only. Since 0.1. */
+typedef struct llvs_value_question {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The id of the value. */
+    llvs_bytes id;
+    /**
+     * Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. `[]`: it is
+     * about the value as a whole.
+     */
+    llvs_bytes path;
+    /** What was there: the bytes of a whole value, JSON of a part; NULL data where it was absent. */
+    llvs_bytes base;
+    /** What the side has there whose value is the more recent; as `base`. A side where it is absent is the older. */
+    llvs_bytes newer;
+    /** What the other side has there; as `base`. */
+    llvs_bytes older;
+} llvs_value_question;
+/**
+ * Merges what two sides made of a value, or of a place in it. Since 0.1.
+ *   thread     the one that merges; several at once when several merge
+ *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
+ *              merging is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: one change of this id was added to the resolution (llvs_resolution_add): an insert or update with the bytes of the
+ *              value, or with the JSON of the place; or a remove, for nothing. LLVS_PASS, without a change: as if nobody had been asked. All
+ *              else: the merge fails, stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
+ */
+typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_value_question *question,
+                                           LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
+/**
+ * An arbiter that merges as llvs_arbiter_rules does, and asks the host one value after the other: for each value that no rules are for and that
+ * both sides changed, or one changed and the other removed; and for each place that both sides changed and that rules leave to it
+ * (`{"pick":"arbiter"}`). So values that are no JSON can be merged by what is in them.
+ *
+ * It is asked for the base of a merge as well where versions were merged across each other and have several common ancestors: merging what
+ * these hold gives what both sides started from. So it need not know of such histories. It looks at the question alone, answers the same on all
+ * devices and each time, and writes its bytes in one form; a merge that it decided in a store with rules says `"host"` under
+ * "__llvs_arbiter". If devices answer differently after all, one answer stands in the end (llvs_store_merge).
+ * @param rules    as for llvs_arbiter_rules
+ * @param arbiter  the arbiter; owned by the caller; released by llvs_arbiter_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_TOO_LARGE, as llvs_arbiter_rules. A merge with it also gives
+ * LLVS_ERROR_UNRESOLVED_CONFLICT (LLVS_OK without one change of the id), and LLVS_ERROR_INVALID_ARGUMENT (an answer for a place that is no
+ * JSON). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_value_merger_create(llvs_merge_value_fn merge, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    llvs_bytes rules, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
 /** Releases the arbiter. Since 0.1. */
 LLVS_API void llvs_arbiter_free(LLVS_OWNED llvs_arbiter *arbiter);
 
@@ -1697,7 +1744,7 @@ enum llvs_conflict_kind_value {
     LLVS_CONFLICT_BOUND = 8,
     /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
     LLVS_CONFLICT_LIMIT = 9,
-    /** Both sides changed what the rules leave to an arbiter of the host; the newer stands. */
+    /** Both sides changed what the rules leave to a value merger of the host; without one the newer stands. */
     LLVS_CONFLICT_ARBITER = 10
 };
 /** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
@@ -2640,6 +2687,7 @@ LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);
 LLVS_LAYOUT(llvs_conflict_list, 40);
 LLVS_LAYOUT(llvs_conflict_options, 40);
+LLVS_LAYOUT(llvs_value_question, 88);
 LLVS_LAYOUT(llvs_revert_result, 48);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);

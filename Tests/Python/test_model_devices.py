@@ -318,7 +318,9 @@ def test_what_was_merged_and_cannot_be_read() -> None:
 def test_conflicts_of_a_collection_and_choosing() -> None:
     one, other = devices()
     with one, other:
-        one.save(insert={"__llvs_schema": SCHEMA, "contact/1": BASE, "note": b"0"})
+        schema = llvs.schema_of(Contact)
+        schema["ids"]["note"] = "auto"
+        one.save(insert={"__llvs_schema": json.dumps(schema).encode(), "contact/1": BASE, "note": b"[]"})
         one.sync()
         other.sync()
         people = other.collection(Contact)
@@ -326,7 +328,7 @@ def test_conflicts_of_a_collection_and_choosing() -> None:
             with device.collection(Contact).edit("1") as ann:
                 ann.name = name
                 ann.visits += 1
-            device.save(update={"note": name.encode()})
+            device.save(update={"note": json.dumps({"by": name}).encode()})
         one.exchange()
         other.sync()
         found = people.open_conflicts()

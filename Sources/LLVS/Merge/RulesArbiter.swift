@@ -4,9 +4,16 @@
 public struct RulesArbiter: MergeArbiter {
     /// Instead of the store's.
     let given: MergeSchema?
+    /// Merges values that no rules are for, and what rules leave to it.
+    let merger: (any ValueMerger)?
 
-    /// - Parameter rules: by which to merge, whatever the store holds; nil: by the store's.
-    public init(_ rules: MergeSchema? = nil) { given = rules }
+    /// - Parameters:
+    ///   - rules: by which to merge, whatever the store holds; nil: by the store's.
+    ///   - merger: merges values that no rules are for, and places that rules leave to it (`"pick":"arbiter"`); nil: nobody does.
+    public init(_ rules: MergeSchema? = nil, merger: (any ValueMerger)? = nil) {
+        given = rules
+        self.merger = merger
+    }
 
     /// What an arbiter of the host leaves to this one. Conflicts are not recorded then.
     public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {

@@ -104,7 +104,10 @@ if TYPE_CHECKING:
         Resolution as Resolution,
         Reverted as Reverted,
         Rules as Rules,
+        PartFunction as PartFunction,
         Theirs as Theirs,
+        ValueFunction as ValueFunction,
+        ValueMerger as ValueMerger,
     )
     from .models import (
         Absent as Absent,
@@ -181,7 +184,7 @@ _MODULES = {
     """,
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction Reverted Rules Theirs ValueFunction ValueMerger",
     "models": """
         Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
         Named Pick Register SchemaWarning Text Tuple Upgrade definition_of model schema_of

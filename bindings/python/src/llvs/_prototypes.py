@@ -96,6 +96,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_arbiter_builtin": (STATUS, [U32, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_rules": (STATUS, [BYTES, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, borrowed("llvs_arbiter*"), owned("llvs_arbiter**"), ERROR]),
+    "llvs_value_merger_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, BYTES, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_free": (None, [owned("llvs_arbiter*")]),
     "llvs_store_merge": (STATUS, [
         borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_arbiter*"), borrowed("llvs_merge_options*"), owned("llvs_version_list**"),

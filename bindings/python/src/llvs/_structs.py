@@ -336,6 +336,18 @@ class llvs_merge(ctypes.Structure):
     ]
 
 
+class llvs_value_question(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("id", llvs_bytes),
+        ("path", llvs_bytes),
+        ("base", llvs_bytes),
+        ("newer", llvs_bytes),
+        ("older", llvs_bytes),
+    ]
+
+
 class llvs_merge_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
