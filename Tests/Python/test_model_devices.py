@@ -313,3 +313,28 @@ def test_what_was_merged_and_cannot_be_read() -> None:
         assert other["x/1"] == data and pairs["2"].both == (3, 4) and list(pairs.problems()) == ["1"]
         other.save(update={"x/1": b'{"both":[5,9]}'})
         assert pairs["1"].both == (5, 9)
+
+
+def test_conflicts_of_a_collection_and_choosing() -> None:
+    one, other = devices()
+    with one, other:
+        schema = llvs.schema_of(Contact)
+        schema["ids"]["note"] = "auto"
+        one.save(insert={"__llvs_schema": json.dumps(schema).encode(), "contact/1": BASE, "note": b"[]"})
+        one.sync()
+        other.sync()
+        people = other.collection(Contact)
+        for device, name in ((one, "Anne"), (other, "Anna")):
+            with device.collection(Contact).edit("1") as ann:
+                ann.name = name
+                ann.visits += 1
+            device.save(update={"note": json.dumps({"by": name}).encode()})
+        one.exchange()
+        other.sync()
+        found = people.open_conflicts()
+        assert list(found) == ["1"] and len(other.open_conflicts()) == 2, "only those of the collection's values"
+        (conflict,) = found["1"]
+        assert (conflict.path, conflict.newer, conflict.older) == (("name",), b'"Anna"', b'"Anne"')
+        assert people["1"].name == "Anna" and people["1"].visits == 7
+        other.choose(conflict, "older")
+        assert people["1"].name == "Anne" and people["1"].visits == 7 and people.open_conflicts() == {}
