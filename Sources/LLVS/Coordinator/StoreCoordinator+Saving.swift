@@ -4,14 +4,17 @@ extension StoreCoordinator {
     public struct Saved: Sendable {
         /// The new version; nil when there was nothing to save.
         public var version: Version?
+        /// Where the current version was before the save, and is after it.
         public var move: Move
     }
 
     /// Where a value is read.
     public enum Place: Sendable {
+        /// At the current version.
         case current
         /// The newest head of a branch.
         case branch(String)
+        /// At this version, which must be in the store.
         case version(VersionID)
     }
 
@@ -21,6 +24,9 @@ extension StoreCoordinator {
     /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
     /// merged into the version of that state that is the same everywhere, and the save stands on that.
     /// - Parameters:
+    ///   - changes: what to insert, update and remove; at most one for each id.
+    ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
+    ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
@@ -93,8 +99,9 @@ extension StoreCoordinator {
         _ changes: BorrowedChanges, _ sources: [ValueSource], _ metadata: Metadata, on base: (id: VersionID, isCurrent: Bool), _ branch: String?,
         _ timestamp: Double?
     ) throws -> Version {
-        let id = branch == nil
-            ? try store.join(headsLike: base.id, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) : base.id
+        var id = base.id
+        if registered != nil, id == current { id = try writeRegistered() }
+        if branch == nil { id = try store.join(headsLike: id, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
         let version = try store.makeVersion(basedOn: id, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
         if base.isCurrent {
             differences.go(to: version.id, changed: changes, sources)
