@@ -27,11 +27,11 @@
 enum { RESERVE = 4 << 20, MAPPINGS = 8, PIECE = 32 << 10, MAPPED = 128 << 10 };
 
 static struct {
-    uintptr_t start; /* 0: there is none */
-    uint64_t state;  /* bytes that were cut off, times 2^32, plus the pieces that are in use */
+    uint64_t start; /* 0: there is none */
+    uint64_t state; /* bytes that were cut off, times 2^32, plus the pieces that are in use */
 } mappings[MAPPINGS];
 /* All mappings lie between. */
-static uintptr_t lowest = UINTPTR_MAX, highest;
+static uint64_t lowest = UINT64_MAX, highest;
 
 /* The state of one that does not exist counts as used up. */
 static uint64_t none = UINT64_MAX;
@@ -58,6 +58,11 @@ extern const char _ZSt7nothrow __attribute__((weak));
 #define REALLOCATE(memory, size) realloc(memory, size)
 #endif
 
+/* Puts another value where nobody has changed it since; else *was is what is there. */
+static inline int exchange(uint64_t *at, uint64_t *was, uint64_t by) {
+    return __atomic_compare_exchange_n(at, was, by, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 /* Whether the calling thread gets as much as the reserve from malloc: the system gives nothing more, but an allocator may have what was
    released to it. */
 static int allocator_has_as_much(void) {
@@ -78,10 +83,11 @@ static int allocator_has_as_much(void) {
 }
 
 /* Widens what the mappings lie between, before the first piece of a new one is given out. */
-static void lies_between(uintptr_t start) {
-    uintptr_t end = start + RESERVE, was;
-    for (was = __atomic_load_n(&lowest, __ATOMIC_RELAXED); start < was && !__atomic_compare_exchange_n(&lowest, &was, start, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED););
-    for (was = __atomic_load_n(&highest, __ATOMIC_RELAXED); end > was && !__atomic_compare_exchange_n(&highest, &was, end, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED););
+static void lies_between(uint64_t start) {
+    uint64_t end = start + RESERVE, was = __atomic_load_n(&lowest, __ATOMIC_RELAXED);
+    while (start < was && !exchange(&lowest, &was, start)) {}
+    was = __atomic_load_n(&highest, __ATOMIC_RELAXED);
+    while (end > was && !exchange(&highest, &was, end)) {}
 }
 
 int llvs_shim_reserve_fill(void) {
@@ -90,12 +96,12 @@ int llvs_shim_reserve_fill(void) {
     if (llvs_shim_reserve_is_whole()) return 1;
     mapping = MAP_FAILED;
     for (i = 0; i < MAPPINGS; i++) {
-        uintptr_t start = __atomic_load_n(&mappings[i].start, __ATOMIC_ACQUIRE);
+        uint64_t start = __atomic_load_n(&mappings[i].start, __ATOMIC_ACQUIRE);
         if (!start) {
             if (mapping == MAP_FAILED) mapping = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (mapping == MAP_FAILED) break;
             lies_between((uintptr_t)mapping);
-            if (__atomic_compare_exchange_n(&mappings[i].start, &start, (uintptr_t)mapping, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) mapping = MAP_FAILED;
+            if (exchange(&mappings[i].start, &start, (uintptr_t)mapping)) mapping = MAP_FAILED;
         }
         if (LLVS_SHIM_RESERVE_IS_WHOLE(__atomic_load_n(&mappings[i].state, __ATOMIC_RELAXED))) {
             __atomic_store_n(&llvs_shim_reserve, &mappings[i].state, __ATOMIC_RELEASE);
@@ -134,16 +140,16 @@ static void *cut(size_t alignment, size_t size) {
     if (size == 0) size = 1;
     if (size > RESERVE || alignment > RESERVE) return NULL;
     for (i = 0; i < MAPPINGS; i++) {
-        uintptr_t start = __atomic_load_n(&mappings[i].start, __ATOMIC_ACQUIRE);
+        uint64_t start = __atomic_load_n(&mappings[i].start, __ATOMIC_ACQUIRE);
         uint64_t state = __atomic_load_n(&mappings[i].state, __ATOMIC_RELAXED);
         while (start) {
-            uintptr_t object = (start + (state >> 32) + sizeof(uint64_t) + alignment - 1) & ~(uintptr_t)(alignment - 1);
+            uint64_t object = (start + (state >> 32) + sizeof(uint64_t) + alignment - 1) & ~(uint64_t)(alignment - 1);
             uint64_t end = object - start + size;
             if (end > RESERVE) break;
-            if (!__atomic_compare_exchange_n(&mappings[i].state, &state, end << 32 | ((state & UINT32_MAX) + 1), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
-            ((uint64_t *)object)[-1] = size;
+            if (!exchange(&mappings[i].state, &state, end << 32 | ((state & UINT32_MAX) + 1))) continue;
+            ((uint64_t *)(uintptr_t)object)[-1] = size;
             errno = before;
-            return (void *)object;
+            return (void *)(uintptr_t)object;
         }
     }
     return NULL;
@@ -154,7 +160,7 @@ static inline int is_piece(const void *memory, size_t *which) {
     uintptr_t at = (uintptr_t)memory;
     if (__builtin_expect(at < __atomic_load_n(&lowest, __ATOMIC_RELAXED) || at >= __atomic_load_n(&highest, __ATOMIC_RELAXED), 1)) return 0;
     for (*which = 0; *which < MAPPINGS; ++*which) {
-        uintptr_t start = __atomic_load_n(&mappings[*which].start, __ATOMIC_ACQUIRE);
+        uint64_t start = __atomic_load_n(&mappings[*which].start, __ATOMIC_ACQUIRE);
         if (start && at - start < RESERVE) return 1;
     }
     return 0;
@@ -165,7 +171,7 @@ static size_t size_of(const void *piece) { return ((const uint64_t *)piece)[-1];
 static void put_back(size_t which) {
     uint64_t state = __atomic_load_n(&mappings[which].state, __ATOMIC_RELAXED), left;
     do left = (state & UINT32_MAX) == 1 ? 0 : state - 1;
-    while (!__atomic_compare_exchange_n(&mappings[which].state, &state, left, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    while (!exchange(&mappings[which].state, &state, left));
 }
 
 #define OR_FROM_RESERVE(alignment, size, call) \

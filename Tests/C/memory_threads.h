@@ -21,7 +21,9 @@ typedef struct worker {
     uint8_t bytes[ROW * ROW_SIZE];
 } worker;
 
-static void name_of(const worker *self, int version, char *name, size_t size) { snprintf(name, size, "thread-%d-%d", self->number, version); }
+static void name_of(const worker *self, int version, char *name, size_t size) {
+    snprintf(name, size, "thread-%d-%d", self->number, version);
+}
 
 /* 1 when it was done, 0 when there was not enough memory. */
 static int is_done(worker *self, llvs_status status, llvs_error *error) {
@@ -38,6 +40,7 @@ static int is_done(worker *self, llvs_status status, llvs_error *error) {
 static void save_a_row(worker *self) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_error *error = NULL;
+    llvs_status status;
     char name[32];
     size_t i;
     name_of(self, self->acknowledged + 1, name, sizeof name);
@@ -49,7 +52,8 @@ static void save_a_row(worker *self) {
     }
     self->changes[0].data = llvs_str(name);
     options.id = llvs_str(name);
-    if (!is_done(self, llvs_store_make_version(self->w->store, llvs_str(self->last), self->changes, ROW, sizeof *self->changes, &options, NULL, NULL, &error), error)) return;
+    status = llvs_store_make_version(self->w->store, llvs_str(self->last), self->changes, ROW, sizeof *self->changes, &options, NULL, NULL, &error);
+    if (!is_done(self, status, error)) return;
     self->acknowledged++;
     strcpy(self->last, name);
 }
@@ -66,7 +70,8 @@ static void read_something(worker *self) {
         llvs_buffer_dispose(&data);
     }
     range.prefix = llvs_str("value/00");
-    if (is_done(self, llvs_store_enumerate(self->w->store, llvs_str(self->last), &range, &values, &error), error)) llvs_value_list_free(values);
+    if (is_done(self, llvs_store_enumerate(self->w->store, llvs_str(self->last), &range, &values, &error), error))
+        llvs_value_list_free(values);
     if (is_done(self, llvs_store_history(self->w->store, NULL, NULL, &cursor, &error), error)) {
         if (is_done(self, llvs_history_cursor_next(cursor, 100, NULL, &page, &error), error)) llvs_version_list_free(page);
         llvs_history_cursor_free(cursor);
@@ -103,7 +108,10 @@ static void look_for_lines(world *w, const worker *workers) {
         for (version = 1; version <= workers[i].acknowledged; version++) {
             name_of(&workers[i], version, name, sizeof name);
             NEED(llvs_store_value(w->store, llvs_str(id), llvs_str(name), &data, NULL, &error));
-            if (data.size != strlen(name) || memcmp(data.data, name, data.size) != 0) { fprintf(stderr, "%s was acknowledged and is another\n", name); _exit(72); }
+            if (data.size != strlen(name) || memcmp(data.data, name, data.size) != 0) {
+                fprintf(stderr, "%s was acknowledged and is another\n", name);
+                _exit(72);
+            }
             llvs_buffer_dispose(&data);
         }
     }

@@ -195,7 +195,8 @@ static void threads_at_once(void **state) {
         char *directory, *template, *copy;
         pid_t child;
         /* A storage of the host is called one call at a time. */
-        if (storages[s].kind == LLVS_STORAGE_HOST || (on && strcmp(on, storages[s].name) != 0) || (only && !strstr(only, "threads"))) continue;
+        if (storages[s].kind == LLVS_STORAGE_HOST || (on && strcmp(on, storages[s].name) != 0)) continue;
+        if (only && !strstr(only, "threads")) continue;
         directory = new_directory();
         template = join(directory, "template");
         copy = join(directory, "copy");

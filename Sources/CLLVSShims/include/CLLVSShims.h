@@ -89,7 +89,7 @@ void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
 /* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from them. */
 int llvs_shim_has_memory(size_t size);
-/* Makes the reserve whole, or sees that the calling thread gets as much otherwise: 1, or 0 when there is no memory for it. See reserve.c. */
+/* Makes the reserve whole, or sees that the calling thread gets as much otherwise: 1; 0 when there is no memory for it. See reserve.c. */
 int llvs_shim_reserve_fill(void);
 extern uint64_t *llvs_shim_reserve;
 /* Less than a sixteenth of it is in use. */

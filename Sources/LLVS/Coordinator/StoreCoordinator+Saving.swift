@@ -96,8 +96,8 @@ extension StoreCoordinator {
 
     /// Makes the version and moves to it. The caller holds `saveGate`.
     private func make(
-        _ changes: BorrowedChanges, _ sources: [ValueSource], _ metadata: Metadata, on base: (id: VersionID, isCurrent: Bool), _ branch: String?,
-        _ timestamp: Double?
+        _ changes: BorrowedChanges, _ sources: [ValueSource], _ metadata: Metadata, on base: (id: VersionID, isCurrent: Bool),
+        _ branch: String?, _ timestamp: Double?
     ) throws -> Version {
         var id = base.id
         if registered != nil, id == current { id = try writeRegistered() }

@@ -29,7 +29,9 @@ final class SerialGate: HostCallMark, @unchecked Sendable {
         defer { lock.unlock() }
         while let owner {
             guard pthread_equal(owner, pthread_self()) == 0 else {
-                throw StoreError(.busy, "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
+                throw StoreError(
+                    .busy,
+                    "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
             }
             freed.wait(lock)
         }
