@@ -1,141 +1,110 @@
-"""Transactions: changes that are read, made and saved as one version, although others save meanwhile."""
+"""Transactions: several values read and written together, and saved as one version or not at all."""
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Callable, Iterator, MutableMapping, NamedTuple, Optional, TypeVar
+from collections.abc import MutableMapping
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional, TypeVar
 
 import llvs
 
-from . import errors
+from . import _metadata, errors
 from ._memory import BytesLike, as_bytes
-from .state import State, key_of
-from .versions import Change, SavedVersion, Version
+from .versions import SavedVersion
 
 _Result = TypeVar("_Result")
 
 
-class Step(NamedTuple):
-    """A step of a replay."""
-
-    #: The version that it leads to.
-    version: Version
-    #: What to apply to the state before to reach it, in byte order of the ids.
-    changes: tuple[Change, ...]
-
-
 class Transaction(MutableMapping[str, bytes]):
-    """The values at the current version of a coordinator with changes of one's own, which are saved as one version at the end of the block.
+    """The values at the version that was current at the beginning, with what the transaction has written; see `Coordinator.transaction`."""
 
-        with notes.transaction() as values:
-            values["counter"] = str(int(values.get("counter", b"0")) + 1).encode()
+    #: The version that was saved at the end; None before, and when nothing was written.
+    saved: Optional[SavedVersion]
 
-    When the current version moved meanwhile, the save stands on the new one, as long as nothing that was read or written here differs there;
-    else MovedError is raised, and nothing is saved. (`Coordinator.transact` runs a function again then.) A block that raises saves nothing.
-    """
+    def __init__(self, coordinator: llvs.Coordinator) -> None:
+        self._coordinator = coordinator
+        self._base = coordinator.at()
+        #: What was written, None where it was removed; and the ids that were looked at. All of them count once there was an iteration.
+        self._written: dict[str, Optional[bytes]] = {}
+        self._read: set[str] = set()
+        self._has_iterated = False
+        self.saved = None
 
-    def __init__(self, notes: llvs.Coordinator, metadata: Optional[llvs._metadata.Metadata] = None) -> None:
-        self._notes, self._metadata = notes, metadata
-        self._base = notes.current_version
-        self._state: State = notes.at(self._base)
-        self._changes: dict[str, Optional[bytes]] = {}
-        #: What was read or written, and what it was; None: all ids were listed.
-        self._known: Optional[dict[str, Optional[bytes]]] = {}
-        #: What was saved; None before the end of the block, and when nothing was to be saved.
-        self.saved: Optional[SavedVersion] = None
-
-    def _read(self, id: str) -> Optional[bytes]:
-        found = self._state.get(id)
-        if self._known is not None:
-            self._known[id] = found
-        return found
+    @property
+    def version(self) -> str:
+        """The id of the version that is read."""
+        return self._base.version
 
     def __getitem__(self, id: str) -> bytes:
-        found = None if key_of(id) is None else self._changes[id] if id in self._changes else self._read(id)
+        if id in self._written:
+            found = self._written[id]
+        else:
+            found = self._base.get(id)
+            self._read.add(id)
         if found is None:
             raise KeyError(id)
         return found
 
-    def __setitem__(self, id: str, value: BytesLike) -> None:
-        self._read(id)
-        self._changes[id] = bytes(as_bytes(value))
+    def __setitem__(self, id: str, data: BytesLike) -> None:
+        self._written[id] = as_bytes(data, f"the value of {id!r}")
 
     def __delitem__(self, id: str) -> None:
         self[id]
-        self._read(id)
-        self._changes[id] = None
+        self._written[id] = None
 
     def __iter__(self) -> Iterator[str]:
-        self._known = None
-        own = {id for id, value in self._changes.items() if value is not None}
-        return iter(sorted({id for id in self._state if id not in self._changes} | own, key=str.encode))
+        self._has_iterated = True
+        kept = {id for id in self._base if self._written.get(id, b"") is not None}
+        return iter(sorted(kept | {id for id, data in self._written.items() if data is not None}, key=str.encode))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(list(iter(self)))
 
-    def __enter__(self) -> Transaction:
-        return self
+    def __repr__(self) -> str:
+        return f"<Transaction at version {self.version}, {len(self._written)} values written>"
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        if kind is not None:
+    def _save(self, metadata: Optional[_metadata.Metadata]) -> None:
+        """Saves what was written, on whatever is current by then, as long as nothing that the transaction looked at has changed."""
+        update = {id: data for id, data in self._written.items() if data is not None}
+        remove = [id for id, data in self._written.items() if data is None]
+        if not update and not remove and metadata is None:
             return
-        update = {id: value for id, value in self._changes.items() if value is not None and self._state.get(id) != value}
-        remove = [id for id, value in self._changes.items() if value is None and id in self._state]
-        while update or remove:
+        on = self.version
+        while True:
             try:
-                self.saved = self._notes.save(update=update, remove=remove, metadata=self._metadata, expected=self._base)
+                self.saved = self._coordinator.save(update=update, remove=remove, metadata=metadata, expected=on)
                 return
             except errors.MovedError:
-                self._go_on()
+                on = self._coordinator.current_version
+                self._check(on)
 
-    def _go_on(self) -> None:
-        """To where the current version is by now, if nothing differs there that matters here."""
-        now = self._notes.current_version
-        there = self._notes.at(now)
-        if self._known is None:
-            changed = next((change.id for change in self._notes.store.diff(self._base, now, with_data=False)), None)
-        else:
-            changed = next((id for id, value in self._known.items() if there.get(id) != value), None)
-        if changed is not None:
-            raise errors.MovedError(
-                f"nothing was saved: {changed!r}, which the transaction read or wrote, was changed meanwhile; run it again, or use transact()",
-                version_id=now, value_id=changed,
-            )
-        self._base, self._state = now, there
+    def _check(self, version: str) -> None:
+        store, seen = self._coordinator.store, self._read | set(self._written)
+        for change in store.diff(self.version, version, with_data=False):
+            if self._has_iterated or change.id in seen:
+                raise errors.MovedError(
+                    f"the transaction was not saved: {change.id!r} has changed since it began. Read what is there now, and do it again; "
+                    "Coordinator.transact does that by itself",
+                    value_id=change.id,
+                    version_id=version,
+                )
 
 
-def transact(
-    notes: llvs.Coordinator, function: Callable[[Transaction], _Result], metadata: Optional[llvs._metadata.Metadata], retries: int
-) -> _Result:
-    """Runs a function in a transaction, again when what it read was changed meanwhile."""
-    for attempt in range(retries + 1):
+@contextmanager
+def transaction(coordinator: llvs.Coordinator, metadata: Optional[_metadata.Metadata]) -> Iterator[Transaction]:
+    """As `Coordinator.transaction`."""
+    values = Transaction(coordinator)
+    yield values
+    values._save(metadata)
+
+
+def transact(coordinator: llvs.Coordinator, function: Callable[[Any], _Result], metadata: Optional[_metadata.Metadata]) -> _Result:
+    """As `Coordinator.transact`."""
+    while True:
+        values = Transaction(coordinator)
+        result = function(values)
         try:
-            with Transaction(notes, metadata) as values:
-                result = function(values)
-            return result
+            values._save(metadata)
         except errors.MovedError:
-            if attempt == retries:
-                raise
-    raise errors.InternalError("a transaction ended without a result")
-
-
-def replay(store: llvs.Store, prefix: str, a: llvs.AnyVersion, b: llvs.AnyVersion) -> Iterator[Step]:
-    """The steps from one version to another, along the lines of first predecessors."""
-    start, end = store[a], store[b]
-    way = [start, *_line(store, start, end)[1:]]
-    forward = _line(store, end, start)
-    # Where the two lines meet is there once.
-    if forward[-1].id == way[-1].id:
-        forward.pop()
-    for before, after in zip(way + forward[::-1], (way + forward[::-1])[1:]):
-        changes = tuple(store.diff(before, after, prefix=prefix))
-        if changes:
-            yield Step(after, changes)
-
-
-def _line(store: llvs.Store, start: Version, other: Version) -> list[Version]:
-    """`start`, its first predecessor and so on, up to the first that is the other version or among its ancestors."""
-    line, new = [start], {version.id for version in store.history(start, hiding=[other])}
-    while line[-1].id in new and line[-1].predecessors:
-        line.append(store[line[-1].predecessors[0]])
-    return line
+            continue
+        return result
