@@ -239,6 +239,18 @@ def test_what_an_old_app_does_not_touch_stays_as_it_is_written(edit: Edit) -> No
         assert after["phones"] == '[{"id":"2","number":"22"},{"label":"home","id":"1","number":"11","used":2.0}]'
 
 
+def test_numbers_stay_as_they_are_written_also_where_the_app_knows_all() -> None:
+    data = b'{"weight":72.50,"stock":1e2,"name":"Ann","visits":-0,"phones":[{"id":"1","number":"11"},{"number":"22","id":"2"}]}'
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"contact/1": data})
+        with notes.collection(OldContact).edit("1") as one:
+            one.name = "Bob"
+        assert notes["contact/1"] == data.replace(b"Ann", b"Bob")
+        with notes.collection(OldContact).edit("1") as one:
+            one.phones[0].number = "12"
+        assert notes["contact/1"] == data.replace(b"Ann", b"Bob").replace(b"11", b"12")
+
+
 def _members(data: bytes) -> dict[str, str]:
     """The members of an object, as they are written."""
     decoder, text, found, at = json.JSONDecoder(), data.decode(), {}, 1
