@@ -351,3 +351,36 @@ def test_conflicts_of_a_collection_and_choosing() -> None:
         assert people["1"].name == "Anna" and people["1"].visits == 7
         other.choose(conflict, "older")
         assert people["1"].name == "Anne" and people["1"].visits == 7 and people.open_conflicts() == {}
+
+
+def test_undo_takes_back_members_and_keeps_what_others_did() -> None:
+    """By groups and with descriptions, also of transactions; not what the other device changed in the same value."""
+    place = f"memory:{next(NUMBERS)}"
+    one = llvs.Coordinator(storage="memory", exchange=place, device="one")
+    with one, llvs.Coordinator(storage="memory", exchange=place) as other:
+        one.save(insert={"contact/1": BASE, "__llvs_schema": SCHEMA})
+        one.sync()
+        other.sync()
+        people = one.collection(Contact)
+        with people.edit("1", description="call her Anne") as ann:
+            ann.name = "Anne"
+            ann.visits += 1
+        for number in ("33", "44"):
+            with people.edit("1", group="phones", description="telephones") as ann:
+                ann.phones.append(Phone(number, number))
+        with other.collection(Contact).edit("1") as ann:
+            ann.tags.add("other")
+            ann.visits += 10
+        other.exchange()
+        one.sync()
+        assert people["1"].visits == 16 and len(people["1"].phones) == 4 and one.undo_description == "telephones"
+        one.undo()
+        assert [phone.id for phone in people["1"].phones] == ["1", "2"] and people["1"].name == "Anne"
+        one.undo()
+        after = people["1"]
+        assert (after.name, after.visits, after.tags) == ("Ann", 15, {"a", "b", "other"})
+        one.redo()
+        assert people["1"].name == "Anne" and people["1"].visits == 16
+        with one.transaction(description="a note") as values:
+            values["note"] = b"1"
+        assert one.undo_description == "a note" and one.undo() is not None and "note" not in one
