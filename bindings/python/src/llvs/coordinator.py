@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import ItemsView, KeysView
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
 
 import llvs
 
@@ -19,13 +19,16 @@ from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
-from .versions import AnyVersion, Change, SavedVersion, Value
+from .versions import AnyVersion, Change, SavedVersion, Value, Version
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, url_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -376,6 +379,10 @@ class Coordinator(Handle):
         from .models.collection import Collection
 
         return Collection(self, model)
+
+    def version_at(self, time: Union[datetime, float]) -> Optional[Version]:
+        """The version that stood at a time on the way to the current one. As `Store.version_at`."""
+        return self.store.version_at(time, self.current_version)
 
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
