@@ -90,6 +90,7 @@ extension StoreCoordinator {
     private func allMetadata(with own: Metadata, _ branch: String?) -> Metadata {
         var all = lock.withLock { metadata }
         for entry in own.entries { all[entry.key] = entry.value }
+        if let mark = deviceMark { all[UndoMarks.deviceKey] = mark }
         if let branch { all.branch = branch }
         return all
     }
@@ -101,7 +102,7 @@ extension StoreCoordinator {
     ) throws -> Version {
         var id = base.id
         if registered != nil, id == current { id = try writeRegistered() }
-        if branch == nil { id = try store.join(headsLike: id, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
+        if branch == nil { id = try self.base() }
         let version = try store.makeVersion(basedOn: id, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
         if base.isCurrent {
             differences.go(to: version.id, changed: changes, sources)
@@ -109,6 +110,11 @@ extension StoreCoordinator {
             move(to: version.id, isAppended: timestamp == nil)
         }
         return version
+    }
+
+    /// What to save on: the current version, joined with heads that have its state. The caller holds `saveGate`.
+    func base() throws -> VersionID {
+        try store.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
     /// The version that a place names; nil for a branch without a head.
