@@ -236,6 +236,12 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
         ann.tags = {"c"}
     assert people["1"].tags == {"c"}, "a register, as the store says"
     # What is told once is not told again, and what changes is.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rules = json.loads(notes["__llvs_schema"])
+        rules["ids"]["elsewhere/"] = "auto"
+        notes.save(update={"__llvs_schema": json.dumps(rules).encode()})
+        people["2"] = Contact("Cid")
     with pytest.warns(llvs.SchemaWarning, match="'/bio'"):
         notes.save(update={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/tags":"set","/visits":"counter","/bio":"register"}}}'})
         people["1"] = Contact("Bob")
