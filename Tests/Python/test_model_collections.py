@@ -194,6 +194,16 @@ def test_rules_are_added_where_there_are_values(notes: llvs.Coordinator) -> None
     assert ids_of(notes) == {"contact/": RULES}
 
 
+def test_rules_are_added_again_where_the_current_version_has_none(notes: llvs.Coordinator) -> None:
+    notes.save(insert={"contact/1": b'{"name":"Ann"}'})
+    before = notes.current_version
+    people = notes.collection(Contact)
+    notes.current_version = before
+    with people.edit("1") as ann:
+        ann.visits += 1
+    assert ids_of(notes) == {"contact/": RULES} and people["1"].visits == 1
+
+
 def test_what_is_missing_is_added(notes: llvs.Coordinator) -> None:
     """Rules of others and sections that are not known stay."""
     others = b'{"merge":1,"models":{"x":1.50},"ids":{"a/":{"/n":{"from":1.0,"as":"counter"}},"contact/":{"/tags":"set","/more":"text"}}}'
