@@ -152,7 +152,6 @@ FIGURES: dict[str, Figure] = {
     "folder.files_per_version": program("folder_files_per_version"),
     "folder.bytes_per_version": program("folder_bytes_per_version", 0.02),
     "tests.all": passed_in_all(),
-    "tests.structure": passed("05-structure"),
     "tests.swift": passed("10-swift"),
     "tests.c": passed("20-c"),
     "tests.python": passed("50-python"),
