@@ -35,8 +35,7 @@ import Testing
         try OwnThread.start("A thread of the test") {
             var last = root, ids = [root.id]
             for i in 1...50 {
-                guard let next = try? (i % 2 == 0 ? store : other).makeVersion(basedOn: last.id, changes: [.update(ValueID("x"), data: [UInt8(i)])])
-                else { break }
+                guard let next = try? (i % 2 == 0 ? store : other).set(["x": "\(i)"], last) else { break }
                 last = next
                 ids.append(last.id)
             }
@@ -132,10 +131,11 @@ import Testing
         init(_ changed: @escaping @Sendable () -> Void, _ cancelled: Counter) { self.changed = changed; self.cancelled = cancelled }
         func cancel() { cancelled.add() }
     }
-    private static func transport(_ observe: (@Sendable (@escaping @Sendable () -> Void) -> (any ExchangeObservation)?)?) -> CallbackTransport {
+    private typealias Observe = @Sendable (@escaping @Sendable () -> Void) -> (any ExchangeObservation)?
+    private static func transport(_ observe: Observe?) -> CallbackTransport {
         var callbacks = CallbackTransport.Callbacks(
-            description: "the test", list: { _ in ExchangeListing(versions: []) }, fetchVersions: { _, _ in [] }, fetchChanges: { _, _ in [] },
-            send: { _, _ in })
+            description: "the test", list: { _ in ExchangeListing(versions: []) }, fetchVersions: { _, _ in [] },
+            fetchChanges: { _, _ in [] }, send: { _, _ in })
         callbacks.observe = observe
         return CallbackTransport(callbacks)
     }

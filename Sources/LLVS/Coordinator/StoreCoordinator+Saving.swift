@@ -73,6 +73,7 @@ extension StoreCoordinator {
     private func make(_ save: UnsafePointer<Save>) throws -> Version? {
         var all = lock.withLock { metadata }
         for entry in save.pointee.own.entries { all[entry.key] = entry.value }
+        if let mark = deviceMark { all[UndoMarks.deviceKey] = mark }
         var base = current
         var movesCurrent = true
         let branch = save.pointee.branch

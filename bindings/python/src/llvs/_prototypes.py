@@ -109,6 +109,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_revert": (STATUS, [
         borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR,
     ]),
+    "llvs_store_cherry_pick": (STATUS, [
+        borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR,
+    ]),
     "llvs_merge_values": (STATUS, [
         BYTES, borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_merge_values_options*"),
         owned("llvs_merged_value**"), ERROR,
@@ -160,6 +163,12 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_value": (STATUS, [borrowed("llvs_coordinator*"), BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_register_schema": (STATUS, [
         borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_move*"), owned("llvs_schema**"), ERROR,
+    ]),
+    "llvs_coordinator_undo": (STATUS, [
+        borrowed("llvs_coordinator*"), BOOL, borrowed("llvs_merge_options*"), borrowed("llvs_move*"), owned("llvs_revert_result**"), ERROR,
+    ]),
+    "llvs_coordinator_redo": (STATUS, [
+        borrowed("llvs_coordinator*"), BOOL, borrowed("llvs_merge_options*"), borrowed("llvs_move*"), owned("llvs_revert_result**"), ERROR,
     ]),
     "llvs_coordinator_attach": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_exchange_options*"), ERROR]),
     "llvs_coordinator_exchange": (STATUS, [
