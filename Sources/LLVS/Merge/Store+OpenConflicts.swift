@@ -4,6 +4,7 @@ extension Store {
     public enum Choice: UInt32, Sendable {
         /// What the more recent side had.
         case newer = 1
+        /// What the less recent side had.
         case older
         /// What stands.
         case result
