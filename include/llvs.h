@@ -1562,6 +1562,53 @@ typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWE
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
     LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/** What a value merger is asked; lives for the callback only. Since 0.1. */
+typedef struct llvs_value_question {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The id of the value. */
+    llvs_bytes id;
+    /**
+     * Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. `[]`: it is
+     * about the value as a whole.
+     */
+    llvs_bytes path;
+    /** What was there: the bytes of a whole value, JSON of a part; NULL data where it was absent. */
+    llvs_bytes base;
+    /** What the side has there whose value is the more recent; as `base`. A side where it is absent is the older. */
+    llvs_bytes newer;
+    /** What the other side has there; as `base`. */
+    llvs_bytes older;
+} llvs_value_question;
+/**
+ * Merges what two sides made of a value, or of a place in it. Since 0.1.
+ *   thread     the one that merges; several at once when several merge
+ *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
+ *              merging is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: one change of this id was added to the resolution (llvs_resolution_add): an insert or update with the bytes of the
+ *              value, or with the JSON of the place; or a remove, for nothing. LLVS_PASS, without a change: as if nobody had been asked. All
+ *              else: the merge fails, stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
+ */
+typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_value_question *question,
+                                           LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
+/**
+ * An arbiter that merges as llvs_arbiter_rules does, and asks the host one value after the other: for each value that no rules are for and that
+ * both sides changed, or one changed and the other removed; and for each place that both sides changed and that rules leave to it
+ * (`{"pick":"arbiter"}`). So values that are no JSON can be merged by what is in them.
+ *
+ * It is asked for the base of a merge as well where versions were merged across each other and have several common ancestors: merging what
+ * these hold gives what both sides started from. So it need not know of such histories. It looks at the question alone, answers the same on all
+ * devices and each time, and writes its bytes in one form; a merge that it decided in a store with rules says `"host"` under
+ * "__llvs_arbiter". If devices answer differently after all, one answer stands in the end (llvs_store_merge).
+ * @param rules    as for llvs_arbiter_rules
+ * @param arbiter  the arbiter; owned by the caller; released by llvs_arbiter_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_TOO_LARGE, as llvs_arbiter_rules. A merge with it also gives
+ * LLVS_ERROR_UNRESOLVED_CONFLICT (LLVS_OK without one change of the id), and LLVS_ERROR_INVALID_ARGUMENT (an answer for a place that is no
+ * JSON). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_value_merger_create(llvs_merge_value_fn merge, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    llvs_bytes rules, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
 /** Releases the arbiter. Since 0.1. */
 LLVS_API void llvs_arbiter_free(LLVS_OWNED llvs_arbiter *arbiter);
 
@@ -1596,7 +1643,8 @@ typedef struct llvs_merge_options {
     llvs_relation relation;
     /** For llvs_store_merge_heads and llvs_coordinator_merge. */
     llvs_head_selection selection;
-    uint32_t reserved;
+    /** For llvs_store_revert and llvs_store_cherry_pick of a merge: against which of its predecessors; LLVS_SIDE_NONE: the first. */
+    llvs_side parent;
     /** Names for the selection, UTF-8. */
     const llvs_bytes *branches;
     size_t branch_count;
@@ -1608,8 +1656,10 @@ typedef struct llvs_merge_options {
      * where one is undone, in values looked at (LLVS_STAGE_READING). Cancelled, nothing is stored.
      */
     const llvs_control *control;
+    /** For llvs_coordinator_undo: this version, whoever saved it, instead of the last save of this device; empty: that. */
+    llvs_bytes version;
 } llvs_merge_options;
-#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
@@ -1645,40 +1695,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
-/** What undoing a version came to; immutable, owned. Since 0.1. */
-typedef struct llvs_revert_result {
-    uint32_t struct_size;
-    uint32_t reserved;
-    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
-    const llvs_version_info *version;
-    /** The ids of the values that are again as they were before the version, in byte order. */
-    const llvs_bytes *undone;
-    size_t undone_count;
-    /**
-     * The ids of the values that the version changed and that were changed again since, to something else than they were before it, in
-     * byte order: they keep what they are.
-     */
-    const llvs_bytes *superseded;
-    size_t superseded_count;
-} llvs_revert_result;
-/** Releases the result. Since 0.1. */
-LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
-/**
- * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
- * @param version   whose changes to undo
- * @param at        the new version's predecessor
- * @param options   metadata and control; may be NULL
- * @param result    the new version, and what was undone and what was not; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
-
-/* ------------------------------------------------------------------------------------------------
- * Merging inside values
- * ------------------------------------------------------------------------------------------------ */
-
 /** What a conflict was about. Since 0.1. */
 typedef uint32_t llvs_conflict_kind;
 enum llvs_conflict_kind_value {
@@ -1700,10 +1716,10 @@ enum llvs_conflict_kind_value {
     LLVS_CONFLICT_BOUND = 8,
     /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
     LLVS_CONFLICT_LIMIT = 9,
-    /** Both sides changed what the rules leave to an arbiter of the host; the newer stands. */
+    /** Both sides changed what the rules leave to a value merger of the host; without one the newer stands. */
     LLVS_CONFLICT_ARBITER = 10
 };
-/** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
+/** What a merge decided where both sides had changed the same. Borrowed from what it was told with. Since 0.1. */
 typedef struct llvs_conflict {
     uint32_t struct_size;
     llvs_conflict_kind kind;
@@ -1721,7 +1737,69 @@ typedef struct llvs_conflict {
     llvs_bytes rule_prefix;
     /** Its pattern; NULL data where no rule holds. */
     llvs_bytes rule_pattern;
+    /** The id of the value; empty from llvs_merge_values without an id. */
+    llvs_bytes id;
+    /** The merge version that decided it; empty where there is none. */
+    llvs_bytes version;
 } llvs_conflict;
+/** What undoing a version, or picking one, came to; immutable, owned. Since 0.1. */
+typedef struct llvs_revert_result {
+    uint32_t struct_size;
+    /** From llvs_store_cherry_pick: rules count among the values that were picked; once both lines are merged, that counts twice. */
+    llvs_bool counts;
+    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
+    const llvs_version_info *version;
+    /**
+     * The ids of the values that were changed, in byte order: those of which something, or all, is again as it was before the version; of a
+     * pick, those that took over something of it.
+     */
+    const llvs_bytes *undone;
+    size_t undone_count;
+    /**
+     * The ids of the values of which the version changed something that was changed again since, to something else than it was before it, in
+     * byte order: that stays. Where rules merge inside a value it may be in both lists.
+     */
+    const llvs_bytes *superseded;
+    size_t superseded_count;
+    /** What had to be decided, in byte order of the ids; NULL behind the last. */
+    const llvs_conflict *const *conflicts;
+    size_t conflict_count;
+    /** The versions that were undone, newest first. */
+    const llvs_bytes *versions;
+    size_t version_count;
+    /** From llvs_coordinator_undo and llvs_coordinator_redo: as the save was described; empty when it was not. */
+    llvs_bytes description;
+} llvs_revert_result;
+/** Releases the result. Since 0.1. */
+LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
+/**
+ * Records the inverse of a version's changes on top of a head: undo, without losing what came since. A merge with the version as the base,
+ * the head as the newer side and the version's predecessor as the other: values that rules of the store are for are merged inside, so what
+ * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed.
+ * @param version   whose changes to undo
+ * @param at        the new version's predecessor
+ * @param options   parent, metadata and control; may be NULL
+ * @param result    the new version, and what was undone and what was not; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_INVALID_ARGUMENT (a second predecessor that is not there), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Nothing is stored then. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Does what a version changed once more on top of a head, as a merge with the version's predecessor as the base and the version as the newer
+ * side. What a counter counted counts twice when the two lines are merged later (`counts`): pick what will not be merged, or pick no counters.
+ * @param onto      the new version's predecessor
+ * @param result    the new version, and the ids that took over something, those of which something else stands, and conflicts; may be NULL
+ * Other parameters and errors: as llvs_store_revert. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_cherry_pick(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes onto,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Merging inside values
+ * ------------------------------------------------------------------------------------------------ */
+
 /** Where the bytes of a merged value come from. Since 0.1. */
 typedef uint32_t llvs_merged_source;
 enum llvs_merged_source_value {
@@ -1778,6 +1856,22 @@ typedef struct llvs_merge_values_options {
 LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORROWED const llvs_bytes *base,
     LLVS_BORROWED const llvs_bytes *newer, LLVS_BORROWED const llvs_bytes *older,
     LLVS_BORROWED const llvs_merge_values_options *options, LLVS_OWNED llvs_merged_value **merged, LLVS_OWNED llvs_error **error);
+/** Conflicts of a merge; immutable, owned. Since 0.1. */
+typedef struct llvs_conflict_list {
+    uint32_t struct_size;
+    /**
+     * From llvs_store_explain: whether these are the conflicts that the merge version recorded. If not, it was made by other rules than those
+     * of the store, or by an arbiter of the host. Else 1.
+     */
+    llvs_bool recorded;
+    size_t count;
+    /** In byte order of the ids of the values, and for each in the order in which they were met; NULL behind the last. */
+    const llvs_conflict *const *items;
+    /** SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; empty when there are none. */
+    llvs_bytes digest;
+} llvs_conflict_list;
+/** Releases the list. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_conflict_list_free(LLVS_OWNED llvs_conflict_list *list);
 /** Releases a merged value with all that it leads to. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
 /**
@@ -1787,6 +1881,110 @@ LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
  * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
+/** How to look for conflicts. Since 0.1. */
+typedef struct llvs_conflict_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Only those of this value; empty: of all. */
+    llvs_bytes value_id;
+    /** From llvs_arbiter_rules: by its rules instead of the store's; NULL: by the store's. */
+    llvs_arbiter *arbiter;
+    /** Progress (LLVS_STAGE_READING, in values looked at) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_conflict_options;
+#define LLVS_CONFLICT_OPTIONS_INIT { (uint32_t)sizeof(llvs_conflict_options), 0, LLVS_NONE_INIT, 0, 0 }
+/**
+ * The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored. Those of values that no
+ * rules are for are among them: their path is `[]`, and they are of the kind LLVS_CONFLICT_PICK or LLVS_CONFLICT_DELETE_EDIT.
+ *
+ * There are none when one version is an ancestor of the other, when both hold the same, and where nobody would be asked (llvs_store_merge).
+ * @param options    may be NULL
+ * @param conflicts  the list; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_ARGUMENT (another
+ * arbiter), LLVS_ERROR_UNSUPPORTED (rules of a number that is not known), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors. Any thread. Cost: that of the merge, and the values that both sides changed. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * What a merge version decided: found by merging its two predecessors again. Where no rules decided, `result` is what the version holds.
+ * Of a version that is no merge the list is empty.
+ * Parameters, errors and cost: as llvs_store_conflicts. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *store, llvs_bytes version,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * The conflicts that are open at a version: merges among its ancestors, or the version itself, decided them by rules, what they made still
+ * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided is
+ * there once. To show to a person.
+ * Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging those again that recorded conflicts.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/** What decides an open conflict. Since 0.1. */
+typedef uint32_t llvs_choice;
+enum llvs_choice_value {
+    /** What the more recent side had. */
+    LLVS_CHOICE_NEWER = 1,
+    /** What the other side had. */
+    LLVS_CHOICE_OLDER = 2,
+    /** What stands. */
+    LLVS_CHOICE_RESULT = 3
+};
+/**
+ * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version that
+ * is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it is a
+ * value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
+ * @param at        a version, mostly the current one
+ * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
+ *                  `result` and the rule
+ * @param changes   the list of changes; owned by the caller
+ * Errors: LLVS_ERROR_MOVED (at that version something else stands there by now), LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version;
+ * a choice that is not clear: places in a list, a part of a text that is there several times), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_VERSION_ID, storage errors. Any thread. Cost: the size of the value. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_choose(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict *conflict, llvs_choice choice, LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
+/** The rules of a store, or what registering more did; immutable, owned. Since 0.1. */
+typedef struct llvs_schema {
+    uint32_t struct_size;
+    /** Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved. */
+    llvs_bool changed;
+    /** The rules that count, with those that were given added, as JSON; NULL data where there are none. */
+    llvs_bytes data;
+    /** The version that stored those that counted before; empty where there were none. */
+    llvs_bytes stored_version;
+    /** Why what prevails does not count; empty when it does, or nothing prevails. `data` then is the newest valid value before it. */
+    llvs_bytes problem;
+    /** Where in it, as a JSON pointer. */
+    llvs_bytes problem_path;
+    /**
+     * Where the rules given say something else than those of the store: `path` is that place, `newer` and `result` what the store holds,
+     * which stands, `older` what was given. NULL behind the last.
+     */
+    const llvs_conflict *const *contradictions;
+    size_t contradiction_count;
+    /** The version that was made, by llvs_coordinator_register_schema only; NULL when none was. */
+    const llvs_version_info *version;
+} llvs_schema;
+/** Releases the schema with all that it leads to. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_schema_free(LLVS_OWNED llvs_schema *schema);
+/**
+ * The rules of a store at a version, and what comes of adding others to them. Nothing is stored.
+ *
+ * What is added: prefixes and patterns that the store has not got, and members of other sections (`"models"`, `"indexes"`). Where both have
+ * a rule for one pattern and the two do not mean the same, the store's stands and is told as a contradiction: to change it after all, save
+ * the value "__llvs_schema" with what you want there.
+ * @param at      a version
+ * @param rules   to be added: a whole value of the kind that is kept under "__llvs_schema"; empty: none
+ * @param schema  the result; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (rules that are not valid: llvs_error_path
+ * is the JSON pointer to what is wrong with them), LLVS_ERROR_UNSUPPORTED (rules of a number that is not known: those given, or, when some
+ * are given, the store's), storage errors. Any thread. Cost: the size of the rules. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_schema(LLVS_BORROWED llvs_store *store, llvs_bytes at, llvs_bytes rules,
+    LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Exchange
@@ -2084,8 +2282,13 @@ typedef struct llvs_coordinator_options {
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /**
+     * Names the device, or the person at it, whose saves llvs_coordinator_undo takes back, UTF-8: the same each time, and another on each
+     * device. Saves then carry it under "__llvs_device". Empty: nothing can be undone.
+     */
+    llvs_bytes device;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, LLVS_NONE_INIT, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, LLVS_NONE_INIT, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Opens a coordinator, and its store; llvs_coordinator_attach adds exchanges.
@@ -2151,6 +2354,45 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coord
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
     LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
+/**
+ * Adds rules for merging to those of the store, as llvs_store_schema says: saved as a version of their own on top of the current version,
+ * which moves there. What the store holds already is not saved again, so call it at each start of a program.
+ *
+ * While nothing was ever saved (the current version is the empty root) the rules are remembered, as long as the coordinator is open, and
+ * written right before the first save, or when the first content that arrives is merged; devices that start apart with the same rules then
+ * make one and the same first version.
+ * @param rules   a whole value of the kind that is kept under "__llvs_schema"
+ * @param move    where the current version went; may be NULL
+ * @param schema  the rules that count now, what contradicts them, and the new version; may be NULL
+ * Errors: as llvs_store_schema and llvs_store_make_version; nothing is stored or remembered then. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes rules,
+    LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
+/**
+ * Takes back the last save of this device (llvs_coordinator_options) that led to the current version and was not undone yet, as
+ * llvs_store_revert does, in a version of its own, which becomes current: what others changed since stays. Found in the history, so it goes on
+ * after a restart, and after syncs. Saves one after the other with the same JSON string under "__llvs_group" in their metadata count as one;
+ * a JSON string under "__llvs_description" comes back as `description`.
+ *
+ * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save before.
+ * @param only_tell  1: nothing is stored; the result tells by `versions` and `description` what would be undone
+ * @param options    version, parent, metadata and control; may be NULL
+ * @param move       where the current version went; may be NULL
+ * @param result     what was undone and what was not; NULL when there is nothing to undo; may be NULL
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (the coordinator has no device, and no version is given), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
+ * storage errors. Nothing is stored then. Cost: the versions since that save, and what it changed. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_undo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Takes back the last undo of this device, when it saved nothing since. `versions` of the result is that undo.
+ * Parameters and errors: as llvs_coordinator_undo. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_redo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
+    LLVS_OWNED llvs_error **error);
 /**
  * Attaches an exchange.
  * @param place    a URL, under which its state is kept, as for llvs_exchange_open; with a `host_transport` the name under which its state
@@ -2495,20 +2737,24 @@ LLVS_LAYOUT(llvs_heads_options, 32);
 LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
-LLVS_LAYOUT(llvs_merge_options, 56);
-LLVS_LAYOUT(llvs_conflict, 120);
+LLVS_LAYOUT(llvs_merge_options, 72);
+LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
-LLVS_LAYOUT(llvs_revert_result, 48);
+LLVS_LAYOUT(llvs_schema, 96);
+LLVS_LAYOUT(llvs_conflict_list, 40);
+LLVS_LAYOUT(llvs_conflict_options, 40);
+LLVS_LAYOUT(llvs_value_question, 88);
+LLVS_LAYOUT(llvs_revert_result, 96);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 96);
-LLVS_LAYOUT(llvs_coordinator_options, 56);
+LLVS_LAYOUT(llvs_coordinator_options, 72);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 96);

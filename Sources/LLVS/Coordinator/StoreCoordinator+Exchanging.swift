@@ -1,7 +1,10 @@
 /// The exchanges that are attached, and what goes through them.
 extension StoreCoordinator {
     /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
-    /// - Parameter place: what results call it; nil: its name.
+    /// - Parameters:
+    ///   - exchange: one of this coordinator's store.
+    ///   - name: unlike that of any other that is attached.
+    ///   - place: what results call it; nil: its name.
     public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
         guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
@@ -33,7 +36,9 @@ extension StoreCoordinator {
     public struct Exchanged: Sendable {
         /// What it was called as it was attached.
         public var place: String
+        /// What came from the other side, and what could not be taken.
         public var retrieved = ExchangeResult()
+        /// What went to the other side, and what could not be sent.
         public var sent = ExchangeResult()
         /// What ended it; what was done before stands.
         public var failure: (any Error)?
@@ -43,6 +48,7 @@ extension StoreCoordinator {
     public struct ExchangeOutcome: Sendable {
         /// One for each exchange that had its turn.
         public var exchanges: [Exchanged] = []
+        /// Where the current version was and is: another only where the first content of a new store was taken up.
         public var move: Move
         /// The first failure.
         public var failure: (any Error)? { exchanges.lazy.compactMap(\.failure).first }

@@ -4,14 +4,17 @@ extension StoreCoordinator {
     public struct Saved: Sendable {
         /// The new version; nil when there was nothing to save.
         public var version: Version?
+        /// Where the current version was before the save, and is after it.
         public var move: Move
     }
 
     /// Where a value is read.
     public enum Place: Sendable {
+        /// At the current version.
         case current
         /// The newest head of a branch.
         case branch(String)
+        /// At this version, which must be in the store.
         case version(VersionID)
     }
 
@@ -21,6 +24,9 @@ extension StoreCoordinator {
     /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
     /// merged into the version of that state that is the same everywhere, and the save stands on that.
     /// - Parameters:
+    ///   - changes: what to insert, update and remove; at most one for each id.
+    ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
+    ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
@@ -67,6 +73,7 @@ extension StoreCoordinator {
     private func make(_ save: UnsafePointer<Save>) throws -> Version? {
         var all = lock.withLock { metadata }
         for entry in save.pointee.own.entries { all[entry.key] = entry.value }
+        if let mark = deviceMark { all[UndoMarks.deviceKey] = mark }
         var base = current
         var movesCurrent = true
         let branch = save.pointee.branch
@@ -87,6 +94,7 @@ extension StoreCoordinator {
                 versionID: base.description)
         }
         if save.pointee.isEmpty { return nil }
+        if base == current { base = try writeRegistered() }
         if branch == nil { base = try store.join(headsLike: base, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
         let version = try store.makeVersion(
             basedOn: base, borrowing: save.pointee.changes, reading: save.pointee.sources, metadata: all, timestamp: save.pointee.timestamp)

@@ -19,13 +19,18 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var arbiter: any MergeArbiter = RulesArbiter()
         /// Given to every version that `save` makes, beside what the save itself gives.
         public var defaultMetadataForNewVersions = Metadata()
+        /// Names the device, or the person at it, whose saves `undo` takes back: saves then carry it in their metadata. The same each time
+        /// the coordinator is opened, and another on each device. Nil: nothing can be undone.
+        public var device: String?
         /// Whether exchanges put snapshots.
         public var snapshotPolicy = SnapshotPolicy.off
+        /// A coordinator named "main" that merges by the rules in the store and puts no snapshots.
         public init() {}
     }
 
     /// When a snapshot is put beside the versions of an exchange.
     public enum SnapshotPolicy: UInt32, Sendable {
+        /// Only when `Snapshots.put` is called.
         case off = 0
         /// After an exchange, when the last is at least 7 days and 20 versions old, is missing, or is broken.
         case auto
@@ -37,6 +42,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var from: VersionID
         /// Where it is now; the same when it stayed.
         public var to: VersionID
+        /// A move between two versions; the same twice means that nothing moved.
         public init(from: VersionID, to: VersionID) { self.from = from; self.to = to }
         /// Whether it is another.
         public var isMove: Bool { from != to }
@@ -66,6 +72,10 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
     var brokenSnapshots: Set<String> = []
     var metadata: Metadata
+    /// Rules that were registered before there was a version to write them on; nil: none. Used by who is through `saveGate`.
+    var registered: [UInt8]?
+    /// Saves of which nothing could be undone any more. Used by who is through `saveGate`.
+    var passedOver: Set<VersionID> = []
     let observers = Observers<VersionID>()
 
     /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.

@@ -2,7 +2,7 @@
 final class MergeRule: @unchecked Sendable {
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
     enum Unit: String, CaseIterable { case word, line, char }
-    enum Pick {
+    enum Pick: Equatable {
         case newer, older, arbiter
         case extreme(greatest: Bool, pointer: [[UInt8]])
 
@@ -77,6 +77,14 @@ final class ValueRules: @unchecked Sendable {
 
     /// Rules for everything: `auto`.
     convenience init() { self.init(nil, []) }
+
+    /// Values are not looked into.
+    static let bytes: ValueRules = {
+        let rule = MergeRule()
+        rule.kind = .bytes
+        rule.isBuiltIn = true
+        return ValueRules(nil, [([], rule)])
+    }()
 
     init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
         self.text = text

@@ -23,6 +23,7 @@ public final class Exchange: @unchecked Sendable {
         public var reportsUnportableIDs = false
         /// For what is compressed (`LLZF`) in a snapshot of another implementation.
         public var decode: ForeignDecoder?
+        /// Nothing is told of ids that others cannot hold, and snapshots of others are read where they are not compressed.
         public init() {}
     }
 
@@ -39,7 +40,9 @@ public final class Exchange: @unchecked Sendable {
     /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
     /// (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store has met damage are
     /// fetched, too, and made whole; with `verifyKnown` all are looked at.
-    /// - Parameter control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    /// - Parameters:
+    ///   - control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    ///   - verifyKnown: fetches and compares what is here already, too.
     /// - Returns: the versions added, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks, and
     ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).
@@ -150,6 +153,7 @@ public struct ExchangeResult: Sendable {
     public var repaired: [VersionID] = []
     /// What could not be, by name; sorted by name.
     public var problems: [ExchangeProblem]
+    /// A result with these versions and problems, and nothing repaired.
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
 
     /// The empty root travels with what was built on it, for stores that know none by themselves, and counts for nothing.
@@ -166,6 +170,7 @@ public struct ExchangeProblem: Sendable {
     public var name: String
     /// Why, with a code of its own.
     public var error: StoreError
+    /// What a transport or importer met, by the name that it has there.
     public init(name: String, error: StoreError) { self.name = name; self.error = error }
 
     static func inOrder(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {

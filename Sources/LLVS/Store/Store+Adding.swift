@@ -8,23 +8,29 @@ extension Store {
         public var changes: [Value.Change]
         /// Whether it is what its id says, where that was looked at already.
         var vouching: Vouching?
+        /// A version with its changes, of which nothing has been checked yet.
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
     }
 
     /// What became of a received version.
     public enum Addition: Sendable {
+        /// It is in the store now, durable as the store is; or waits there for its predecessors.
         case added
+        /// It was here, and is the same.
         case alreadyPresent
         /// It was here and damaged, and is whole again.
         case repaired
+        /// Nothing of it was stored; the error says why.
         case problem(StoreError)
     }
 
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
     /// with its problem and holds back only what depends on it. One that is not what its id says (`.contentMismatch`) keeps nothing else
     /// out, be it of the same id. A version that is here, and in which damage was met, is made whole.
-    /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    /// - Parameter control: looked at with stage `.adding`.
+    /// - Parameters:
+    ///   - received: the versions with their changes, each id once or several times.
+    ///   - isVerifying: reads all of the versions that are here, to see whether they are damaged.
+    ///   - control: looked at with stage `.adding`.
     /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
     public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")

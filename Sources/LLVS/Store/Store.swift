@@ -14,6 +14,7 @@ public final class Store: @unchecked Sendable {
         case sqlite
         /// Nothing survives the store.
         case memory
+        /// A storage of the program's own; it belongs to the store from then on, which closes it.
         case custom(any Storage)
     }
 
@@ -43,6 +44,7 @@ public final class Store: @unchecked Sendable {
         public var fileMode: UInt32?
         /// Progress (in versions) and cancellation of opening, which then throws `.cancelled` and leaves nothing open. Not used afterwards.
         public var control = OperationControl()
+        /// A durable store in files, made where there is none, with about 64 MiB for caches.
         public init() {}
     }
 
@@ -111,7 +113,9 @@ public final class Store: @unchecked Sendable {
     var knownPlaces: [RecordPlace] = []
 
     /// Opens the store at `path`, or makes it.
-    /// - Parameter path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
+    /// - Parameters:
+    ///   - path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
+    ///   - options: what to open, and how; the defaults make a store in files where there is none.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
     public convenience init(path: String, options: Options = Options()) throws {
         guard options.memoryBudget > 0 else {

@@ -21,6 +21,22 @@ struct Conflict {
     std::optional<std::string> base, newer, older, result;
     /// Prefix and pattern; nothing where no rule holds.
     std::optional<std::pair<std::string, std::string>> rule;
+    /// Of the value, and of the merge that decided it; empty where there is none.
+    std::string id, version;
+};
+
+/// The rules of a store, or what registering more did; see llvs_schema.
+struct Schema {
+    /// JSON; nothing where there are no rules.
+    std::optional<std::string> data;
+    std::string stored_version;
+    bool changed = false;
+    /// Why what prevails does not count, and where in it; empty when it does.
+    std::string problem, problem_path;
+    /// `newer` is what the store holds and what stands, `older` what was given.
+    std::vector<Conflict> contradictions;
+    /// The version that registering made.
+    std::optional<std::string> version;
 };
 
 /// What came of merging a value; see llvs_merged_value.
@@ -32,11 +48,77 @@ struct MergedValue {
     std::string digest;
 };
 
+/// The conflicts of a merge; see llvs_conflict_list.
+struct Conflicts {
+    std::vector<Conflict> records;
+    /// Of a merge that was explained: whether these are those that it recorded.
+    bool recorded = true;
+    std::string digest;
+};
+
+/// How to look for conflicts; see llvs_conflict_options.
+struct ConflictOptions {
+    /// Only those of this value; empty: of all.
+    std::string value_id;
+    /// Rules instead of the store's; empty: the store's.
+    std::string rules;
+    /// Progress and cancellation; must live while the call runs.
+    const llvs_control *control = nullptr;
+};
+
 namespace detail {
 
 inline std::optional<std::string> optional_string(llvs_bytes bytes) {
     if (!bytes.data) return std::nullopt;
     return string(bytes);
+}
+
+inline Conflict conflict(const llvs_conflict &one) {
+    Conflict conflict{one.kind, string(one.path), optional_string(one.base), optional_string(one.newer), optional_string(one.older),
+                      optional_string(one.result), std::nullopt, string(one.id), string(one.version)};
+    if (one.rule_pattern.data) conflict.rule.emplace(string(one.rule_prefix), string(one.rule_pattern));
+    return conflict;
+}
+
+inline std::vector<Conflict> conflicts(const llvs_conflict *const *items, std::size_t count) {
+    std::vector<Conflict> found;
+    for (std::size_t i = 0; i < count; i++) found.push_back(conflict(*items[i]));
+    return found;
+}
+
+/// Takes over a schema.
+inline Schema take(llvs_schema *raw) {
+    Handle<llvs_schema, llvs_schema_free> owned(raw);
+    Schema schema{optional_string(raw->data), string(raw->stored_version), raw->changed != 0, string(raw->problem),
+                  string(raw->problem_path), conflicts(raw->contradictions, raw->contradiction_count), std::nullopt};
+    if (raw->version) schema.version = string(raw->version->id);
+    return schema;
+}
+
+/// Takes over a list of conflicts.
+inline Conflicts take(llvs_conflict_list *raw) {
+    Handle<llvs_conflict_list, llvs_conflict_list_free> owned(raw);
+    return {conflicts(raw->items, raw->count), raw->recorded != 0, string(raw->digest)};
+}
+
+/// A conflict in its borrowed form.
+inline llvs_conflict borrow(const Conflict &one) {
+    auto optional = [](const std::optional<std::string> &text) { return text ? bytes(*text) : llvs_bytes LLVS_NONE_INIT; };
+    llvs_conflict raw = {};
+    raw.struct_size = sizeof raw;
+    raw.kind = one.kind;
+    raw.path = bytes(one.path);
+    raw.base = optional(one.base);
+    raw.newer = optional(one.newer);
+    raw.older = optional(one.older);
+    raw.result = optional(one.result);
+    if (one.rule) {
+        raw.rule_prefix = bytes(one.rule->first);
+        raw.rule_pattern = bytes(one.rule->second);
+    }
+    raw.id = bytes(one.id);
+    raw.version = bytes(one.version);
+    return raw;
 }
 
 } // namespace detail
@@ -55,14 +137,8 @@ inline MergedValue merge_values(
             error);
     });
     detail::Handle<llvs_merged_value, llvs_merged_value_free> owned(raw);
-    MergedValue merged{raw->source, detail::optional_string(raw->data), {}, detail::string(raw->digest)};
-    for (std::size_t i = 0; i < raw->conflict_count; i++) {
-        const llvs_conflict *one = raw->conflicts[i];
-        Conflict conflict{one->kind, detail::string(one->path), detail::optional_string(one->base), detail::optional_string(one->newer),
-                          detail::optional_string(one->older), detail::optional_string(one->result), std::nullopt};
-        if (one->rule_pattern.data) conflict.rule.emplace(detail::string(one->rule_prefix), detail::string(one->rule_pattern));
-        merged.conflicts.push_back(std::move(conflict));
-    }
+    MergedValue merged{raw->source, detail::optional_string(raw->data), detail::conflicts(raw->conflicts, raw->conflict_count),
+                       detail::string(raw->digest)};
     return merged;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "documents.hpp"
 #include "host.hpp"
 #include "merge.hpp"
 #include "reports.hpp"
@@ -73,13 +74,38 @@ struct CompactionReport {
     std::optional<std::string> sync_marker;
 };
 
-/// What undoing a version came to; see llvs_revert_result.
+/// What undoing a version, or picking one, came to; see llvs_revert_result.
 struct Reverted {
     /// Nothing when all that the version changed was changed again since: then nothing is stored.
     std::optional<Version> version;
-    /// The ids that are again as they were before the version, and those that were changed again since, which keep what they are.
+    /// The ids of which something was changed, and those of which something was changed since, which stays.
     std::vector<std::string> undone, superseded;
+    std::vector<Conflict> conflicts;
+    /// Of a pick: what was counted counts twice once both lines are merged.
+    bool counts = false;
+    /// The versions that were undone, newest first, and how the save was described.
+    std::vector<std::string> versions;
+    std::string description;
 };
+
+namespace detail {
+
+/// Takes over a result.
+inline Reverted take(llvs_revert_result *made) {
+    Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
+    auto strings = [](const llvs_bytes *ids, std::size_t count) {
+        std::vector<std::string> found;
+        for (std::size_t i = 0; i < count; i++) found.push_back(string(ids[i]));
+        return found;
+    };
+    Reverted reverted{std::nullopt, strings(made->undone, made->undone_count), strings(made->superseded, made->superseded_count),
+                      conflicts(made->conflicts, made->conflict_count), made->counts != 0, strings(made->versions, made->version_count),
+                      string(made->description)};
+    if (made->version) reverted.version.emplace(*made->version);
+    return reverted;
+}
+
+} // namespace detail
 
 /// A store. Safe from all threads.
 class Store {
@@ -253,12 +279,49 @@ public:
         detail::run([&](llvs_error **error) {
             return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), options.raw(), &made, error);
         });
-        detail::Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
-        Reverted reverted;
-        if (made->version) reverted.version.emplace(*made->version);
-        for (std::size_t i = 0; i < made->undone_count; i++) reverted.undone.push_back(detail::string(made->undone[i]));
-        for (std::size_t i = 0; i < made->superseded_count; i++) reverted.superseded.push_back(detail::string(made->superseded[i]));
-        return reverted;
+        return detail::take(made);
+    }
+    /// Does what a version changed once more, on top of another; see llvs_store_cherry_pick.
+    Reverted cherry_pick(std::string_view version, std::string_view onto, const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
+        llvs_revert_result *made = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_store_cherry_pick(raw(), detail::bytes(version), detail::bytes(onto), options.raw(), &made, error);
+        });
+        return detail::take(made);
+    }
+    /// The rules for merging at a version, and what comes of adding others; see llvs_store_schema.
+    Schema schema(std::string_view at, std::string_view adding = {}) const {
+        llvs_schema *found = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_store_schema(raw(), detail::bytes(at), detail::bytes(adding), &found, error);
+        });
+        return detail::take(found);
+    }
+    /// What a merge of two versions by rules would have to decide; see llvs_store_conflicts.
+    Conflicts conflicts(std::string_view ours, std::string_view theirs, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_conflicts(raw(), detail::bytes(ours), detail::bytes(theirs), how, found, error);
+        });
+    }
+    /// What a merge version decided; see llvs_store_explain.
+    Conflicts explain(std::string_view version, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_explain(raw(), detail::bytes(version), how, found, error);
+        });
+    }
+    /// What merges decided that still stands, and nobody looked at; see llvs_store_open_conflicts.
+    Conflicts open_conflicts(std::string_view at, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_open_conflicts(raw(), detail::bytes(at), how, found, error);
+        });
+    }
+    /// The changes that close an open conflict, to be saved on `at`; see llvs_store_choose.
+    std::vector<Change> choose(const Conflict &conflict, llvs_choice choice, std::string_view at) const {
+        const llvs_conflict given = detail::borrow(conflict);
+        llvs_change_list *list = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_choose(raw(), detail::bytes(at), &given, choice, &list, error); });
+        return take_changes(list);
     }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {
@@ -338,12 +401,29 @@ private:
             llvs_change_list *raw_page = nullptr;
             detail::run([&](llvs_error **error) { return llvs_change_cursor_next(raw_cursor, 0, 1, &raw_page, error); });
             if (!raw_page) return changes;
-            detail::Handle<llvs_change_list, llvs_change_list_free> page(raw_page);
-            for (std::size_t i = 0; i < raw_page->count; i++) {
-                const llvs_change_info *info = raw_page->items[i];
-                changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
-            }
+            for (Change &change : take_changes(raw_page)) changes.push_back(std::move(change));
         }
+    }
+    static std::vector<Change> take_changes(llvs_change_list *list) {
+        detail::Handle<llvs_change_list, llvs_change_list_free> owned(list);
+        std::vector<Change> changes;
+        for (std::size_t i = 0; i < list->count; i++) {
+            const llvs_change_info *info = list->items[i];
+            changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
+        }
+        return changes;
+    }
+    template <typename Call>
+    Conflicts conflicts(const ConflictOptions &options, Call call) const {
+        llvs_conflict_options how = LLVS_CONFLICT_OPTIONS_INIT;
+        how.value_id = detail::bytes(options.value_id);
+        how.control = options.control;
+        std::optional<Arbiter> arbiter;
+        if (!options.rules.empty()) arbiter.emplace(Arbiter::rules(options.rules));
+        if (arbiter) how.arbiter = arbiter->raw();
+        llvs_conflict_list *list = nullptr;
+        detail::run([&](llvs_error **error) { return call(&how, &list, error); });
+        return detail::take(list);
     }
 
     detail::Handle<llvs_store, llvs_store_free> handle_;

@@ -20,6 +20,8 @@ Names for types, to annotate functions of one's own with:
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
     Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
+    Upgrade      a function that brings a model's JSON object from one form to the next
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
     from .documents import (
         Conflict as Conflict,
         ConflictKind as ConflictKind,
+        Conflicts as Conflicts,
         MergedValue as MergedValue,
         MergeRules as MergeRules,
+        Schema as Schema,
         check_schema as check_schema,
         merge_values as merge_values,
     )
@@ -100,19 +104,35 @@ if TYPE_CHECKING:
         Resolution as Resolution,
         Reverted as Reverted,
         Rules as Rules,
+        PartFunction as PartFunction,
         Theirs as Theirs,
+        ValueFunction as ValueFunction,
+        ValueMerger as ValueMerger,
     )
-    from .model import (
-        AnyVersion as AnyVersion,
-        Change as Change,
-        ChangeKind as ChangeKind,
-        Fork as Fork,
-        ForkKind as ForkKind,
-        Reference as Reference,
-        SavedVersion as SavedVersion,
-        Side as Side,
-        Value as Value,
-        Version as Version,
+    from .models import (
+        Absent as Absent,
+        AnyRule as AnyRule,
+        Collection as Collection,
+        Contradiction as Contradiction,
+        Convert as Convert,
+        Counter as Counter,
+        DecodeError as DecodeError,
+        Definition as Definition,
+        DeleteWins as DeleteWins,
+        Identity as Identity,
+        Key as Key,
+        MergeRule as MergeRule,
+        ModelsAt as ModelsAt,
+        Named as Named,
+        Pick as Pick,
+        Register as Register,
+        SchemaWarning as SchemaWarning,
+        Text as Text,
+        Tuple as Tuple,
+        Upgrade as Upgrade,
+        definition_of as definition_of,
+        model as model,
+        schema_of as schema_of,
     )
     from .observer import Observer as Observer
     from .reader import ValueReader as ValueReader
@@ -129,6 +149,7 @@ if TYPE_CHECKING:
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
     from .store import Store as Store
+    from .transaction import Transaction as Transaction
     from .transport import (
         FileContent as FileContent,
         OutgoingFile as OutgoingFile,
@@ -136,13 +157,25 @@ if TYPE_CHECKING:
         Transport as Transport,
         VersionFiles as VersionFiles,
     )
+    from .versions import (
+        AnyVersion as AnyVersion,
+        Change as Change,
+        ChangeKind as ChangeKind,
+        Fork as Fork,
+        ForkKind as ForkKind,
+        Reference as Reference,
+        SavedVersion as SavedVersion,
+        Side as Side,
+        Value as Value,
+        Version as Version,
+    )
     from ._changes import Content as Content, Entries as Entries
 
 #: Module: the public names that it gives. (The same as above; a test compares them.)
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
-    "documents": "Conflict ConflictKind MergedValue MergeRules check_schema merge_values",
+    "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
@@ -152,8 +185,11 @@ _MODULES = {
     """,
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
-    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction Reverted Rules Theirs ValueFunction ValueMerger",
+    "models": """
+        Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
+        Named Pick Register SchemaWarning Text Tuple Upgrade definition_of model schema_of
+    """,
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
@@ -161,7 +197,9 @@ _MODULES = {
     "state": "State",
     "storage": "DictStorage Storage",
     "store": "Store",
+    "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
+    "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "_changes": "Content Entries",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}

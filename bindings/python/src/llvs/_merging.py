@@ -12,8 +12,8 @@ from ._handle import Handle
 from ._history import Cursor, take_version, the
 from ._memory import decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted
-from .model import AnyVersion, Change, Version
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
+from .versions import AnyVersion, Change, Version
 from .state import Range
 
 lib = _abi.lib
@@ -145,30 +145,161 @@ class Merging(Handle):
         version: AnyVersion,
         *,
         at: AnyVersion,
+        parent: int = 1,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        What was changed again since stays as it is. The result tells what was undone and what was not; its `version` is None, and nothing is
-        stored, when nothing is left to undo.
-        Raises UnknownVersionError, CancelledError, StorageError; nothing is stored then.
+        Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a whole,
+        or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is None, and
+        nothing is stored, when nothing is left to undo.
+
+        parent: against which predecessor a merge is undone, 1 or 2.
+        Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is stored
+        then.
         """
+        return self._swapped(lib.llvs_store_revert, version, at, parent, metadata, progress, cancel)
+
+    def cherry_pick(
+        self,
+        version: AnyVersion,
+        *,
+        onto: AnyVersion,
+        parent: int = 1,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Reverted:
+        """Does what a version changed once more on top of `onto`: a merge with the version's predecessor as the base, and it as the newer side.
+
+        What a counter counted counts twice when the two lines are merged later (`counts` of the result): pick what will not be merged, or
+        pick no counters. Parameters and errors as for `revert`.
+        """
+        return self._swapped(lib.llvs_store_cherry_pick, version, onto, parent, metadata, progress, cancel)
+
+    def _swapped(
+        self,
+        function: Any,
+        version: AnyVersion,
+        head: AnyVersion,
+        parent: int,
+        metadata: Optional[_metadata.Metadata],
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> Reverted:
         control = Control(progress, cancel)
-        options = MergeOptions(metadata, control=control)
+        options = MergeOptions(metadata, control=control, parent=parent)
+        found = ctypes.c_void_p()
         with self._call as pointer, control:
-            found = ctypes.c_void_p()
-            lib.llvs_store_revert(pointer, version_bytes(version), version_bytes(at), options.reference, byref(found))
-            try:
-                made = _structs.llvs_revert_result.from_address(found.value or 0)
-                undone, superseded = (
-                    tuple(map(decode, _pages.bytes_array(ids, count)))
-                    for ids, count in ((made.undone, made.undone_count), (made.superseded, made.superseded_count))
-                )
-                return Reverted(_pages.version_at(made.version) if made.version else None, undone, superseded)
-            finally:
-                lib.llvs_revert_result_free(found.value)
+            function(pointer, version_bytes(version), version_bytes(head), options.reference, byref(found))
+        return take_reverted(found.value or 0)
+
+    def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
+        """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
+
+        What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both have a
+        rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
+
+        Raises UnknownVersionError, InvalidArgumentError (rules that are not valid), UnsupportedError (rules of a number that is not known).
+        """
+        from .documents import rules_text, take_schema
+
+        found = ctypes.c_void_p()
+        with self._call as pointer:
+            given = b"" if adding is None else rules_text(adding)
+            lib.llvs_store_schema(pointer, version_bytes(at), given, byref(found))
+            return take_schema(found.value)
+
+    def conflicts(
+        self,
+        a: AnyVersion,
+        b: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored.
+
+        Those of values that no rules are for are among them, with the path (). rules: instead of the store's. id: of this value only.
+        Raises UnknownVersionError, UnsupportedError (rules of a number that is not known), CancelledError. Cost: that of the merge.
+        """
+        return self._conflicts(lib.llvs_store_conflicts, (a, b), rules, id, progress, cancel)
+
+    def explain(
+        self,
+        version: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """What a merge version decided, found by merging its predecessors again; nothing for a version that is no merge.
+
+        `recorded` of the result tells whether these are the conflicts whose digest the version carries. Parameters, errors and cost as for
+        `conflicts`.
+        """
+        return self._conflicts(lib.llvs_store_explain, (version,), rules, id, progress, cancel)
+
+    def open_conflicts(
+        self,
+        at: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """The conflicts that merges by rules among the ancestors of a version decided, of which what the merge made still stands there.
+
+        Nobody edited that place since, and nobody chose. To show to a person; `choose` closes them. Parameters and errors as for `conflicts`.
+        """
+        return self._conflicts(lib.llvs_store_open_conflicts, (at,), rules, id, progress, cancel)
+
+    def _conflicts(
+        self,
+        function: Any,
+        versions: tuple[AnyVersion, ...],
+        rules: Optional[llvs.MergeRules],
+        id: str,
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> llvs.Conflicts:
+        from .documents import ConflictOptions, take_conflicts
+
+        found, control = ctypes.c_void_p(), Control(progress, cancel)
+        arbiter = None if rules is None else llvs.Rules(rules)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
+            options = ConflictOptions(id, decides, control)
+            function(pointer, *map(version_bytes, versions), options.reference, byref(found))
+        return take_conflicts(found.value)
+
+    def choices(self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion) -> list[Change]:
+        """The changes that close an open conflict, to be saved on `at`. `choose` saves them."""
+        from .documents import GivenConflict, choice_number
+
+        found, number, given = ctypes.c_void_p(), choice_number(choice), GivenConflict(conflict)
+        with self._call as pointer:
+            lib.llvs_store_choose(pointer, version_bytes(at), given.reference, number, byref(found))
+        return _pages.changes(found.value)
+
+    def choose(
+        self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None
+    ) -> Version:
+        """Closes an open conflict: makes a version on `at` with what was chosen.
+
+        choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
+        "__llvs_chosen/" tells all devices that somebody looked.
+
+        Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice that
+        is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
+        """
+        changes = self.choices(conflict, choice, at=at)
+        return cast("llvs.Store", self).make_version(at, changes=changes, metadata=metadata)
 
 
 class _NoCall:

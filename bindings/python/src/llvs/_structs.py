@@ -336,29 +336,30 @@ class llvs_merge(ctypes.Structure):
     ]
 
 
+class llvs_value_question(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("id", llvs_bytes),
+        ("path", llvs_bytes),
+        ("base", llvs_bytes),
+        ("newer", llvs_bytes),
+        ("older", llvs_bytes),
+    ]
+
+
 class llvs_merge_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("relation", c_uint32),
         ("selection", c_uint32),
-        ("reserved", c_uint32),
+        ("parent", c_uint32),
         ("branches", c_void_p),
         ("branch_count", c_size_t),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
         ("control", c_void_p),
-    ]
-
-
-class llvs_revert_result(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("version", c_void_p),
-        ("undone", c_void_p),
-        ("undone_count", c_size_t),
-        ("superseded", c_void_p),
-        ("superseded_count", c_size_t),
+        ("version", llvs_bytes),
     ]
 
 
@@ -373,6 +374,25 @@ class llvs_conflict(ctypes.Structure):
         ("result", llvs_bytes),
         ("rule_prefix", llvs_bytes),
         ("rule_pattern", llvs_bytes),
+        ("id", llvs_bytes),
+        ("version", llvs_bytes),
+    ]
+
+
+class llvs_revert_result(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("counts", c_uint32),
+        ("version", c_void_p),
+        ("undone", c_void_p),
+        ("undone_count", c_size_t),
+        ("superseded", c_void_p),
+        ("superseded_count", c_size_t),
+        ("conflicts", c_void_p),
+        ("conflict_count", c_size_t),
+        ("versions", c_void_p),
+        ("version_count", c_size_t),
+        ("description", llvs_bytes),
     ]
 
 
@@ -393,6 +413,40 @@ class llvs_merge_values_options(ctypes.Structure):
         ("saving", c_uint32),
         ("id", llvs_bytes),
         ("control", c_void_p),
+    ]
+
+
+class llvs_conflict_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("recorded", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+        ("digest", llvs_bytes),
+    ]
+
+
+class llvs_conflict_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("value_id", llvs_bytes),
+        ("arbiter", c_void_p),
+        ("control", c_void_p),
+    ]
+
+
+class llvs_schema(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("changed", c_uint32),
+        ("data", llvs_bytes),
+        ("stored_version", llvs_bytes),
+        ("problem", llvs_bytes),
+        ("problem_path", llvs_bytes),
+        ("contradictions", c_void_p),
+        ("contradiction_count", c_size_t),
+        ("version", c_void_p),
     ]
 
 
@@ -490,6 +544,7 @@ class llvs_coordinator_options(ctypes.Structure):
         ("arbiter", c_void_p),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("device", llvs_bytes),
     ]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import enum
 import json
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Union
 
-from . import _abi, _constants as c, _pages, _structs
-from ._memory import BytesLike, address, as_bytes, copy, decode, encode
+from . import _abi, _constants as c, _pages, _structs, errors
+from ._memory import BytesLike, address, as_bytes, copy, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
+from .versions import Version
 
 lib = _abi.lib
 
@@ -72,6 +73,10 @@ class Conflict(NamedTuple):
     result: Optional[bytes]
     #: The prefix of ids and the pattern of the rule that holds there; None where none does.
     rule: Optional[tuple[str, str]]
+    #: The id of the value; "" from `merge_values` without an id.
+    id: str = ""
+    #: The merge version that decided it; "" where there is none.
+    version: str = ""
 
 
 class MergedValue(NamedTuple):
@@ -127,8 +132,8 @@ def merge_values(
         lib.llvs_merge_values(text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer))
     try:
         merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
-        conflicts = (_structs.llvs_conflict.from_address(at) for at in _pages.addresses(merged.conflicts, merged.conflict_count))
-        return MergedValue(_bytes(merged.data), tuple(map(_conflict, conflicts)), (_bytes(merged.digest) or b"").decode())
+        records = conflicts(merged.conflicts, merged.conflict_count)
+        return MergedValue(_bytes(merged.data), records, (_bytes(merged.digest) or b"").decode())
     finally:
         lib.llvs_merged_value_free(pointer.value)
 
@@ -161,4 +166,132 @@ def _conflict(one: Any) -> Conflict:
         _bytes(one.older),
         _bytes(one.result),
         None if prefix is None or pattern is None else (decode(prefix), decode(pattern)),
+        _text(one.id),
+        _text(one.version),
     )
+
+
+def _text(pair: Any) -> str:
+    return decode(_bytes(pair) or b"")
+
+
+def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
+    """What an array of pointers to `llvs_conflict` leads to."""
+    return tuple(_conflict(_structs.llvs_conflict.from_address(at)) for at in _pages.addresses(pointers, count))
+
+
+class Schema(NamedTuple):
+    """The rules for merging that a store holds, or what registering more did."""
+
+    #: The rules that count, with those that were given added, as JSON text; None where there are none.
+    data: Optional[bytes]
+    #: The version that stored those that counted before; None where there were none.
+    stored_version: Optional[str]
+    #: Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved.
+    changed: bool
+    #: Why what prevails does not count, and where in it (a JSON pointer); None when it does. `data` then is the newest valid value before it.
+    problem: Optional[tuple[str, str]]
+    #: Where the rules given say something else than the store: `newer` is what the store holds and what stands, `older` what was given.
+    contradictions: tuple[Conflict, ...]
+    #: The version that registering made; None when nothing was to be saved, or nothing was ever saved.
+    version: Optional[Version]
+
+    @property
+    def rules(self) -> Optional[dict[str, Any]]:
+        """The rules that count, as what JSON gives."""
+        return None if self.data is None else json.loads(self.data)
+
+
+def take_schema(pointer: Optional[int]) -> Schema:
+    """What an `llvs_schema` says, which is released."""
+    try:
+        found = _structs.llvs_schema.from_address(pointer or 0)
+        return Schema(
+            _bytes(found.data),
+            _text(found.stored_version) or None,
+            bool(found.changed),
+            (_text(found.problem), _text(found.problem_path)) if found.problem.size else None,
+            conflicts(found.contradictions, found.contradiction_count),
+            _pages.version_at(found.version) if found.version else None,
+        )
+    finally:
+        lib.llvs_schema_free(pointer)
+
+
+class Conflicts(Mapping[str, tuple[Conflict, ...]]):
+    """The conflicts of a merge, by the ids of the values in byte order."""
+
+    def __init__(self, records: tuple[Conflict, ...], recorded: bool = True, digest: str = "") -> None:
+        #: All of them, in byte order of the ids (open conflicts: the oldest merge first), and for each in the order in which they were met.
+        self.records = records
+        #: Of a merge that was explained: whether these are the conflicts that it recorded. If not, it was made by other rules than those of
+        #: the store, or by an arbiter of the host.
+        self.recorded = recorded
+        #: SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; "" when there are none.
+        self.digest = digest
+        self._by_id: dict[str, tuple[Conflict, ...]] = {}
+        for record in records:
+            self._by_id[record.id] = (*self._by_id.get(record.id, ()), record)
+
+    def __getitem__(self, id: str) -> tuple[Conflict, ...]:
+        return self._by_id[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __repr__(self) -> str:
+        return f"Conflicts({self._by_id!r})"
+
+
+def take_conflicts(pointer: Optional[int]) -> Conflicts:
+    """What an `llvs_conflict_list` says, which is released."""
+    try:
+        found = _structs.llvs_conflict_list.from_address(pointer or 0)
+        return Conflicts(conflicts(found.items, found.count), bool(found.recorded), _text(found.digest))
+    finally:
+        lib.llvs_conflict_list_free(pointer)
+
+
+class ConflictOptions:
+    """An `llvs_conflict_options`, and all that it points to."""
+
+    def __init__(self, id: str, arbiter: Optional[int], control: Control) -> None:
+        self._kept = encode(id)
+        self._struct = _structs.llvs_conflict_options(
+            struct_size=ctypes.sizeof(_structs.llvs_conflict_options), arbiter=arbiter, control=control.address
+        )
+        if self._kept:
+            self._struct.value_id = _structs.llvs_bytes(address(self._kept), len(self._kept))
+        self.reference = ctypes.byref(self._struct)
+
+
+_CHOICES = {"newer": c.CHOICE_NEWER, "older": c.CHOICE_OLDER, "result": c.CHOICE_RESULT}
+_KIND_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+
+
+def choice_number(choice: str) -> int:
+    """The constant for "newer", "older" or "result"."""
+    if choice not in _CHOICES:
+        raise errors.InvalidArgumentError(f"{choice!r} is no choice: use newer, older or result")
+    return _CHOICES[choice]
+
+
+class GivenConflict:
+    """An `llvs_conflict` made from a `Conflict`, and all that it points to."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        rule = (None, None) if conflict.rule is None else tuple(map(encode, conflict.rule))
+        path = json.dumps(conflict.path, ensure_ascii=False, separators=(",", ":")).encode()
+        self._kept: dict[str, Optional[bytes]] = {
+            "path": path, "base": conflict.base, "newer": conflict.newer, "older": conflict.older, "result": conflict.result,
+            "rule_prefix": rule[0], "rule_pattern": rule[1], "id": encode(conflict.id), "version": version_bytes(conflict.version),
+        }
+        self._struct = _structs.llvs_conflict(struct_size=ctypes.sizeof(_structs.llvs_conflict), kind=_KIND_NUMBERS[conflict.kind])
+        for name, data in self._kept.items():
+            if data is not None:
+                # An empty text is there, and has an address.
+                setattr(self._struct, name, _structs.llvs_bytes(address(data), len(data)))
+        self.reference = ctypes.byref(self._struct)
