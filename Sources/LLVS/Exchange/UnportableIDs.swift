@@ -36,7 +36,9 @@ struct UnportableIDs {
     /// one version come one after the other.
     private static func ids(of store: Store, _ control: PacedControl) throws -> [String: [UInt8]] {
         var ids: [String: [UInt8]] = [:], before: MapNode?
-        let heads = store.lock.withRead { store.dag.heads().sorted { (store.dag.rows[Int($0)].first, $0) < (store.dag.rows[Int($1)].first, $1) } }
+        let heads = store.lock.withRead {
+            store.dag.heads().sorted { (store.dag.rows[Int($0)].first, $0) < (store.dag.rows[Int($1)].first, $1) }
+        }
         for head in heads {
             try control.look()
             let map = try store.map(head, control)

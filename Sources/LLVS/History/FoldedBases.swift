@@ -1,5 +1,6 @@
-/// The best common ancestors of each step of a fold: of the first version and the second one, of both and the third one, and so on. They are
-/// known before the fold begins: behind the result are the versions so far and what is behind them, whatever the merges on the way come to.
+/// The best common ancestors of each step of a fold: of the first version and the second one, of both and the third one, and so on. They
+/// are known before the fold begins: behind the result are the versions so far and what is behind them, whatever the merges on the way
+/// come to.
 ///
 /// A walk back from a version ends where it meets what those before it hold, so each version is walked over once. Of those that it meets,
 /// the ones behind others are no best ancestors; 64 are looked for at once, for as many versions as name no more, in one pass from the
@@ -100,7 +101,9 @@ struct FoldedBases: HistoryPass {
                 let ordinal = UInt32(truncatingIfNeeded: at)
                 guard behind[at - lowest] != 0 || bits[ordinal] != nil else { continue }
                 let row = dag.rows[at]
-                for predecessor in [row.first, row.second] where predecessor != History.none && Int(predecessor) >= lowest { behind[Int(predecessor) - lowest] = 1 }
+                for predecessor in [row.first, row.second] where predecessor != History.none && Int(predecessor) >= lowest {
+                    behind[Int(predecessor) - lowest] = 1
+                }
             }
         }
         for i in from..<end {

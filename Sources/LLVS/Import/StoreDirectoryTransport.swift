@@ -88,7 +88,10 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         while let (node, depth) = open.popLast() {
             entriesCompared += node.entryCount
             guard entriesCompared - StoreDirectoryTransport.freeComparisons <= StoreDirectoryTransport.mostComparisons * entriesMet else {
-                throw StoreError(.damaged, "The versions in \(directory.path) name the same parts of the index again and again, so that comparing them would take too long. Import from a copy of the store as its own program writes it.", path: directory.path)
+                throw StoreError(
+                    .damaged,
+                    "The versions in \(directory.path) name the same parts of the index again and again, so that comparing them would take "
+                        + "too long. Import from a copy of the store as its own program writes it.", path: directory.path)
             }
             for value in node.values {
                 try directory.control.step()

@@ -45,9 +45,11 @@ final class FoldedHeads {
         decided = nil
     }
 
-    /// The head that was merged last over these, and the steps since, its own included; nil when there was none, or when the steps changed more
-    /// than so much.
-    fileprivate func before(_ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, atMost limit: Int) -> (head: UInt32, steps: [UInt32])? {
+    /// The head that was merged last over these, and the steps since, its own included; nil when there was none, or when the steps changed
+    /// more than so much.
+    fileprivate func before(
+        _ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, atMost limit: Int
+    ) -> (head: UInt32, steps: [UInt32])? {
         guard steps.last?.ordinal == first, let known = last[bases], known.oursSide == oursSide, known.steps < steps.count else { return nil }
         let before = known.steps == 0 ? 0 : steps[known.steps - 1].changes, now = steps.last?.changes ?? 0
         guard now - before + (steps.count - known.steps) <= limit else { return nil }
@@ -62,7 +64,8 @@ extension Store {
     /// The ids that a merge of two versions has to look at, in byte order, some of which may be equal in both; nil when those that
     /// differ are found with less work.
     func idsToMerge(
-        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, _ heads: FoldedHeads, into arena: ByteArena, _ control: PacedControl
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, _ heads: FoldedHeads, into arena: ByteArena,
+        _ control: PacedControl
     ) throws -> [UnsafeRawBufferPointer]? {
         var keys: [UnsafeRawBufferPointer] = []
         func add(_ key: UnsafeRawBufferPointer) throws {
@@ -101,7 +104,9 @@ extension Store {
     }
 
     /// What two versions hold under some ids, where it differs. The ids are borrowed.
-    func differences(_ first: UInt32, _ second: UInt32, under keys: [UnsafeRawBufferPointer], _ control: PacedControl) throws -> [Difference] {
+    func differences(
+        _ first: UInt32, _ second: UInt32, under keys: [UnsafeRawBufferPointer], _ control: PacedControl
+    ) throws -> [Difference] {
         let onFirst = try map(first, control), onSecond = try map(second, control)
         var differences: [Difference] = []
         for key in keys {

@@ -102,7 +102,10 @@ extension Store {
         }
         guard kept.count < heads.count else { throw error }
         let left = heads.count - kept.count
-        Log.write(.warning, "\(left) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what is. \(error.message)")
+        Log.write(
+            .warning,
+            "\(left) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what is. "
+                + error.message)
         // It may have been left to a head that was built on it.
         if !isVirtual(target), !kept.contains(target), try walk(Descendants(of: target, among: kept), control.look).isEmpty { kept.append(target) }
         return lock.withRead { kept.sorted(by: dag.isNewer) }

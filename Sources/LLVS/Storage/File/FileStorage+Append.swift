@@ -111,7 +111,10 @@ extension FileStorage {
     /// Somebody cut our segment short: what is left of it stays, and what is added goes to a new one. Under `appending`.
     private func leave(_ writer: SegmentWriter) {
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
-        Log.write(.error, "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: verify the store, and retrieve them from whoever has them.")
+        Log.write(
+            .error,
+            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: verify the store, "
+                + "and retrieve them from whoever has them.")
         abandon(writer, segment)
     }
 
