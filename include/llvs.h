@@ -1165,6 +1165,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_stor
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
     LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
 /**
+ * The version that stood at a time: the newest of `head` and its ancestors that is not later, among those behind which none is that is not
+ * later. (Where two lines were apart at that time and merged afterwards, the one of the later version.)
+ * @param time     seconds since 1970-01-01 UTC
+ * @param head     a version; empty: the most recent head
+ * @param version  a list of the one version, or NULL when all are later
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (a time that is no number). Cost: the
+ * versions that are later. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_version_at(LLVS_BORROWED llvs_store *store, double time, llvs_bytes head,
+    LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/**
  * All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage
  * errors. Since 0.1.
  */

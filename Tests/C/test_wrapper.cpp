@@ -150,6 +150,7 @@ static void merging_by_rules() {
     int thrown = 0;
     try { plain.merge(first, second, joins); } catch (const Thrown &one) { thrown = one.number; }
     EXPECT(thrown == 7);
+    EXPECT(store.version_at(1e12)->id == chosen && !store.version_at(0, chosen));
     EXPECT(schema.contradictions.size() == 1 && schema.contradictions[0].newer == "\"counter\"" && !schema.version);
 }
 

@@ -75,8 +75,8 @@ def total(program: str, what: str, about: float = 0.15) -> Figure:
     return log(f"{program}.log", rf"(?m)^(?!ok).*?\b{what}: (\d+)", about)
 
 
-def passed(suite: str, about: float = 0.1) -> Figure:
-    """The tests of a suite that passed when it was run last."""
+def passed(suite: str, about: float = 0.3) -> Figure:
+    """The tests of a suite that passed when it was run last. They become more with every day."""
     return log(f"{suite}.result", r"^(\d+)", about)
 
 
@@ -88,7 +88,7 @@ def passed_in_all() -> Figure:
         counts = [passed(suite).value() for suite in suites]
         return None if None in counts else sum(count or 0 for count in counts)
 
-    return Figure(value, 0.1)
+    return Figure(value, 0.3)
 
 
 def row(label: str, values: str, column: int) -> Figure:

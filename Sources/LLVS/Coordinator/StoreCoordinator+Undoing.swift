@@ -116,7 +116,8 @@ extension StoreCoordinator {
             } else {
                 all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
             }
-            let reverted = try store.make(merge.changes(), of: merge, on: current, all, paced)
+            let changes = try merge.changes()
+            let reverted = try store.make(changes, of: merge, on: changes.isEmpty ? current : base(), all, paced)
             if let version = reverted.version {
                 differences = KnownDifferences()
                 self.move(to: version.id)

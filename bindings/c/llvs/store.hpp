@@ -210,6 +210,10 @@ public:
     std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
     }
+    /// The version that stood at a time, in seconds since 1970; nothing when all are later. See llvs_store_version_at.
+    std::optional<Version> version_at(double time, std::string_view head = {}) const {
+        return one([&](auto out, auto error) { return llvs_store_version_at(raw(), time, detail::bytes(head), out, error); });
+    }
     bool is_ancestor(std::string_view ancestor, std::string_view descendant) const {
         llvs_bool answer = 0;
         detail::run([&](llvs_error **error) { return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error); });

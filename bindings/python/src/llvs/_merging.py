@@ -196,6 +196,22 @@ class Merging(Handle):
             function(pointer, version_bytes(version), version_bytes(head), options.reference, byref(found))
         return take_reverted(found.value or 0)
 
+    def replay(self, prefix: str, a: AnyVersion, b: AnyVersion) -> Iterator[llvs.Step]:
+        """The steps from version `a` to version `b`, of values whose ids begin with `prefix`: playback, forwards or backwards.
+
+            for step in store.replay("drawing/", first, last):
+                for change in step.changes: ...                     # step.version is what the state then is
+
+        The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and on to
+        `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that change
+        nothing under the prefix are left out.
+
+        Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what is recorded in those of the way.
+        """
+        from .replay import replay
+
+        return replay(cast("llvs.Store", self), prefix, a, b)
+
     def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
         """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._parameters import (
-    BOOL, BYTES, ERROR, FUNCTION, I32, I64, POINTER, SIZE, STATUS, TEXT, U32, U64, Parameter, borrowed, owned,
+    BOOL, BYTES, DOUBLE, ERROR, FUNCTION, I32, I64, POINTER, SIZE, STATUS, TEXT, U32, U64, Parameter, borrowed, owned,
 )
 
 #: name: (result, parameters), in the order of the headers.
@@ -58,6 +58,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_successors": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_is_ancestor": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_bool*"), ERROR]),
     "llvs_store_merge_bases": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_version_list**"), ERROR]),
+    "llvs_store_version_at": (STATUS, [borrowed("llvs_store*"), DOUBLE, BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_versions_of": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_history": (STATUS, [
         borrowed("llvs_store*"), borrowed("llvs_history_options*"), borrowed("llvs_control*"), owned("llvs_history_cursor**"), ERROR,

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import ItemsView, KeysView
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
 
 import llvs
 
@@ -19,13 +19,16 @@ from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
-from .versions import AnyVersion, Change, SavedVersion, Value
+from .versions import AnyVersion, Change, SavedVersion, Value, Version
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, url_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -251,29 +254,38 @@ class Coordinator(Handle):
             found = _pages.versions(versions.value)
             return SavedVersion(found[0], move) if found else None
 
-    def transaction(self, *, metadata: Optional[_metadata.Metadata] = None) -> AbstractContextManager[llvs.Transaction]:
+    def transaction(
+        self, *, metadata: Optional[_metadata.Metadata] = None, group: Optional[str] = None, description: Optional[str] = None
+    ) -> AbstractContextManager[llvs.Transaction]:
         """Several values read and written together, and saved as one version at the end of the block; nothing when the block raises.
 
             with notes.transaction() as values:
                 values["from"], values["to"] = values["to"], values["from"]
 
         `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves meanwhile,
-        the save goes on top of that, unless a value that the block read or wrote has changed there.
+        the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for `save`.
 
         Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
         """
         from .transaction import transaction
 
-        return transaction(self, metadata)
+        return transaction(self, metadata, group=group, description=description)
 
-    def transact(self, function: Callable[[llvs.Transaction], _Model], *, metadata: Optional[_metadata.Metadata] = None) -> _Model:
+    def transact(
+        self,
+        function: Callable[[llvs.Transaction], _Model],
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
+    ) -> _Model:
         """Calls `function` with the values of a transaction, saves, and returns what it returned; again as long as a value moves meanwhile.
 
         The function may be called several times, so it changes nothing but the values. Raises what it raises, and what `save` raises.
         """
         from .transaction import transact
 
-        return transact(self, function, metadata)
+        return transact(self, function, metadata, group=group, description=description)
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
@@ -367,6 +379,10 @@ class Coordinator(Handle):
         from .models.collection import Collection
 
         return Collection(self, model)
+
+    def version_at(self, time: Union[datetime, float]) -> Optional[Version]:
+        """The version that stood at a time on the way to the current one. As `Store.version_at`."""
+        return self.store.version_at(time, self.current_version)
 
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
