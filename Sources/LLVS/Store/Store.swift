@@ -98,6 +98,8 @@ public final class Store: @unchecked Sendable {
     var unpublished = UnpublishedCommits()
     let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
+    /// Told once, when it is closed or let go of.
+    package let ended = Observers<Void>()
     /// Met when reading or verifying what is here.
     let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
@@ -213,6 +215,7 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
+        defer { ended.tell(()) }
         let began = Log.begin(.info)
         if !commitLock.isLeft { compactIfItPays(.closing) }
         do {
