@@ -78,7 +78,13 @@ extension Store {
         var (conflicts, marks) = try found(sides[isOrdered ? 0 : 1], sides[isOrdered ? 1 : 0], query, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
-        for i in conflicts.items.indices { conflicts.items[i].version = made.id }
+        let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
+        let isByOthers = !isAsked && keys.contains { made.metadata[$0] != marks[$0] }
+        for i in conflicts.items.indices {
+            conflicts.items[i].version = made.id
+            // Others came to other results: those that stand there are told.
+            if isByOthers, conflicts.items[i].isByRules { try tellStanding(&conflicts.items[i], at: ordinal) }
+        }
         return conflicts
     }
 

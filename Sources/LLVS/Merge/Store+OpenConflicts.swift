@@ -100,6 +100,19 @@ extension Store {
         return try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
     }
 
+    /// Puts into a record of a merge what stands there at the version, which is not what rules come to.
+    func tellStanding(_ conflict: inout Conflict, at merge: UInt32) throws {
+        let record = conflict.record
+        guard record.kind != .overlap, record.kind != .moveMove else { return }
+        let rules = try valueRules(for: conflict.id, at: merge), given = conflict
+        let result = try conflict.id.bytes.withUnsafeBytes { key in
+            try withPlace(given, key, at: merge, rules) { place, _ in try place.json() }
+        }
+        conflict.record = ConflictRecord(
+            kind: record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older, result: result,
+            rule: record.rule)
+    }
+
     /// Whether what the merge made still stands there.
     private func holds(_ conflict: Conflict, _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules) throws -> Bool {
         try withPlace(conflict, key, at: version, rules) { place, _ in
