@@ -49,7 +49,7 @@ set(LLVS_SWIFT_FLAGS
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
     -Xlinker -z -Xlinker nodelete)                # the runtime cannot be unloaded
 # Where the runtime would end the process for lack of memory, the reserve comes in: Sources/CLLVSShims/reserve.c.
-foreach(name malloc calloc realloc aligned_alloc posix_memalign free malloc_usable_size _Znwm _ZdlPvm)
+foreach(name malloc calloc realloc aligned_alloc posix_memalign _Znwm)
     list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=${name})
 endforeach()
 

@@ -60,10 +60,11 @@
  *                                and SQLite is asked for
  *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Given wherever data or arguments say
  *                                how much memory is needed. For small objects the library holds a reserve of 4 MiB of address space,
- *                                untouched until memory runs out (and up to seven more where such objects stay in use): while none is
- *                                whole and none can be had, calls give this error, but for those that close and release. Caches give
- *                                way first. What remains: the process ends when threads together take more than the reserve before they
- *                                notice, and when there is no memory for a stack to grow.
+ *                                untouched until memory runs out: while it cannot be made whole again, calls give this error, but for
+ *                                those that close and release. Caches give way first. What remains: the process ends when threads
+ *                                together take more than the reserve before they notice, and when there is no memory for a stack to grow.
+ *                                The former can happen where several threads run on while nothing is left of an address space that was
+ *                                limited: the allocator may then take a page of the reserve for each small object.
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,

@@ -39,7 +39,7 @@ static inline void limit_to(rlim_t bytes) {
 
 /* Takes what the allocator holds, in pieces of all sizes, so that nothing is left but what the limit allows. Never given back. */
 static inline void take_what_is_free(void) {
-    void *volatile taken;
+    static void *volatile taken;
     size_t size;
     for (size = 1 * MEBIBYTE; size >= 16; size /= 2) {
         do taken = malloc(size);

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "memory_operations.h"
-#include "memory_threads.h"
 
 /* Rooms in bytes, from none on; with LLVS_MEMORY_FINE in the environment many more. */
 static size_t next_room(size_t room) {
@@ -168,51 +167,11 @@ static void each_operation(void **state) {
         remove_directory(directory);
     }
     assert_int_equal(faults, 0);
-    assert_true(ran > 0 || only);
-}
-
-/* In a child: what stands before the threads, and they. */
-static int run_together(int kind, const char *directory) {
-    world w;
-    int acknowledged, refused, result;
-    signal(SIGSEGV, SIG_DFL);
-    signal(SIGABRT, SIG_DFL);
-    signal(SIGILL, SIG_DFL);
-    signal(SIGBUS, SIG_DFL);
-    enter_world(&w, kind, directory);
-    result = run_threads(&w, &acknowledged, &refused);
-    printf("%d threads, %d versions acknowledged, refused %d times\n", WORKERS, acknowledged, refused);
-    fflush(stdout);
-    return result;
-}
-
-/* Several threads at once: none of them ends the process, and what any was told is there. */
-static void threads_at_once(void **state) {
-    const char *only = getenv("LLVS_MEMORY_OPERATION"), *on = getenv("LLVS_MEMORY_STORAGE");
-    size_t s;
-    (void)state;
-    for (s = 0; s < storage_count; s++) {
-        char *directory, *template, *copy;
-        pid_t child;
-        /* A storage of the host is called one call at a time. */
-        if (storages[s].kind == LLVS_STORAGE_HOST || (on && strcmp(on, storages[s].name) != 0)) continue;
-        if (only && !strstr(only, "threads")) continue;
-        directory = new_directory();
-        template = join(directory, "template");
-        copy = join(directory, "copy");
-        assert_int_equal(mkdir(template, 0700), 0);
-        assert_int_equal(IN_CHILD(fill_template(storages[s].kind, template)), 0);
-        renew(copy, template);
-        printf("%s storage: ", storages[s].name);
-        assert_int_equal(IN_CHILD(run_together(storages[s].kind, copy)), 0);
-        free(template);
-        free(copy);
-        remove_directory(directory);
-    }
+    assert_true(ran > 0);
 }
 
 int main(int count, char **arguments) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_operation), cmocka_unit_test(threads_at_once) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_operation) };
     if (count == 4) {
         char directory[] = "/tmp/llvs-memory-XXXXXX", *copy;
         size_t s = 0, i = 0;

@@ -89,15 +89,11 @@ void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
 /* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from them. */
 int llvs_shim_has_memory(size_t size);
-/* Makes the reserve whole, or sees that the calling thread gets as much otherwise: 1; 0 when there is no memory for it. See reserve.c. */
+/* Makes the reserve whole: 1, or 0 when there is no memory for it. See reserve.c. */
 int llvs_shim_reserve_fill(void);
-extern uint64_t *llvs_shim_reserve;
-/* Less than a sixteenth of it is in use. */
-#define LLVS_SHIM_RESERVE_IS_WHOLE(state) ((state) >> 32 <= (4u << 20) / 16)
-/* Whether next to nothing is taken from the reserve. */
-static inline int llvs_shim_reserve_is_whole(void) {
-    return LLVS_SHIM_RESERVE_IS_WHOLE(__atomic_load_n(__atomic_load_n(&llvs_shim_reserve, __ATOMIC_RELAXED), __ATOMIC_RELAXED));
-}
+extern uintptr_t llvs_shim_reserve;
+/* Whether nothing was taken from the reserve since it was filled. */
+static inline int llvs_shim_reserve_is_whole(void) { return __atomic_load_n(&llvs_shim_reserve, __ATOMIC_RELAXED) != 0; }
 
 /* Fills with random bytes from the system; 0, or an errno. */
 int llvs_shim_random(void *out, size_t size);
