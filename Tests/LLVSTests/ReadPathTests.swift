@@ -67,9 +67,9 @@ import Testing
         var random = SeededRandom(seed: 1)
         for i in 0..<20_000 {
             try check(store, head, Int(random.next() % 30_000))
-            if i % 1_000 == 0 { #expect(store.blocks.memoryInUse <= store.blocks.memoryLimit) }
+            if i % 1_000 == 0 { #expect(store.records.blocks.memoryInUse <= store.records.blocks.memoryLimit) }
         }
-        #expect(store.blocks.memoryInUse > 200 << 10 && store.blocks.memoryLimit <= 1 << 20)
+        #expect(store.records.blocks.memoryInUse > 200 << 10 && store.records.blocks.memoryLimit <= 1 << 20)
         try store.close()
     }
 
@@ -176,7 +176,7 @@ import Testing
             }
         }
         #expect(errors.isEmpty, "\(errors)")
-        #expect(store.blocks.memoryInUse <= store.blocks.memoryLimit)
+        #expect(store.records.blocks.memoryInUse <= store.records.blocks.memoryLimit)
         try store.close()
     }
 

@@ -193,7 +193,7 @@ extension Store {
         if Int(known.size) > RecordTable.digestThreshold {
             content = known.size
         } else {
-            content = try fingerprint ?? changeLists.fingerprint(entry.version, key) ?? withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
+            content = try fingerprint ?? changeLists.fingerprint(entry.version, key) ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
         }
         var x = UInt64(hash) << 32 | UInt64(content)
         // The finaliser of splitmix64.

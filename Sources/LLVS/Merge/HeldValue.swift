@@ -117,7 +117,7 @@ struct HeldMerge {
         case .computed(let bytes, _)?: return try bytes.withUnsafeBytes { try body($0) }
         case .stored(let entry)?:
             let stored = store.versionID(entry.version)
-            return try store.withBody(store.place(of: entry.version), entry, id: key, stored: stored) { try body($0) }
+            return try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: stored) { try body($0) }
         }
     }
 

@@ -175,9 +175,9 @@ extension Store {
         guard let p = try located(a, id), let q = try located(b, id), p.size == q.size else { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
         // Small ones are compared as they are; large ones by digests, when their records have them.
-        if Int(p.size) > RecordTable.digestThreshold, let d = try findChange(x, id)?.body.digest, let e = try findChange(y, id)?.body.digest { return d == e }
-        return try withBody(x, p, id: id, stored: versionID(a.version)) { left in
-            try withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
+        if Int(p.size) > RecordTable.digestThreshold, let d = try records.findChange(x, id)?.body.digest, let e = try records.findChange(y, id)?.body.digest { return d == e }
+        return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
+            try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
         }
     }
 

@@ -94,10 +94,10 @@ extension Store {
         guard preserves else { return History.none }
         var named: [UInt32] = []
         if !changeLists.forEach(ordinal, { if $0.kind == .preserve, let entry = $0.entry { named.append(entry.version) } }) {
-            let header = try readHeader(place)
+            let header = try records.header(place)
             named = try header.dependencies.map { id in
                 guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: id) }) else {
-                    throw damaged(place, "names a version that is not here", version: header.id)
+                    throw records.damaged(place, "names a version that is not here", version: header.id)
                 }
                 return version
             }

@@ -109,7 +109,7 @@ extension Store {
 
     private func schema(_ entry: MapEntry) throws -> MergeSchema {
         try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
+            try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
         }
     }
 
@@ -129,9 +129,9 @@ extension Store {
         guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
         let valid = try validSchema(before: sides)
         let record = try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
+            try self.records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
                 guard let valid else { return try SchemaMerge.record(notValid: invalid, standing: nil) }
-                return try withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
+                return try self.records.withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
                     try SchemaMerge.record(notValid: invalid, standing: $0)
                 }
             }

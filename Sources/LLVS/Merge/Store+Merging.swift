@@ -80,7 +80,7 @@ extension Store {
         let began = Log.begin(.debug)
         var fold = Fold()
         defer {
-            for place in fold.places { provisional.remove(place) }
+            for place in fold.places { records.provisional.remove(place) }
             if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         // Which of the heads hold `into`: that side is `ours`.
@@ -197,7 +197,7 @@ extension Store {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
+                return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
             lock.withWrite { dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {

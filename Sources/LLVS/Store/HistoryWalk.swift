@@ -181,7 +181,7 @@ extension Store {
 
     /// What a version recorded of a value; nil when nothing. O(log changes), one read mostly.
     func recordedKind(of id: ValueID, in ordinal: UInt32) throws -> Value.Change.Kind? {
-        try id.bytes.withUnsafeBytes { try findChange(place(of: ordinal), $0) }?.kind
+        try id.bytes.withUnsafeBytes { try records.findChange(place(of: ordinal), $0) }?.kind
     }
 
     /// Whether a version recorded a change of a value whose id begins so. O(log changes) of a large one, one read mostly.
@@ -193,6 +193,6 @@ extension Store {
             try forEachRecordedChange(ordinal) { found = found || $0.key.starts(with: prefix) }
             return found
         }
-        return try prefix.withUnsafeBytes { try hasChange(place, ofPrefix: $0) }
+        return try prefix.withUnsafeBytes { try records.hasChange(place, ofPrefix: $0) }
     }
 }

@@ -234,7 +234,7 @@ extension Store {
         if let other = others.index[stored].map({ others.drafts[$0] }), other.ordinal == ordinal {
             kind = other.draft.changes.change(of: id)?.kind
         } else {
-            kind = try findChange(place(of: ordinal), id)?.kind
+            kind = try records.findChange(place(of: ordinal), id)?.kind
         }
         guard kind == .insert || kind == .update else {
             throw StoreError(.invalidReference, "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: id), versionID: version.description)

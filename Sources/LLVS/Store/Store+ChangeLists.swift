@@ -27,8 +27,8 @@ extension Store {
     func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
         let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         var dependencies: [UInt32?]?
-        try forEachChange(place) { entry, header in
-            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
+        try records.forEachChange(place) { entry, header in
+            guard header.checksum == checksum else { throw records.damaged(place, "is not the one that was there", version: versionID(ordinal)) }
             var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
             switch entry.kind {
             case .insert, .update:
@@ -37,7 +37,7 @@ extension Store {
                 let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
                 dependencies = known
                 guard let version = known[entry.dependency] else {
-                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
+                    throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
                 }
                 let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
                 // What cannot be read now is an error when the value is asked for.

@@ -190,9 +190,9 @@ extension Store {
     /// The bytes that a version stored, to be stored once more.
     private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
         let place = place(of: ordinal)
-        let entry = try located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        let entry = try records.located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
         guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
-            return .bytes(try withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
+            return .bytes(try records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
         }
         let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
         var position = 0
@@ -205,7 +205,7 @@ extension Store {
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.
     func checkReference(_ id: UnsafeRawBufferPointer, _ stored: VersionID) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(stored), let found = try findChange(place(of: ordinal), id), found.kind == .insert || found.kind == .update else {
+        guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id), found.kind == .insert || found.kind == .update else {
             let id = ValueID(unchecked: id)
             throw StoreError(
                 .invalidReference, "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. Use a reference that a version or a fork gave.",
@@ -240,19 +240,19 @@ extension Store {
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
             var asked = wanted
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
-            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
                digest != identityDigest(asked, changes) {
                 throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.", versionID: wanted.id.description)
             }
             return nil
         }
         let place = place(of: ordinal)
-        let existing = try readHeader(place).version
+        let existing = try records.header(place).version
         var asked = wanted
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
         let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
             && asked.metadata == existing.metadata
-            && (identityDigest(asked, changes) == identityDigest(ofRecordAt: place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
+            && (identityDigest(asked, changes) == records.identityDigest(place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
             throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
         }

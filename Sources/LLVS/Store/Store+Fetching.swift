@@ -24,13 +24,13 @@ extension Store {
     private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Int {
         var entry = located.entry
         if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
-            guard let found = try findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
-                throw damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
+            guard let found = try records.findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
+                throw records.damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
-                try check(blob, found.body, located.place, id: id, stored: located.stored)
+                try records.check(blob, found.body, located.place, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {
-                    try readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
+                    try records.readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
                 }
                 return found.body.size
             }
@@ -38,13 +38,13 @@ extension Store {
         }
         if Int(entry.size) > StoreBlocks.largest {
             if let target = try reserve(Int(entry.size)) {
-                try withLargeBody(located.place, entry, id: id, stored: located.stored) {
+                try records.withLargeBody(located.place, entry, id: id, stored: located.stored) {
                     try $0.read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
                 }
             }
             return Int(entry.size)
         }
-        return try withBody(located.place, entry, id: id, stored: located.stored) { bytes in
+        return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
             if let target = try reserve(bytes.count) { UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes) }
             return bytes.count
         }
@@ -74,7 +74,7 @@ extension Store {
                 guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .fetched(.absent) }
                 guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else { return .unknown }
                 let place = dag.rows[Int(entry.version)].place, size = Int(entry.size), stored = dag.id(entry.version)
-                guard let body = blocks.bytes(place, from: entry.bodyOffset) else { return .missing(entry, place, stored) }
+                guard let body = records.blocks.bytes(place, from: entry.bodyOffset) else { return .missing(entry, place, stored) }
                 guard let bytes = RecordTable.body(body, size: size, id: id, version: stored), bytes.count == size else { return .unknown }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
                 return .fetched(.copied(size: size, storedVersion: stored))
@@ -85,9 +85,9 @@ extension Store {
         case .fetched(let fetched): return fetched
         case .missing(let entry, let place, let stored):
             let size = Int(entry.size)
-            guard blocks.readsSegments, size <= Store.quickSize else { return nil }
+            guard records.blocks.readsSegments, size <= Store.quickSize else { return nil }
             return try withScratch(RecordTable.bodyHeaderSize + size) { buffer in
-                guard try blocks.readMissed(place, at: entry.bodyOffset, into: buffer),
+                guard try records.blocks.readMissed(place, at: entry.bodyOffset, into: buffer),
                       let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored), bytes.count == size else { return nil }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
                 return .copied(size: size, storedVersion: stored)

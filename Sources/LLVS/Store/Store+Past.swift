@@ -105,13 +105,13 @@ extension Store {
             var found: MapChange?
             if changeLists.forEach(ordinal, { if Bytes.equal($0.key, id) { found = MapChange(key: id, entry: $0.entry) } }) { return found }
         }
-        guard let found = try findChange(place, id) else { return nil }
+        guard let found = try records.findChange(place, id) else { return nil }
         switch found.kind {
         case .insert, .update: return MapChange(key: id, entry: MapEntry(version: ordinal, found))
         case .remove, .preserveRemoval: return MapChange(key: id, entry: nil)
         case .preserve:
             guard let stored = found.dependency, let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
-                throw damaged(place, "names a version that is not here", version: versionID(ordinal), value: id)
+                throw records.damaged(place, "names a version that is not here", version: versionID(ordinal), value: id)
             }
             return MapChange(key: id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
         }

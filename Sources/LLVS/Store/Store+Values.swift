@@ -40,7 +40,7 @@ extension Store {
     public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R) throws -> R? {
         try ValueID.check(id)
         guard let located = try locate(id, at: version) else { return nil }
-        return try withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
+        return try records.withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
     }
 
     /// The value that prevails at a version; nil when none does.
@@ -65,7 +65,7 @@ extension Store {
         let ordinal = try requireOrdinal(reference.version)
         return try reference.id.bytes.withUnsafeBytes { raw in
             guard let entry = try stored(raw, in: ordinal) else { return nil }
-            return try withBody(place(of: ordinal), entry, id: raw, stored: reference.version, body)
+            return try records.withBody(place(of: ordinal), entry, id: raw, stored: reference.version, body)
         }
     }
 
@@ -78,7 +78,7 @@ extension Store {
         }
         if isKnown, entry?.version != ordinal { return nil }
         if let entry, entry.size != MapEntry.unknownSize { return entry }
-        return try findChange(place, id).flatMap { MapEntry(version: ordinal, $0) }
+        return try records.findChange(place, id).flatMap { MapEntry(version: ordinal, $0) }
     }
 
     /// How many values prevail at a version, in a range of ids. O(length of an id + log values).
@@ -140,7 +140,7 @@ extension Store {
 
     private func recordedChanges(_ ordinal: UInt32, within bounds: KeyBounds, _ control: PacedControl) throws -> [ChangeSummary] {
         var out: [ChangeSummary] = []
-        try forEachChange(place(of: ordinal)) { entry, header in
+        try records.forEachChange(place(of: ordinal)) { entry, header in
             try control.step()
             guard bounds.areOpen || bounds.hold(entry.id) else { return }
             try Memory.grow(&out, "The changes of a version")

@@ -51,7 +51,7 @@ extension Store {
         for ordinal in gone.dropFirst() {
             let place = self.place(of: ordinal)
             do {
-                _ = try admit([PendingVersions.Record(place: place, header: readHeader(place))])
+                _ = try admit([PendingVersions.Record(place: place, header: records.header(place))])
             } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
                 noteDamage(place, error.message, version: versionID(ordinal))
             }

@@ -81,23 +81,18 @@ public final class Store: @unchecked Sendable {
     let savedLines = SavedLines()
     /// Set before the store is used.
     package var surroundings = Surroundings()
-    /// What was read of the records lately; half of the memory budget.
-    let blocks: StoreBlocks
+    /// What the versions recorded, as it is in the storage.
+    let records: Records
     /// Held while the storage appends or scans.
     let commitLock: CommitLock
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
-    /// What was read of the tables of changes of records lately.
-    let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
     let inFlight = InFlight()
     /// The names of the coordinators that are open on this store.
     private let coordinators = Guarded<Set<String>>([])
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
-    let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
-    /// Met when reading or verifying what is here.
-    let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// Those noted so far, so that none is told twice.
@@ -150,7 +145,7 @@ public final class Store: @unchecked Sendable {
         commitLock = CommitLock { [inFlight] in inFlight.letGo() }
         durability = options.durability
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
-        blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
+        records = Records(storage, budget: forBlocks, readers: lock)
         changeLists = ChangeLists(capacity: forLists)
         // What is made meanwhile, and what the allocator holds back, is nobody's.
         maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
@@ -159,6 +154,7 @@ public final class Store: @unchecked Sendable {
             lines.removeAll()
             maps.removeAll()
         }
+        records.whenGone = { [weak self] in self?.follow($0) }
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
