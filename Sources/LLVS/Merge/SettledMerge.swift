@@ -47,7 +47,7 @@ extension Store {
     private func haveMaps(_ a: UInt32, _ b: UInt32) -> Bool {
         if maps.slot(a) != nil, maps.slot(b) != nil { return true }
         // Nearby, what was recorded since is all that needs a look.
-        let near = Store.fewReads, few = RecordedSides.mostChanges
+        let near = MapPolicy.manyUses, few = MapPolicy.mostComparedWithMaps
         if lock.withRead({ dag.meeting(a, b, leftAtMost: near, rightAtMost: near) != nil }) { return false }
         return isWithin(few, toMakeMapOf: a) && isWithin(few, toMakeMapOf: b)
     }

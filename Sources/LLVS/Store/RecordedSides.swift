@@ -20,16 +20,11 @@ final class RecordedSides {
     private let rightMap: MapCache.Slot?
     private var met: Store.Prevailing?
 
-    /// With more versions and changes than this on a side the maps are compared instead.
-    static let mostChanges = 4_096
-    /// The same where a map would have to be made, which may take far more changes than those between the two.
-    private static let mostWithoutMaps = 16_384
-
     /// Nil when the two do not meet, or only far away.
     /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
     init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store, _ control: PacedControl = .none) throws {
         let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
-        let limit = mapsAreHere ? RecordedSides.mostChanges : RecordedSides.mostWithoutMaps
+        let limit = MapPolicy.mostCompared(mapsAreHere: mapsAreHere)
         guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
         self.store = store
         self.meeting = meeting

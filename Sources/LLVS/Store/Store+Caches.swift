@@ -2,8 +2,6 @@
 /// they are passed over, and everything comes from the records.
 extension Store {
     static let historyName = "history"
-    /// Fewer new versions than this are read from their records as fast as from a cache.
-    static let fewVersions = 1_000
 
     /// Takes up the history where a handle before left it. The caller is opening the store.
     /// - Throws: what the control throws.
@@ -28,7 +26,7 @@ extension Store {
             (dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
         }
         guard isWhole, let head else { return }
-        let isMuch = count - cachedVersions >= max(Store.fewVersions, cachedVersions / 16) || (isOutdated && count >= Store.fewVersions)
+        let isMuch = MapPolicy.cachesPay(new: count - cachedVersions, known: cachedVersions, isOutdated: isOutdated)
         renewCheckpoint(head, isMuch: isMuch)
         let kept = lock.withRead { checkpoint }
         guard isMuch || kept?.id != namedCheckpoint?.id, let mark = storage.scanMark() else { return }

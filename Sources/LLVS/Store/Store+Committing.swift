@@ -48,7 +48,7 @@ extension Store {
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         // Of a few changes no map is made, but every so often.
-        let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(toSave: sorted.count, on: first) : nil
+        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? self.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
@@ -124,7 +124,7 @@ extension Store {
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
-        if first != History.none, sorted.count <= Store.fewChanges { return try effective(sorted, on: first) { try entry($0, at: first) } }
+        if first != History.none, sorted.count <= MapPolicy.fewLookups { return try effective(sorted, on: first) { try entry($0, at: first) } }
         let root = first == History.none ? nil : try map(first)
         return try effective(sorted, on: first) { root?.lookup($0) }
     }
@@ -275,7 +275,7 @@ extension Store {
                 let place: RecordPlace?
                 do {
                     // What is kept of the changes once they are stored must not fail.
-                    if draft.changes.count < Store.flatChanges { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
+                    if draft.changes.count < MapPolicy.manyChanges { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
                     try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
                     place = try noting([draft]) { try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first } }
                 } catch {
@@ -283,7 +283,7 @@ extension Store {
                     throw error
                 }
                 guard let place else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                guard draft.changes.count < Store.flatChanges else { return (place, encoder.checksum, []) }
+                guard draft.changes.count < MapPolicy.manyChanges else { return (place, encoder.checksum, []) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 keepChanges(ordinal, draft, changes)
                 return (place, encoder.checksum, changes)
@@ -310,15 +310,19 @@ extension Store {
     /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That of many changes is
     /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
     private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange], _ view: MapLines.View?) {
-        guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
-        if draft.changes.count > MapLines.fewChanges {
+        guard draft.first != History.none else { return }
+        switch MapPolicy.keeping(changes: draft.changes.count) {
+        case .nothing: return
+        case .map:
             guard let behind = try? mapSlot(draft.first) else { return }
             // Short of memory it is made when somebody asks for it.
             do { maps.store(ordinal, try MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind) } catch {}
-        } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
-            lines.append(ordinal, changes, to: view)
-        } else {
-            savedLines.add(ordinal, on: draft.first)
+        case .delta:
+            if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
+                lines.append(ordinal, changes, to: view)
+            } else {
+                savedLines.add(ordinal, on: draft.first)
+            }
         }
     }
 

@@ -21,11 +21,11 @@ extension Store {
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
-        let stretch = max(MapCache.anchorSpacing, chain.count / 32)
+        let stretch = MapPolicy.stretch(versions: chain.count)
         while i >= 0 {
             try control.step(0)
             let next = chain[i]
-            if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
+            if MapPolicy.isWrittenFlat(changes: next.changes, onto: slot.root?.count ?? 0) {
                 let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
                 slot = maps.store(next.ordinal, flat: root)
                 i -= 1
@@ -109,10 +109,8 @@ extension Store {
     /// gone on with in turn each would need a map of its own.
     func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
         if let view = lines.openView(ordinal) { return view }
-        if changes <= Store.fewChanges, !isAtHand(ordinal) {
-            let saved = savedLines.count(endingAt: ordinal), isOften = saved >= Store.fewReads && saved & (saved - 1) == 0
-            // What looking back costs more for each is about what four changes cost in a map.
-            guard isOften, isWithin(saved * 4, toMakeMapOf: ordinal) else { return nil }
+        if changes <= MapPolicy.fewLookups, !isAtHand(ordinal) {
+            guard let limit = MapPolicy.changesWorthAMap(saves: savedLines.count(endingAt: ordinal)), isWithin(limit, toMakeMapOf: ordinal) else { return nil }
         }
         return try view(at: ordinal)
     }

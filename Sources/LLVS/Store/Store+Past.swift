@@ -1,15 +1,6 @@
 /// What prevails under single ids at versions whose maps are not in memory: who reads here and there in the past
 /// would have a map made for each version otherwise, by all changes since the nearest one.
 extension Store {
-    /// A map is made of at most so many changes rather than looking back.
-    static let fewChanges = 16
-    /// So many are looked for at a version before making its map is thought of.
-    static let fewReads = 64
-    /// Changes of a large version that go into a map in the time in which one is found without.
-    private static let changesPerRead = 64
-    /// Versions on the way back that do not hold the id after all.
-    private static let mostSteps = 4_096
-
     /// What prevails under an id at a version; nil when nothing does.
     func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         if let slot = maps.slot(ordinal) { return slot.root?.lookup(id) }
@@ -27,9 +18,7 @@ extension Store {
 
     /// Whether the map of a version is made of few changes, or of no more than will soon pay, seeing how often it was asked for.
     private func isCheaper(toMakeMapOf ordinal: UInt32) -> Bool {
-        let reads = pastReads.count(ordinal)
-        let isOften = reads >= Store.fewReads && reads & (reads - 1) == 0
-        return isWithin(isOften ? reads * 2 : Store.fewChanges, toMakeMapOf: ordinal)
+        isWithin(MapPolicy.changesWorthAMap(reads: pastReads.count(ordinal)), toMakeMapOf: ordinal)
     }
 
     /// Whether the map of a version would be made of no more than so many changes.
@@ -39,8 +28,7 @@ extension Store {
             while changes <= limit {
                 if maps.slot(at) != nil { return true }
                 if let view = lines.view(at) { return changes + view.changes <= limit }
-                // It takes a look over all of the checkpoint, once.
-                if let checkpoint, checkpoint.isOf(at) { return limit > Store.fewReads }
+                if let checkpoint, checkpoint.isOf(at) { return MapPolicy.mayBePersisted(limit: limit) }
                 let row = dag.rows[Int(at)]
                 changes += max(1, Int(row.changeCount))
                 at = row.first
@@ -58,7 +46,7 @@ extension Store {
     func lookBack(_ id: UnsafeRawBufferPointer, from ordinal: UInt32) throws -> LookedBack {
         let hash = History.keyHash(id), index = try pastIndex()
         var start = ordinal
-        for _ in 0..<Store.mostSteps {
+        for _ in 0..<MapPolicy.mostStops {
             guard let found = lock.withRead({ nearest(hash, at: start, index) }) else { return .tooMuch }
             guard case .version(let at) = found else { return .found(nil) }
             if let slot = maps.slot(at) { return .found(slot.root?.lookup(id)) }
@@ -80,8 +68,7 @@ extension Store {
     /// faster than a few of its changes are found there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
         guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
-        let reads = largeReads.count(ordinal)
-        return reads & (reads - 1) == 0 && isWithin(reads * Store.changesPerRead, toMakeMapOf: ordinal)
+        return MapPolicy.changesWorthAMap(largeReads: largeReads.count(ordinal)).map { isWithin($0, toMakeMapOf: ordinal) } ?? false
     }
 
     /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
@@ -155,14 +142,13 @@ final class SavedLines: @unchecked Sendable {
     private let lock = Lock()
     /// The one gone on with last is the last.
     private var lines: [(tip: UInt32, count: Int)] = []
-    private static let most = 16
 
     /// A version was saved on another so.
     func add(_ ordinal: UInt32, on first: UInt32) {
         lock.withLock {
             let known = lines.firstIndex { $0.tip == first }
             let count = known.map { lines.remove(at: $0).count } ?? 0
-            if lines.count == SavedLines.most { lines.removeFirst() }
+            if lines.count == MapPolicy.mostChains { lines.removeFirst() }
             lines.append((ordinal, count + 1))
         }
     }

@@ -128,7 +128,7 @@ extension Store {
             try readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version no id comes twice.
-                if arena.count >= MapCache.anchorSpacing { try apply() }
+                if arena.count >= MapPolicy.anchorSpacing { try apply() }
             }
         }
         try apply()
