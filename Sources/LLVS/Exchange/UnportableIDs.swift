@@ -37,7 +37,7 @@ struct UnportableIDs {
     private static func ids(of store: Store) throws -> [String: [UInt8]] {
         var ids: [String: [UInt8]] = [:]
         for head in try store.heads() {
-            try MapNode.forEachDifference(nil, store.map(store.requireOrdinal(head.id))) { key, _, _ in
+            try MapNode.forEachDifference(nil, store.maps.map(store.requireOrdinal(head.id))) { key, _, _ in
                 guard key.contains(where: { $0 >= 0x80 }) else { return }
                 let text = String(decoding: key, as: UTF8.self)
                 if ids[text] == nil { ids[text] = Array(key) }

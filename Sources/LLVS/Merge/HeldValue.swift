@@ -170,7 +170,7 @@ struct HeldMerge {
                 let row = store.dag.rows[Int(at)]
                 return row.second == History.none ? [] : [row.first, row.second]
             }
-            let entries = try sides.compactMap { try store.entry(key, at: $0) }
+            let entries = try sides.compactMap { try store.maps.entry(key, at: $0) }
             if entries.isEmpty {
                 if let found = newest, store.lock.withRead({ store.dag.isNewer(found, at) }) { continue }
                 newest = at

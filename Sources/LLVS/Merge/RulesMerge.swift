@@ -101,7 +101,7 @@ struct RulesMerge {
 extension Store {
     /// The rules at a version; nil when there are none.
     func schemaEntry(at version: UInt32) throws -> MapEntry? {
-        try schemaEntry(prevailing(at: version))
+        try schemaEntry(maps.prevailing(at: version))
     }
     func schemaEntry(_ state: Prevailing) throws -> MapEntry? {
         try MergeSchema.idBytes.withUnsafeBytes { try state.lookup($0) }
@@ -150,7 +150,7 @@ extension Store {
             if try problem(ofSchema: entry) == nil { return entry }
             let sides = lock.withRead { dag.predecessors(entry.version) }
             for side in sides {
-                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.entry($0, at: side) }
+                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.maps.entry($0, at: side) }
                 if let before, seen.insert(before.version).inserted { open.append(before) }
             }
         }

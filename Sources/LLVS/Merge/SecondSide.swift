@@ -23,10 +23,10 @@ extension Store {
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = MapPolicy.looksAtEach(versions: chain.versions.count, changes: chain.changes)
         let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
-        let onFirst = try known ?? prevailing(at: first)
+        let onFirst = try known ?? maps.prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
-            let found = try onBase ?? prevailing(at: base)
+            let found = try onBase ?? maps.prevailing(at: base)
             onBase = found
             return try found.lookup(key)
         }

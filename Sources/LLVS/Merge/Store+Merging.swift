@@ -202,9 +202,9 @@ extension Store {
             lock.withWrite { dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {
                 // What it names lies elsewhere, and stays what it is when the merge is stored.
-                keepChanges(ordinal, draft, mapped)
+                maps.keepChanges(ordinal, draft.changes, mapped)
                 if let behind = maps.slot(draft.first) {
-                    maps.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
+                    maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
                 }
             }
             return (ordinal, place)
@@ -284,7 +284,7 @@ extension Store {
         try paced.look()
         let undone = try requireOrdinal(version), target = try requireOrdinal(head)
         let before = lock.withRead { dag.rows[Int(undone)].first }
-        let now = try prevailing(at: target)
+        let now = try maps.prevailing(at: target)
         var changes: [Value.Change] = [], reverted = Reverted()
         func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
             try paced.step()
@@ -300,7 +300,7 @@ extension Store {
             }
         }
         if before == History.none {
-            try MapNode.forEachDifference(nil, map(undone, paced), undo)
+            try MapNode.forEachDifference(nil, maps.map(undone, paced), undo)
         } else {
             try forEachDifference(before, undone, paced) { try undo($0.key, $0.before, $0.after) }
         }

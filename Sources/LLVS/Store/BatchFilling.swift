@@ -110,7 +110,7 @@ struct BatchFilling {
             let end = min(i + BatchFilling.sectionRows, entries.count)
             try store.lock.withRead {
                 try store.checkOpenLocked()
-                try store.dagReference._withUnsafeGuaranteedRef { dag in
+                try store.sharedHistory.dagReference._withUnsafeGuaranteedRef { dag in
                     for j in i..<end {
                         guard let entry = entries[j] else { continue }
                         try batch.setVersion(first + j, ordinal: entry.version, id: dag.id(entry.version))

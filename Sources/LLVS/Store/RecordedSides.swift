@@ -18,7 +18,7 @@ final class RecordedSides {
     /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
     private let leftMap: MapCache.Slot?
     private let rightMap: MapCache.Slot?
-    private var met: Store.Prevailing?
+    private var met: Prevailing?
 
     /// Nil when the two do not meet, or only far away.
     /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
@@ -80,7 +80,7 @@ final class RecordedSides {
     /// What prevails where the two meet, for a key that one of them, whose map this is, holds unchanged.
     private func whereTheyMet(_ key: UnsafeRawBufferPointer, unchangedIn map: MapCache.Slot?) throws -> MapEntry? {
         if let map { return map.root?.lookup(key) }
-        let found = try met ?? store.prevailing(at: meeting.at)
+        let found = try met ?? store.maps.prevailing(at: meeting.at)
         met = found
         return try found.lookup(key)
     }
@@ -93,6 +93,6 @@ extension Store {
     func forEachDifference(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
         if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
-        try MapNode.forEachDifference(map(a, control), map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
+        try MapNode.forEachDifference(maps.map(a, control), maps.map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 }

@@ -266,7 +266,7 @@ extension Store {
             }
         }
         // The lists name versions of the batch by their ordinals.
-        if replaced.isEmpty { for (item, mapped) in zip(drafts, mapped) { keepChanges(item.ordinal, item.draft, mapped) } }
+        if replaced.isEmpty { for (item, mapped) in zip(drafts, mapped) { maps.keepChanges(item.ordinal, item.draft.changes, mapped) } }
     }
 
     /// Appends the records of drafts as one batch; answers their places, the checksums of their headers, and what those

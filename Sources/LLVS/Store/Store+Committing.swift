@@ -48,7 +48,7 @@ extension Store {
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         // Of a few changes no map is made, but every so often.
-        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? self.view(toSave: sorted.count, on: first) : nil
+        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
@@ -124,8 +124,8 @@ extension Store {
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
-        if first != History.none, sorted.count <= MapPolicy.fewLookups { return try effective(sorted, on: first) { try entry($0, at: first) } }
-        let root = first == History.none ? nil : try map(first)
+        if first != History.none, sorted.count <= MapPolicy.fewLookups { return try effective(sorted, on: first) { try maps.entry($0, at: first) } }
+        let root = first == History.none ? nil : try maps.map(first)
         return try effective(sorted, on: first) { root?.lookup($0) }
     }
 
@@ -285,11 +285,11 @@ extension Store {
                 guard let place else { throw StoreError(.internal, "A storage appended a record and told no place.") }
                 guard draft.changes.count < MapPolicy.manyChanges else { return (place, encoder.checksum, []) }
                 let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                keepChanges(ordinal, draft, changes)
+                maps.keepChanges(ordinal, draft.changes, changes)
                 return (place, encoder.checksum, changes)
             }
             if durability == .full { try makeDurable([draft]) }
-            keepMap(ordinal, draft, changes, view)
+            maps.keep(ordinal, on: draft.first, count: draft.changes.count, changes, view)
             let (isLive, othersWait) = lock.withWrite { () -> (Bool, Bool) in
                 unpublished.running -= 1
                 unpublished.confirm(draft.version.id)
@@ -304,25 +304,6 @@ extension Store {
             }
             maps.drop(ordinal)
             throw error
-        }
-    }
-
-    /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That of many changes is
-    /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
-    private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange], _ view: MapLines.View?) {
-        guard draft.first != History.none else { return }
-        switch MapPolicy.keeping(changes: draft.changes.count) {
-        case .nothing: return
-        case .map:
-            guard let behind = try? mapSlot(draft.first) else { return }
-            // Short of memory it is made when somebody asks for it.
-            do { maps.store(ordinal, try MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind) } catch {}
-        case .delta:
-            if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
-                lines.append(ordinal, changes, to: view)
-            } else {
-                savedLines.add(ordinal, on: draft.first)
-            }
         }
     }
 

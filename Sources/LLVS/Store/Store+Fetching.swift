@@ -67,7 +67,7 @@ extension Store {
         try ValueID.check(id)
         let quick: Quick = try lock.withRead {
             try checkOpenLocked()
-            return try dagReference._withUnsafeGuaranteedRef { dag in
+            return try sharedHistory.dagReference._withUnsafeGuaranteedRef { dag in
                 guard let ordinal = dag.ordinal(of: version) else { return .unknown }
                 let (isHere, root) = maps.root(of: ordinal)
                 guard isHere else { return .unknown }

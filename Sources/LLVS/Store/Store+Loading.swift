@@ -50,8 +50,8 @@ extension Store {
                 dag = History()
                 cachedRows = 0
                 pending = PendingVersions()
-                changeLists.removeAll()
-                checkpoint = nil
+                maps.changeLists.removeAll()
+                maps.checkpoint = nil
             }
             for place in places {
                 try control.step(0)
@@ -157,7 +157,7 @@ extension Store {
             }
             if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
             guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, header.metadata.branchName, place) else { return .slow }
-            if let prefix { keepChanges(ordinal, header, prefix) }
+            if let prefix { maps.keepChanges(ordinal, header, prefix) }
             return .admitted
         }
         switch met {
@@ -183,7 +183,7 @@ extension Store {
                 lock.withWrite {
                     if let ordinal = dag.ordinal(of: header.id) {
                         dag.move(ordinal, to: place, checksum: header.checksum)
-                        past = nil
+                        maps.past = nil
                     }
                     cachesAreOutdated = true
                 }

@@ -12,7 +12,7 @@ extension Store {
     /// is a preserved removal to the other.
     /// - Complexity: O(changes × log values), and reads the record. For versions whose digests differ only.
     func haveSameOutcome(_ changes: some Collection<RecordChange>, _ place: RecordPlace, on first: UInt32) throws -> Bool {
-        let root = first == History.none ? nil : try map(first)
+        let root = first == History.none ? nil : try maps.map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
         for change in changes {
             let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.size, digest: change.digest) }

@@ -88,7 +88,7 @@ extension Store {
             // What is in memory of the old one is not asked for any more.
             lock.withWrite {
                 dag.move(ordinal, to: moved.place, checksum: moved.checksum)
-                past = nil
+                maps.past = nil
                 cachesAreOutdated = true
             }
         }

@@ -243,7 +243,7 @@ extension Store {
         let ordinal = try requireOrdinal(reference.version)
         let place = place(of: ordinal)
         return try reference.id.bytes.withUnsafeBytes { raw in
-            guard let entry = try stored(raw, in: ordinal) else { return nil }
+            guard let entry = try maps.stored(raw, in: ordinal) else { return nil }
             return try ValueReader(self, Located(entry: entry, stored: reference.version, place: place), id: raw)
         }
     }
