@@ -1718,6 +1718,10 @@ typedef struct llvs_conflict {
     llvs_bytes rule_prefix;
     /** Its pattern; NULL data where no rule holds. */
     llvs_bytes rule_pattern;
+    /** The id of the value; empty from llvs_merge_values without an id. */
+    llvs_bytes id;
+    /** The merge version that decided it; empty where there is none. */
+    llvs_bytes version;
 } llvs_conflict;
 /** Where the bytes of a merged value come from. Since 0.1. */
 typedef uint32_t llvs_merged_source;
@@ -1784,6 +1788,45 @@ LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
  * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
+/** The rules of a store, or what registering more did; immutable, owned. Since 0.1. */
+typedef struct llvs_schema {
+    uint32_t struct_size;
+    /** Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved. */
+    llvs_bool changed;
+    /** The rules that count, with those that were given added, as JSON; NULL data where there are none. */
+    llvs_bytes data;
+    /** The version that stored those that counted before; empty where there were none. */
+    llvs_bytes stored_version;
+    /** Why what prevails does not count; empty when it does, or nothing prevails. `data` then is the newest valid value before it. */
+    llvs_bytes problem;
+    /** Where in it, as a JSON pointer. */
+    llvs_bytes problem_path;
+    /**
+     * Where the rules given say something else than those of the store: `path` is that place, `newer` and `result` what the store holds,
+     * which stands, `older` what was given. NULL behind the last.
+     */
+    const llvs_conflict *const *contradictions;
+    size_t contradiction_count;
+    /** The version that was made, by llvs_coordinator_register_schema only; NULL when none was. */
+    const llvs_version_info *version;
+} llvs_schema;
+/** Releases the schema with all that it leads to. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_schema_free(LLVS_OWNED llvs_schema *schema);
+/**
+ * The rules of a store at a version, and what comes of adding others to them. Nothing is stored.
+ *
+ * What is added: prefixes and patterns that the store has not got, and members of other sections (`"models"`, `"indexes"`). Where both have
+ * a rule for one pattern and the two do not mean the same, the store's stands and is told as a contradiction: to change it after all, save
+ * the value "__llvs_schema" with what you want there.
+ * @param at      a version
+ * @param rules   to be added: a whole value of the kind that is kept under "__llvs_schema"; empty: none
+ * @param schema  the result; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (rules that are not valid: llvs_error_path
+ * is the JSON pointer to what is wrong with them), LLVS_ERROR_UNSUPPORTED (rules of a number that is not known: those given, or, when some
+ * are given, the store's), storage errors. Any thread. Cost: the size of the rules. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_schema(LLVS_BORROWED llvs_store *store, llvs_bytes at, llvs_bytes rules,
+    LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Exchange
@@ -2149,6 +2192,20 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coord
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
     LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
 /**
+ * Adds rules for merging to those of the store, as llvs_store_schema says: saved as a version of their own on top of the current version,
+ * which moves there. What the store holds already is not saved again, so call it at each start of a program.
+ *
+ * While nothing was ever saved (the current version is the empty root) the rules are remembered, as long as the coordinator is open, and
+ * written right before the first save, or when the first content that arrives is merged; devices that start apart with the same rules then
+ * make one and the same first version.
+ * @param rules   a whole value of the kind that is kept under "__llvs_schema"
+ * @param move    where the current version went; may be NULL
+ * @param schema  the rules that count now, what contradicts them, and the new version; may be NULL
+ * Errors: as llvs_store_schema and llvs_store_make_version; nothing is stored or remembered then. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes rules,
+    LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
+/**
  * Attaches an exchange.
  * @param place    a URL, under which its state is kept, as for llvs_exchange_open; with a `host_transport` the name under which its state
  *                 is kept, 1 to 40 of [a-z0-9._-], the same in every process
@@ -2493,12 +2550,13 @@ LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
 LLVS_LAYOUT(llvs_merge_options, 56);
-LLVS_LAYOUT(llvs_conflict, 120);
+LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
 LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
+LLVS_LAYOUT(llvs_schema, 96);
 LLVS_LAYOUT(llvs_revert_result, 48);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);

@@ -129,6 +129,20 @@ public func llvs_coordinator_value(_ coordinator: OpaquePointer!, _ id: llvs_byt
     }
 }
 
+@_cdecl("llvs_coordinator_register_schema") @implementation
+public func llvs_coordinator_register_schema(
+    _ coordinator: OpaquePointer!, _ rules: llvs_bytes, _ move: UnsafeMutablePointer<llvs_move>!, _ schema: StructOut<llvs_schema>!,
+    _ error: ErrorOut!
+) -> llvs_status {
+    schema?.pointee = nil
+    return entry(error) {
+        try begin(move)
+        let done = try openCoordinator(coordinator).register(array(rules, "rules"))
+        write(done.move, to: move)
+        if let schema { schema.pointee = try SchemaHandle(done.schema, version: done.version).handedOut }
+    }
+}
+
 // MARK: Exchanging and merging
 
 @_cdecl("llvs_coordinator_attach") @implementation

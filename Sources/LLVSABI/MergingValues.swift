@@ -7,17 +7,22 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
     init(_ merged: MergedValue, id: [UInt8]) throws {
         let arena = Arena()
         func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
-        let conflicts = try Items(merged.records, in: arena) { record, _ in
-            llvs_conflict(
-                struct_size: UInt32(sizeOf: llvs_conflict.self), kind: record.kind.rawValue, path: try bytes(record.path),
-                base: try bytes(record.base), newer: try bytes(record.newer), older: try bytes(record.older),
-                    result: try bytes(record.result),
-                rule_prefix: try bytes(record.rule?.prefix), rule_pattern: try bytes(record.rule?.pattern))
-        }
+        let conflicts = try Items(merged.records, in: arena) { try llvs_conflict($0, id: id, in: $1) }
         try super.init(arena, llvs_merged_value(
             struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: try bytes(merged.bytes),
             conflicts: conflicts.start, conflict_count: conflicts.count,
             digest: try bytes(merged.records.isEmpty ? nil : Array(merged.digest(id: id).utf8))))
+    }
+}
+
+extension llvs_conflict {
+    init(_ record: ConflictRecord, id: [UInt8], version: VersionID? = nil, in arena: Arena) throws {
+        func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
+        self.init(
+            struct_size: UInt32(sizeOf: llvs_conflict.self), kind: record.kind.rawValue, path: try bytes(record.path),
+            base: try bytes(record.base), newer: try bytes(record.newer), older: try bytes(record.older), result: try bytes(record.result),
+            rule_prefix: try bytes(record.rule?.prefix), rule_pattern: try bytes(record.rule?.pattern), id: try arena.copy(id),
+            version: try version.map { try arena.copy($0) } ?? noBytes)
     }
 }
 
@@ -66,4 +71,39 @@ public func llvs_merged_value_free(_ merged: UnsafeMutablePointer<llvs_merged_va
 @_cdecl("llvs_schema_check") @implementation
 public func llvs_schema_check(_ rules: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
     entry(error) { _ = try schema(rules, partly: false) }
+}
+
+/// Behind `llvs_schema`.
+final class SchemaHandle: StructHandle<llvs_schema>, @unchecked Sendable {
+    private let version: VersionList?
+
+    init(_ schema: Store.Schema, version: Version? = nil) throws {
+        let arena = Arena(), id = Array(MergeSchema.valueID.utf8)
+        let contradictions = try Items(schema.contradictions, in: arena) { try llvs_conflict($0, id: id, in: $1) }
+        let list = try version.map { try VersionList([$0]) }
+        self.version = list
+        try super.init(arena, llvs_schema(
+            struct_size: UInt32(sizeOf: llvs_schema.self), changed: schema.isChanged ? 1 : 0,
+            data: try schema.rules.map { try arena.copy($0) } ?? noBytes,
+            stored_version: try schema.storedVersion.map { try arena.copy($0) } ?? noBytes,
+            problem: try schema.problem.map { try arena.copy($0.reason) } ?? noBytes,
+            problem_path: try schema.problem.map { try arena.copy($0.pointer) } ?? noBytes,
+            contradictions: contradictions.start, contradiction_count: contradictions.count,
+            version: list?.contents.pointee.items[0]))
+    }
+}
+
+@_cdecl("llvs_schema_free") @implementation
+public func llvs_schema_free(_ schema: UnsafeMutablePointer<llvs_schema>!) { SchemaHandle.free(schema) }
+
+@_cdecl("llvs_store_schema") @implementation
+public func llvs_store_schema(
+    _ store: OpaquePointer!, _ at: llvs_bytes, _ rules: llvs_bytes, _ schema: StructOut<llvs_schema>!, _ error: ErrorOut!
+) -> llvs_status {
+    schema?.pointee = nil
+    return entry(error) {
+        let out = try required(schema, "schema")
+        let rules = rules.size == 0 ? nil : try array(rules, "rules")
+        out.pointee = try SchemaHandle(LLVSABI.store(store).schema(at: versionID(at, "at"), adding: rules)).handedOut
+    }
 }

@@ -196,6 +196,61 @@ static void rules_for_an_arbiter_are_checked(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_rules(LLVS_NONE, NULL, &error));
 }
 
+static void the_rules_of_a_store_are_read_and_added_to(void **state) {
+    llvs_version_id versions[2];
+    llvs_store *store = counted(versions);
+    llvs_schema *schema;
+    (void)state;
+    OK(llvs_store_schema(store, llvs_id(&versions[0]), LLVS_NONE, &schema, &error));
+    assert_int_equal(schema->struct_size, sizeof *schema);
+    assert_true(is(schema->data, "{\"merge\":1,\"ids\":{\"d\":{\"/n\":\"counter\"}}}"));
+    assert_true(schema->stored_version.size > 0 && !schema->changed && !schema->version && schema->problem.size == 0);
+    llvs_schema_free(schema);
+    OK(llvs_store_schema(store, llvs_id(&versions[0]), llvs_str("{\"merge\":1,\"ids\":{\"d\":{\"/n\":\"set\",\"/t\":\"set\"}}}"), &schema,
+        &error));
+    assert_true(is(schema->data, "{\"ids\":{\"d\":{\"/n\":\"counter\",\"/t\":\"set\"}},\"merge\":1}") && schema->changed);
+    assert_int_equal(schema->contradiction_count, 1);
+    assert_true(is(schema->contradictions[0]->path, "[\"ids\",\"d\",\"/n\"]") && is(schema->contradictions[0]->older, "\"set\""));
+    assert_null(schema->contradictions[1]);
+    llvs_schema_free(schema);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_schema(store, llvs_id(&versions[0]), llvs_str("{}"), &schema, &error));
+    assert_null(schema);
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_schema(store, llvs_str("x"), LLVS_NONE, &schema, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_schema(store, llvs_id(&versions[0]), LLVS_NONE, NULL, &error));
+    llvs_schema_free(NULL);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
+static void a_coordinator_registers_rules(void **state) {
+    const llvs_bytes rules = llvs_str("{\"merge\":1,\"ids\":{\"d\":\"set\"}}");
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options how = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_coordinator *notes;
+    llvs_change change = insert("d", "[]");
+    llvs_move move = LLVS_MOVE_INIT;
+    llvs_buffer data;
+    llvs_schema *schema;
+    (void)state;
+    options.storage = LLVS_STORAGE_MEMORY;
+    how.store = &options;
+    OK(llvs_coordinator_open(LLVS_NONE, &how, &notes, &error));
+    OK(llvs_coordinator_register_schema(notes, rules, &move, &schema, &error));
+    assert_true(!move.moved && schema->changed && !schema->version);
+    llvs_schema_free(schema);
+    OK(llvs_coordinator_save(notes, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_value(notes, llvs_str("__llvs_schema"), &data, NULL, &error));
+    assert_true(data.size == rules.size);
+    llvs_buffer_dispose(&data);
+    OK(llvs_coordinator_register_schema(notes, llvs_str("{\"merge\":1,\"ids\":{\"e\":\"set\"}}"), &move, &schema, &error));
+    assert_true(move.moved && schema->version && schema->version->id.size == move.to.size);
+    llvs_schema_free(schema);
+    OK(llvs_coordinator_register_schema(notes, rules, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_register_schema(notes, LLVS_NONE, NULL, NULL, &error));
+    OK(llvs_coordinator_close(notes, &error));
+    llvs_coordinator_free(notes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_sides_edits_are_kept),
@@ -204,6 +259,8 @@ int main(void) {
         cmocka_unit_test(saving_keeps_what_the_application_does_not_know_of),
         cmocka_unit_test(rules_that_are_wrong_are_refused_with_their_place),
         cmocka_unit_test(a_merge_can_be_cancelled),
+        cmocka_unit_test(the_rules_of_a_store_are_read_and_added_to),
+        cmocka_unit_test(a_coordinator_registers_rules),
         cmocka_unit_test(stores_are_merged_by_rules),
         cmocka_unit_test(rules_for_an_arbiter_are_checked),
     };

@@ -86,6 +86,9 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_merge_values(LLVS_NONE, NULL, NULL, NULL, NULL, NULL, NULL));
     llvs_merged_value_free(NULL);
     REFUSES(llvs_schema_check(LLVS_NONE, NULL));
+    REFUSES(llvs_store_schema(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_coordinator_register_schema(NULL, LLVS_NONE, NULL, NULL, NULL));
+    llvs_schema_free(NULL);
     REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);

@@ -126,6 +126,11 @@ static void merging_by_rules() {
     llvs::Version merged = store.merge(a, b, llvs::Arbiter::rules("\"counter\""));
     EXPECT(store.value("n", merged.id)->data == "7");
     EXPECT(code_of([&] { llvs::Arbiter::rules("{\"merge\":1,\"ids\":7}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    const std::string rules = "{\"merge\":1,\"ids\":{\"n\":\"counter\"}}";
+    llvs::VersionID ruled = store.make_version(merged.id, {llvs::Change::insert("__llvs_schema", rules)});
+    llvs::Schema schema = store.schema(ruled, "{\"merge\":1,\"ids\":{\"n\":\"set\",\"t\":\"set\"}}");
+    EXPECT(schema.changed && schema.data == "{\"ids\":{\"n\":\"counter\",\"t\":\"set\"},\"merge\":1}" && schema.stored_version == ruled);
+    EXPECT(schema.contradictions.size() == 1 && schema.contradictions[0].newer == "\"counter\"" && !schema.version);
 }
 
 /// `size` bytes, the same each time.
@@ -177,6 +182,7 @@ static void parts() {
     llvs_coordinator_options settings = llvs::Coordinator::options();
     settings.store = &memory;
     llvs::Coordinator coordinator("", settings);
+    EXPECT(coordinator.register_schema("{\"merge\":1}").changed && coordinator.store().heads().empty());
     EXPECT(!coordinator.value("given"));
     given = 0;
     llvs::VersionOptions more;

@@ -18,7 +18,7 @@ from typing import Any, Callable
 import llvs
 import pytest
 from interchange import DictTransport
-from llvs import _abi, _callbacks
+from llvs import _abi, _callbacks, _kept
 
 
 def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None
     observer = llvs.observe_log(print)
     observer.close()
     assert set(_callbacks.registry) == before
-    assert not _callbacks._exceptions
+    assert not _kept.exceptions
 
 
 def test_closing_while_other_threads_work(tmp_path: Path) -> None:
@@ -270,8 +270,8 @@ def test_unsolicited_callbacks_that_raise(memory: llvs.Store, monkeypatch: pytes
 def test_many_kept_exceptions_are_bounded(memory: llvs.Store) -> None:
     for _ in range(1000):
         _callbacks.keep_exception(ValueError(), None)
-    assert len(_callbacks._exceptions) <= 256
-    _callbacks._exceptions.clear()
+    assert len(_kept.exceptions) <= 256
+    _kept.exceptions.clear()
 
 
 def run(code: str, tmp_path: Path, expect: int = 0) -> str:

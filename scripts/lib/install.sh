@@ -69,5 +69,6 @@ make_venv() {
         run_logged pip "$python" -m pip install --disable-pip-version-check -r "$wanted"
         cp "$wanted" "$venv/requirements.txt"
     fi
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "Python 3.10 or later is needed; python3 is $("$python" --version)"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        die "Python 3.10 or later is needed; python3 is $("$python" --version)"
 }

@@ -1,4 +1,5 @@
-"""Reads include/llvs.h and llvs_testing.h as far as scripts/generate_bindings and the tests need it: functions, callbacks, structs, constants.
+"""Reads include/llvs.h and llvs_testing.h as far as scripts/generate_bindings and the tests need it: functions, callbacks,
+structs, constants.
 
 The headers keep to a plain style (one declaration after the other, tags before pointer parameters), so
 that a few regular expressions do; what does not fit them fails loudly here.

@@ -22,6 +22,9 @@ check() {
     fi
 }
 
+# left_out <suite>: the tests that the fast lane leaves out, a line each; none when everything runs.
+left_out() { [ -z "${LLVS_FAST:-}" ] || sed -n "s/^$1 //p" scripts/lib/slow_tests.txt; }
+
 # report_junit <file>...: the counts of JUnit result files; add `--cmocka` for ctest's, whose programs count their own tests.
 report_junit() {
     local counts

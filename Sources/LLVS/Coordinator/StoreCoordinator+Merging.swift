@@ -35,6 +35,7 @@ extension StoreCoordinator {
         do {
             let merged = try moving("Merging") {
                 let arbiter = arbiter ?? options.arbiter
+                if currentVersion != EmptyRoot.id { _ = try writeRegistered() }
                 let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control)
                 if let merged { move(to: merged.id) }
             }

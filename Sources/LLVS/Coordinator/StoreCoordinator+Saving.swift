@@ -87,6 +87,7 @@ extension StoreCoordinator {
                 versionID: base.description)
         }
         if save.pointee.isEmpty { return nil }
+        if base == current { base = try writeRegistered() }
         if branch == nil { base = try store.join(headsLike: base, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
         let version = try store.makeVersion(
             basedOn: base, borrowing: save.pointee.changes, reading: save.pointee.sources, metadata: all, timestamp: save.pointee.timestamp)

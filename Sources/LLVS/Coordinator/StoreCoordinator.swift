@@ -66,6 +66,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
     var brokenSnapshots: Set<String> = []
     var metadata: Metadata
+    /// Rules that were registered before there was a version to write them on; nil: none. Used by who is through `saveGate`.
+    var registered: [UInt8]?
     let observers = Observers<VersionID>()
 
     /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.

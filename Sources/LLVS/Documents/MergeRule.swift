@@ -2,7 +2,7 @@
 final class MergeRule: @unchecked Sendable {
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
     enum Unit: String, CaseIterable { case word, line, char }
-    enum Pick {
+    enum Pick: Equatable {
         case newer, older, arbiter
         case extreme(greatest: Bool, pointer: [[UInt8]])
 

@@ -64,6 +64,15 @@ public:
         llvs_buffer_dispose(&buffer);
         return value;
     }
+    /// Adds rules for merging to those of the store; see llvs_coordinator_register_schema.
+    Schema register_schema(std::string_view rules, Move *move = nullptr) {
+        llvs_schema *made = nullptr;
+        Moving moving(move);
+        detail::run([&](llvs_error **error) {
+            return llvs_coordinator_register_schema(raw(), detail::bytes(rules), &moving.raw, &made, error);
+        });
+        return detail::take(made);
+    }
     /// When one of several exchanges fails, the others have their turn all the same: then the first failure is thrown, and `done` has
     /// what was done, by each exchange as well.
     ExchangeResult exchange(const llvs_control *control = nullptr, ExchangeResult *done = nullptr) {

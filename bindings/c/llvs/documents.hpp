@@ -21,6 +21,22 @@ struct Conflict {
     std::optional<std::string> base, newer, older, result;
     /// Prefix and pattern; nothing where no rule holds.
     std::optional<std::pair<std::string, std::string>> rule;
+    /// Of the value, and of the merge that decided it; empty where there is none.
+    std::string id, version;
+};
+
+/// The rules of a store, or what registering more did; see llvs_schema.
+struct Schema {
+    /// JSON; nothing where there are no rules.
+    std::optional<std::string> data;
+    std::string stored_version;
+    bool changed = false;
+    /// Why what prevails does not count, and where in it; empty when it does.
+    std::string problem, problem_path;
+    /// `newer` is what the store holds and what stands, `older` what was given.
+    std::vector<Conflict> contradictions;
+    /// The version that registering made.
+    std::optional<std::string> version;
 };
 
 /// What came of merging a value; see llvs_merged_value.
@@ -39,6 +55,28 @@ inline std::optional<std::string> optional_string(llvs_bytes bytes) {
     return string(bytes);
 }
 
+inline Conflict conflict(const llvs_conflict &one) {
+    Conflict conflict{one.kind, string(one.path), optional_string(one.base), optional_string(one.newer), optional_string(one.older),
+                      optional_string(one.result), std::nullopt, string(one.id), string(one.version)};
+    if (one.rule_pattern.data) conflict.rule.emplace(string(one.rule_prefix), string(one.rule_pattern));
+    return conflict;
+}
+
+inline std::vector<Conflict> conflicts(const llvs_conflict *const *items, std::size_t count) {
+    std::vector<Conflict> found;
+    for (std::size_t i = 0; i < count; i++) found.push_back(conflict(*items[i]));
+    return found;
+}
+
+/// Takes over a schema.
+inline Schema take(llvs_schema *raw) {
+    Handle<llvs_schema, llvs_schema_free> owned(raw);
+    Schema schema{optional_string(raw->data), string(raw->stored_version), raw->changed != 0, string(raw->problem),
+                  string(raw->problem_path), conflicts(raw->contradictions, raw->contradiction_count), std::nullopt};
+    if (raw->version) schema.version = string(raw->version->id);
+    return schema;
+}
+
 } // namespace detail
 
 /// Merges what two sides made of a value; nothing is absent. See llvs_merge_values.
@@ -55,14 +93,8 @@ inline MergedValue merge_values(
             error);
     });
     detail::Handle<llvs_merged_value, llvs_merged_value_free> owned(raw);
-    MergedValue merged{raw->source, detail::optional_string(raw->data), {}, detail::string(raw->digest)};
-    for (std::size_t i = 0; i < raw->conflict_count; i++) {
-        const llvs_conflict *one = raw->conflicts[i];
-        Conflict conflict{one->kind, detail::string(one->path), detail::optional_string(one->base), detail::optional_string(one->newer),
-                          detail::optional_string(one->older), detail::optional_string(one->result), std::nullopt};
-        if (one->rule_pattern.data) conflict.rule.emplace(detail::string(one->rule_prefix), detail::string(one->rule_pattern));
-        merged.conflicts.push_back(std::move(conflict));
-    }
+    MergedValue merged{raw->source, detail::optional_string(raw->data), detail::conflicts(raw->conflicts, raw->conflict_count),
+                       detail::string(raw->digest)};
     return merged;
 }
 

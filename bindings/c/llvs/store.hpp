@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "documents.hpp"
 #include "host.hpp"
 #include "merge.hpp"
 #include "reports.hpp"
@@ -259,6 +260,14 @@ public:
         for (std::size_t i = 0; i < made->undone_count; i++) reverted.undone.push_back(detail::string(made->undone[i]));
         for (std::size_t i = 0; i < made->superseded_count; i++) reverted.superseded.push_back(detail::string(made->superseded[i]));
         return reverted;
+    }
+    /// The rules for merging at a version, and what comes of adding others; see llvs_store_schema.
+    Schema schema(std::string_view at, std::string_view adding = {}) const {
+        llvs_schema *found = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_store_schema(raw(), detail::bytes(at), detail::bytes(adding), &found, error);
+        });
+        return detail::take(found);
     }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {

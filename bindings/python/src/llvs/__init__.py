@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ConflictKind as ConflictKind,
         MergedValue as MergedValue,
         MergeRules as MergeRules,
+        Schema as Schema,
         check_schema as check_schema,
         merge_values as merge_values,
     )
@@ -102,18 +103,6 @@ if TYPE_CHECKING:
         Rules as Rules,
         Theirs as Theirs,
     )
-    from .model import (
-        AnyVersion as AnyVersion,
-        Change as Change,
-        ChangeKind as ChangeKind,
-        Fork as Fork,
-        ForkKind as ForkKind,
-        Reference as Reference,
-        SavedVersion as SavedVersion,
-        Side as Side,
-        Value as Value,
-        Version as Version,
-    )
     from .observer import Observer as Observer
     from .reader import ValueReader as ValueReader
     from .reports import (
@@ -136,13 +125,25 @@ if TYPE_CHECKING:
         Transport as Transport,
         VersionFiles as VersionFiles,
     )
+    from .versions import (
+        AnyVersion as AnyVersion,
+        Change as Change,
+        ChangeKind as ChangeKind,
+        Fork as Fork,
+        ForkKind as ForkKind,
+        Reference as Reference,
+        SavedVersion as SavedVersion,
+        Side as Side,
+        Value as Value,
+        Version as Version,
+    )
     from ._changes import Content as Content, Entries as Entries
 
 #: Module: the public names that it gives. (The same as above; a test compares them.)
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
-    "documents": "Conflict ConflictKind MergedValue MergeRules check_schema merge_values",
+    "documents": "Conflict ConflictKind MergedValue MergeRules Schema check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
@@ -153,7 +154,6 @@ _MODULES = {
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
     "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
-    "model": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
@@ -162,6 +162,7 @@ _MODULES = {
     "storage": "DictStorage Storage",
     "store": "Store",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
+    "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "_changes": "Content Entries",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}

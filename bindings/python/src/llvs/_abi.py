@@ -35,7 +35,7 @@ def _check(status: int, function: Any, arguments: tuple[Any, ...]) -> int:
     if status < 0:
         from . import errors
 
-        raise errors.take(status, arguments[-1]._obj)
+        raise errors.take(status, arguments[-1]._obj, lib)
     return status
 
 

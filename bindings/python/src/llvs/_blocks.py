@@ -15,7 +15,7 @@ from typing import Any, Iterable, Sequence
 from . import _abi, _structs
 from ._handle import Handle
 from ._memory import copy, decode, encode
-from .model import Reference, Value
+from .versions import Reference, Value
 
 lib = _abi.lib
 

@@ -9,7 +9,7 @@ thunk is within its `try`: of that ctypes tells nobody but the log, and answers 
 else might end a thunk there (`PyThreadState_SetAsyncExc`, say) the answers that say that something is there are more than a 0: bytes of
 a value come with their number, and its end and the places of records with numbers that are none by accident.
 
-An exception in a callback is kept under a number, which travels through the library as the error's user code, and is
+An exception in a callback is kept under a number (`_kept`), which travels through the library as the error's user code, and is
 raised again from the call that the callback made fail (`errors.take`). Unsolicited callbacks have no such call: their
 exceptions go to `sys.unraisablehook`.
 """
@@ -22,15 +22,11 @@ import sys
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from . import _abi, _constants as c, _signals, errors
+from . import _abi, _constants as c, _kept, _signals, errors
 
 #: What the library may still call, by payload.
 registry: dict[int, Any] = {}
 _numbers = itertools.count(1)
-
-#: Exceptions on their way through the library. Some never arrive (the library may go on without a cache, say): only the newest are kept.
-_exceptions: dict[int, BaseException] = {}
-_KEPT_EXCEPTIONS = 256
 
 #: Codes that an `llvs.Error` raised by a storage or transport may have that mean the same to the library.
 _KEPT_CODES = frozenset(
@@ -59,15 +55,7 @@ def register(target: Any) -> int:
 
 def keep_exception(problem: BaseException, slot: int | None) -> int:
     """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
-    number = next(_numbers)
-    _exceptions[number] = problem
-    if not isinstance(problem, Exception):
-        _signals.hear_later(problem)
-    while len(_exceptions) > _KEPT_EXCEPTIONS:
-        try:
-            del _exceptions[next(iter(_exceptions))]
-        except (KeyError, RuntimeError, StopIteration):  # another thread was faster
-            break
+    number = _kept.keep(problem)
     if slot:
         try:
             message = f"{type(problem).__name__}: {problem}"
@@ -77,14 +65,6 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
         ctypes.c_void_p.from_address(slot).value = made
     code = getattr(problem, "code", None) if isinstance(problem, errors.Error) else None
     return int(code) if code in _KEPT_CODES else c.ERROR_USER
-
-
-def take_exception(number: int) -> BaseException | None:
-    """The exception under a user code, once."""
-    problem = _exceptions.pop(number, None) if number else None
-    if problem in _signals.unheard:
-        _signals.unheard.remove(problem)
-    return problem
 
 
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:

@@ -10,7 +10,7 @@ from . import _constants as c
 from . import _memory, errors
 from ._sources import gives_pieces
 from ._memory import BytesLike, Column, as_bytes, encode
-from .model import CHANGE_NUMBERS, Change
+from .versions import CHANGE_NUMBERS, Change
 
 #: The bytes of a value, or a binary file or an iterable of bytes that gives them piece by piece.
 Content = Union[BytesLike, IO[bytes], Iterable[BytesLike]]

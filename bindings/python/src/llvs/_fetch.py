@@ -69,7 +69,7 @@ def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None
             data, size, stored, error, data_out, size_out, stored_out, error_out = scratch
             status = function(handle, id, id_argument, at, at_argument, data_out, _capacity, size_out, stored_out, error_out)
             if status:
-                raise errors.take(status, error)
+                raise errors.take(status, error, _abi.lib)
             found = size.value
             if found <= CAPACITY:
                 return data[:found], stored.text.decode()
@@ -79,7 +79,7 @@ def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None
             whole = piece(None, found)
             status = function(handle, id, id_argument, at, at_argument, whole, ctypes.c_size_t(found), size_out, stored_out, error_out)
             if status:
-                raise errors.take(status, error)
+                raise errors.take(status, error, _abi.lib)
             return whole, stored.text.decode()
         finally:
             _scratch.append(scratch)

@@ -9,7 +9,7 @@ from . import _abi, _constants as c, _pages, _structs, errors
 from ._handle import Handle
 from ._memory import BytesArray, address, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .model import CHANGE_KINDS, AnyVersion, ChangeKind, Version
+from .versions import CHANGE_KINDS, AnyVersion, ChangeKind, Version
 
 lib = _abi.lib
 byref = ctypes.byref

@@ -13,7 +13,7 @@ from ._history import Cursor, take_version, the
 from ._memory import decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted
-from .model import AnyVersion, Change, Version
+from .versions import AnyVersion, Change, Version
 from .state import Range
 
 lib = _abi.lib
@@ -168,6 +168,22 @@ class Merging(Handle):
                 return Reverted(_pages.version_at(made.version) if made.version else None, undone, superseded)
             finally:
                 lib.llvs_revert_result_free(found.value)
+
+    def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
+        """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
+
+        What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both have a
+        rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
+
+        Raises UnknownVersionError, InvalidArgumentError (rules that are not valid), UnsupportedError (rules of a number that is not known).
+        """
+        from .documents import rules_text, take_schema
+
+        found = ctypes.c_void_p()
+        with self._call as pointer:
+            given = b"" if adding is None else rules_text(adding)
+            lib.llvs_store_schema(pointer, version_bytes(at), given, byref(found))
+            return take_schema(found.value)
 
 
 class _NoCall:

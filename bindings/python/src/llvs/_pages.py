@@ -12,7 +12,7 @@ from typing import Any, Iterator, Sequence
 
 from . import _abi
 from ._memory import copy, decode
-from .model import CHANGE_KINDS, Change, Reference, Value, Version
+from .versions import CHANGE_KINDS, Change, Reference, Value, Version
 
 lib = _abi.lib
 

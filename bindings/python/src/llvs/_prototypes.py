@@ -114,6 +114,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     ]),
     "llvs_merged_value_free": (None, [owned("llvs_merged_value*")]),
     "llvs_schema_check": (STATUS, [BYTES, ERROR]),
+    "llvs_schema_free": (None, [owned("llvs_schema*")]),
+    "llvs_store_schema": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_schema**"), ERROR]),
     "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),
     "llvs_exchange_url": (BYTES, [borrowed("llvs_exchange*")]),
     "llvs_exchange_close": (STATUS, [borrowed("llvs_exchange*"), ERROR]),
@@ -144,6 +146,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         borrowed("llvs_version_id*"), owned("llvs_version_list**"), borrowed("llvs_move*"), ERROR,
     ]),
     "llvs_coordinator_value": (STATUS, [borrowed("llvs_coordinator*"), BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
+    "llvs_coordinator_register_schema": (STATUS, [
+        borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_move*"), owned("llvs_schema**"), ERROR,
+    ]),
     "llvs_coordinator_attach": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_exchange_options*"), ERROR]),
     "llvs_coordinator_exchange": (STATUS, [
         borrowed("llvs_coordinator*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR,

@@ -373,6 +373,8 @@ class llvs_conflict(ctypes.Structure):
         ("result", llvs_bytes),
         ("rule_prefix", llvs_bytes),
         ("rule_pattern", llvs_bytes),
+        ("id", llvs_bytes),
+        ("version", llvs_bytes),
     ]
 
 
@@ -393,6 +395,20 @@ class llvs_merge_values_options(ctypes.Structure):
         ("saving", c_uint32),
         ("id", llvs_bytes),
         ("control", c_void_p),
+    ]
+
+
+class llvs_schema(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("changed", c_uint32),
+        ("data", llvs_bytes),
+        ("stored_version", llvs_bytes),
+        ("problem", llvs_bytes),
+        ("problem_path", llvs_bytes),
+        ("contradictions", c_void_p),
+        ("contradiction_count", c_size_t),
+        ("version", c_void_p),
     ]
 
 

@@ -9,7 +9,7 @@ from . import _abi, _blocks, _structs, errors, reader
 from ._fetch import Fetching, fetcher
 from ._history import take_version
 from ._memory import decode, encode, version_bytes
-from .model import AnyVersion, Reference, Value, Version
+from .versions import AnyVersion, Reference, Value, Version
 from .reader import ValueReader
 from .state import Range, State
 

@@ -6,7 +6,9 @@ import ctypes
 import os
 import sys
 from collections.abc import ItemsView, KeysView
-from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar, Union, overload
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
+
+import llvs
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors, reader
 from ._changes import CHANGE_SIZE, ChangeArray, Entries
@@ -16,7 +18,7 @@ from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
 from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
-from .model import AnyVersion, Change, SavedVersion, Value
+from .versions import AnyVersion, Change, SavedVersion, Value
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
@@ -67,6 +69,7 @@ class Coordinator(Handle):
         exchange: Optional[Place] = None,
         arbiter: Optional[AnyArbiter] = None,
         metadata: Optional[_metadata.Metadata] = None,
+        schema: Optional[Union[Mapping[str, Any], bytes]] = None,
         name: str = "",
         snapshots: str = "off",
         exchange_durability: str = "full",
@@ -87,6 +90,7 @@ class Coordinator(Handle):
 
         exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
+        schema: rules for merging that the app brings along, which are registered as by `register_schema`.
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
@@ -130,9 +134,12 @@ class Coordinator(Handle):
                 decides.close()
         super().__init__(pointer.value or 0)
         self._storage_calls_back = isinstance(storage, Storage)
-        if exchange is not None:
+        if exchange is not None or schema is not None:
             try:
-                self.attach(exchange)
+                if schema is not None:
+                    self.register_schema(schema)
+                if exchange is not None:
+                    self.attach(exchange)
             except BaseException:
                 self.close()
                 raise
@@ -311,6 +318,30 @@ class Coordinator(Handle):
         reverse: from the last id to the first.
         """
         return self.at().range(start, stop, reverse=reverse)
+
+    def schema(self) -> llvs.Schema:
+        """The rules for merging that the store holds at the current version. As `Store.schema`."""
+        return self.store.schema(self.current_version)
+
+    def register_schema(self, rules: Union[Mapping[str, Any], bytes]) -> llvs.Schema:
+        """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` says.
+
+        What is new is saved as a version of its own, which becomes current; what the store holds already is not saved again. Where the two
+        say different things about one pattern the store's rule stands, and the result tells of it in `contradictions`: to change it, save the
+        value "__llvs_schema".
+
+        While nothing was ever saved, the rules are remembered, and written right before the first save, or when the first content that
+        arrives is merged. Devices that start apart with the same rules then make one and the same first version.
+
+        Raises InvalidArgumentError, UnsupportedError, StorageError; nothing is stored then.
+        """
+        from .documents import rules_text, take_schema
+
+        text = rules_text(rules)
+        made, move = ctypes.c_void_p(), _structs.llvs_move(struct_size=_MOVE_SIZE)
+        with self._call as pointer:
+            lib.llvs_coordinator_register_schema(pointer, text, byref(move), byref(made))
+        return take_schema(made.value)
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).

@@ -10,6 +10,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Union
 from . import _abi, _constants as c, _pages, _structs
 from ._memory import BytesLike, address, as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
+from .versions import Version
 
 lib = _abi.lib
 
@@ -72,6 +73,10 @@ class Conflict(NamedTuple):
     result: Optional[bytes]
     #: The prefix of ids and the pattern of the rule that holds there; None where none does.
     rule: Optional[tuple[str, str]]
+    #: The id of the value; "" from `merge_values` without an id.
+    id: str = ""
+    #: The merge version that decided it; "" where there is none.
+    version: str = ""
 
 
 class MergedValue(NamedTuple):
@@ -127,8 +132,8 @@ def merge_values(
         lib.llvs_merge_values(text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer))
     try:
         merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
-        conflicts = (_structs.llvs_conflict.from_address(at) for at in _pages.addresses(merged.conflicts, merged.conflict_count))
-        return MergedValue(_bytes(merged.data), tuple(map(_conflict, conflicts)), (_bytes(merged.digest) or b"").decode())
+        records = conflicts(merged.conflicts, merged.conflict_count)
+        return MergedValue(_bytes(merged.data), records, (_bytes(merged.digest) or b"").decode())
     finally:
         lib.llvs_merged_value_free(pointer.value)
 
@@ -161,4 +166,53 @@ def _conflict(one: Any) -> Conflict:
         _bytes(one.older),
         _bytes(one.result),
         None if prefix is None or pattern is None else (decode(prefix), decode(pattern)),
+        _text(one.id),
+        _text(one.version),
     )
+
+
+def _text(pair: Any) -> str:
+    return decode(_bytes(pair) or b"")
+
+
+def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
+    """What an array of pointers to `llvs_conflict` leads to."""
+    return tuple(_conflict(_structs.llvs_conflict.from_address(at)) for at in _pages.addresses(pointers, count))
+
+
+class Schema(NamedTuple):
+    """The rules for merging that a store holds, or what registering more did."""
+
+    #: The rules that count, with those that were given added, as JSON text; None where there are none.
+    data: Optional[bytes]
+    #: The version that stored those that counted before; None where there were none.
+    stored_version: Optional[str]
+    #: Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved.
+    changed: bool
+    #: Why what prevails does not count, and where in it (a JSON pointer); None when it does. `data` then is the newest valid value before it.
+    problem: Optional[tuple[str, str]]
+    #: Where the rules given say something else than the store: `newer` is what the store holds and what stands, `older` what was given.
+    contradictions: tuple[Conflict, ...]
+    #: The version that registering made; None when nothing was to be saved, or nothing was ever saved.
+    version: Optional[Version]
+
+    @property
+    def rules(self) -> Optional[dict[str, Any]]:
+        """The rules that count, as what JSON gives."""
+        return None if self.data is None else json.loads(self.data)
+
+
+def take_schema(pointer: Optional[int]) -> Schema:
+    """What an `llvs_schema` says, which is released."""
+    try:
+        found = _structs.llvs_schema.from_address(pointer or 0)
+        return Schema(
+            _bytes(found.data),
+            _text(found.stored_version) or None,
+            bool(found.changed),
+            (_text(found.problem), _text(found.problem_path)) if found.problem.size else None,
+            conflicts(found.contradictions, found.contradiction_count),
+            _pages.version_at(found.version) if found.version else None,
+        )
+    finally:
+        lib.llvs_schema_free(pointer)

@@ -300,29 +300,26 @@ def make(code: int, message: str, *, system_code: int = 0, **about: str | None) 
     return CLASSES.get(code, Error)(message, code=code, system_code=system_code, **about)
 
 
-def take(status: int, slot: Any) -> BaseException:
-    """The exception for a failed call, whose `llvs_error *` (in `slot`, a `c_void_p`) is released here.
+def take(status: int, slot: Any, lib: Any) -> BaseException:
+    """The exception for a failed call, whose `llvs_error *` (in `slot`, a `c_void_p`) is released here. `lib` is `_abi.lib`, which needs
+    this module.
 
     That is the very exception of a callback, when one made the call fail.
     """
-    from . import _abi  # it needs this module first
-
-    lib = _abi.lib
     pointer, slot.value = slot.value, None
     if not pointer:
         return make(status, f"the library answered with status {status}, and could not say more")
     try:
-        return read(pointer)
+        return read(pointer, lib)
     finally:
         lib.llvs_error_free(pointer)
 
 
-def read(pointer: int) -> BaseException:
+def read(pointer: int, lib: Any) -> BaseException:
     """The exception for an `llvs_error` that stays whose it is; as `take`."""
-    from . import _abi, _callbacks, _memory
+    from . import _kept, _memory
 
-    lib = _abi.lib
-    kept = _callbacks.take_exception(lib.llvs_error_user_code(pointer))
+    kept = _kept.take(lib.llvs_error_user_code(pointer))
     if kept is not None:
         return kept
     return make(

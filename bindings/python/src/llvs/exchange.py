@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, NamedTuple, Optional
 
+import llvs
+
 from . import _abi, _pages, _structs, errors
 from ._decoding import Decoder, put_decoder
 from ._handle import Handle
@@ -14,7 +16,6 @@ from .control import CancelToken, Control, ProgressCallback
 from .observer import Observer, notify_thunk, observe
 from .snapshot import Problem as Problem
 from .snapshot import Snapshot, take_problems, take_snapshot
-from .store import Store
 from .transport import Place, Transport, TransportHandle, take_buffer, url_of
 
 lib = _abi.lib
@@ -174,7 +175,7 @@ def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:
     error = None
     if one.error:
         # Where it is the first, it is what the call raised: the same object.
-        error = raised.pop(0) if raised else errors.read(one.error)
+        error = raised.pop(0) if raised else errors.read(one.error, lib)
     return Exchanged(_text(one.place), _result(one.result), error)
 
 
@@ -231,7 +232,7 @@ class Exchange(Handle):
 
     def __init__(
         self,
-        store: Store,
+        store: llvs.Store,
         place: Place,
         *,
         restoration_state: bytes = b"",

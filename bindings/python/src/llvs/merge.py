@@ -12,7 +12,7 @@ from ._changes import CHANGE_SIZE, ChangeArray
 from ._handle import Handle
 from ._memory import BytesArray, copy, decode, encode
 from .control import Control
-from .model import FORK_KINDS, SIDES, Change, Fork, Reference, Version
+from .versions import FORK_KINDS, SIDES, Change, Fork, Reference, Version
 
 lib = _abi.lib
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 from . import _abi, _structs
 from ._handle import Handle
 from ._memory import Buffer, encode, piece
-from .model import Reference
+from .versions import Reference
 
 lib = _abi.lib
 byref = ctypes.byref

@@ -12,7 +12,7 @@ from . import _abi, _structs
 from ._blocks import Block
 from ._constants import VALUE_ID_SIZE_MAX
 from ._memory import address, encode
-from .model import Reference, Value
+from .versions import Reference, Value
 
 if TYPE_CHECKING:
     import llvs._values

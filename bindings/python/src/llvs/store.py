@@ -20,7 +20,7 @@ from ._options import NO_OPTIONS, StoreOptions, VersionOptions
 from ._upkeep import Upkeep
 from ._values import ValueReading
 from .control import CancelToken, Control, ProgressCallback
-from .model import AnyVersion, Change, Version
+from .versions import AnyVersion, Change, Version
 from .observer import Observer, notify_thunk, observe
 from .storage import Storage
 

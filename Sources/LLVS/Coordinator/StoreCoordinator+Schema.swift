@@ -1,0 +1,63 @@
+/// Rules for merging that the app brings along.
+extension StoreCoordinator {
+    /// What registering rules did.
+    public struct Registered: Sendable {
+        /// What is in the store now, and what contradicts it.
+        public var schema: Store.Schema
+        /// The version that was made for it; nil when the store held all of it, or where nothing was saved yet.
+        public var version: Version?
+        public var move: Move
+    }
+
+    /// Adds rules to those of the store, in a version of its own on top of the current version. What the store holds stands where the two
+    /// say different things. Registering the same again does nothing.
+    ///
+    /// In a store in which nothing was saved yet the rules are remembered, and written before the first save, or as soon as the first
+    /// content is merged: devices that start apart with the same rules then have the same first version.
+    /// - Throws: as `Store.schema(at:adding:)`, and what `makeVersion` throws.
+    @discardableResult
+    public func register(_ rules: [UInt8]) throws -> Registered {
+        let (done, move) = try moving("Registering rules") { () throws -> (Store.Schema, Version?) in
+            guard current == EmptyRoot.id else {
+                let schema = try store.schema(at: current, adding: rules)
+                return (schema, try write(schema))
+            }
+            var schema = Store.Schema(rules: registered)
+            do {
+                let added = try rules.withUnsafeBytes { given in
+                    try registered.map { try $0.withUnsafeBytes { try SchemaRegistration.adding(given, to: $0) } }
+                        ?? SchemaRegistration.adding(given, to: nil)
+                }
+                schema = Store.Schema(rules: added.bytes, isChanged: true, contradictions: added.contradictions)
+            } catch let problem as InvalidRules { throw problem.storeError }
+            registered = schema.rules
+            return (schema, nil)
+        }
+        return Registered(schema: done.0, version: done.1, move: move)
+    }
+
+    /// Writes the rules that were registered before there was a version to write them on. The caller holds `saveGate`.
+    /// - Returns: the current version.
+    func writeRegistered() throws -> VersionID {
+        guard let rules = registered else { return current }
+        _ = try write(store.schema(at: current, adding: rules))
+        registered = nil
+        return current
+    }
+
+    /// Makes the version that holds the rules, and moves there. The caller holds `saveGate`.
+    private func write(_ schema: Store.Schema) throws -> Version? {
+        guard schema.isChanged, let rules = schema.rules else { return nil }
+        let isFirst = current == EmptyRoot.id
+        let change = Value.Change.update(ValueID(unchecked: MergeSchema.idBytes), data: rules)
+        // On the empty root it says nothing of the device or of the time, so that it is the same version everywhere.
+        let version = try [change].withBorrowed {
+            try store.makeVersion(
+                basedOn: current, borrowing: $0, metadata: isFirst ? Metadata() : lock.withLock { metadata }, id: nil,
+                timestamp: isFirst ? Clock.after(EmptyRoot.version.timestamp) : nil)
+        }
+        differences = KnownDifferences()
+        move(to: version.id)
+        return version
+    }
+}

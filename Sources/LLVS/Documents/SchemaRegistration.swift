@@ -1,0 +1,101 @@
+/// Adds rules to those that a store holds: what is new is added, what is there stands, and where the two say different things that is told.
+enum SchemaRegistration {
+    /// - Parameters:
+    ///   - given: valid rules.
+    ///   - held: valid rules that count in the store; nil where there are none.
+    /// - Returns: what the store is to hold, `held` itself when nothing is added; and the contradictions: `newer` of each is what the store
+    ///   holds and what stands, `older` what was given.
+    /// - Throws: `InvalidRules` when what was given is not valid, or when both together are not; `.outOfMemory`.
+    static func adding(
+        _ given: UnsafeRawBufferPointer, to held: UnsafeRawBufferPointer?
+    ) throws -> (bytes: [UInt8], contradictions: [ConflictRecord]) {
+        _ = try MergeSchema(given)
+        guard let held else { return (Array(given), []) }
+        let work = DocumentWork()
+        let texts = try [held, given].map { bytes -> JSONText in
+            guard let text = try JSONTreeParser.parse(bytes, work: work) else { throw InvalidRules([], "JSON is expected") }
+            return text
+        }
+        // A rule for all of a value is written as a pattern where the other side has patterns.
+        let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
+        let sides = try [0, 1].map { try spread(texts[$0], plain[$0].intersection(mapped[1 - $0]), work) }
+        return try sides[0].withUnsafeBytes { own in
+            try sides[1].withUnsafeBytes { other in
+                let merged = try SchemaMerge.merge(base: nil, newer: own, older: other)
+                let contradictions = try merged.records.filter { try !meansSame($0) }
+                let bytes = merged.bytes ?? sides[0]
+                if try isSame(bytes, sides[0], work) { return (Array(held), contradictions) }
+                try bytes.withUnsafeBytes { _ = try MergeSchema($0) }
+                return (bytes, contradictions)
+            }
+        }
+    }
+
+    /// The prefixes under which there are patterns, or under which there is one rule.
+    private static func prefixes(of tree: JSONTree, mapped: Bool) -> [[UInt8]] {
+        guard let ids = ids(of: tree) else { return [] }
+        return tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) == mapped }.map { Array(tree.text($0 - 1)) }
+    }
+
+    private static func ids(of tree: JSONTree) -> UInt32? {
+        let name: StaticString = "ids"
+        return tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: 0)
+    }
+
+    /// The same rules, with those of some prefixes written as `{"": rule}`.
+    private static func spread(_ text: JSONText, _ prefixes: Set<[UInt8]>, _ work: DocumentWork) throws -> [UInt8] {
+        let tree = text.tree
+        let ids = prefixes.isEmpty ? nil : ids(of: tree), values = DocumentValues([text], work: work)
+        guard let ids else { return Array(tree.bytes) }
+        func written(_ node: UInt32) throws -> [UInt8] { try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: node), in: values) }
+        func object(_ node: UInt32, _ value: (UInt32) throws -> [UInt8]) throws -> [UInt8] {
+            var out: [UInt8] = []
+            for child in tree.children(of: node) {
+                out.append(UInt8(ascii: out.isEmpty ? "{" : ","))
+                CanonicalText.append(tree.text(child - 1), to: &out)
+                out += try [UInt8(ascii: ":")] + value(child)
+            }
+            return out.isEmpty ? Array("{}".utf8) : out + [UInt8(ascii: "}")]
+        }
+        return try object(0) { child in
+            guard child == ids else { return try written(child) }
+            return try object(ids) { rule in
+                let bytes = try written(rule)
+                return prefixes.contains(Array(tree.text(rule - 1))) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
+            }
+        }
+    }
+
+    private static func isSame(_ a: [UInt8], _ b: [UInt8], _ work: DocumentWork) throws -> Bool {
+        try a.withUnsafeBytes { a in
+            try b.withUnsafeBytes { b in
+                guard let x = try JSONTreeParser.parse(a, work: work), let y = try JSONTreeParser.parse(b, work: work) else { return false }
+                return try DocumentValues([x, y], work: work).same(ValueRef(tree: 0, node: 0), ValueRef(tree: 1, node: 0))
+            }
+        }
+    }
+
+    /// Whether both sides of a record are one rule, written in two ways.
+    private static func meansSame(_ record: ConflictRecord) throws -> Bool {
+        let ids = Array("[\"ids\",".utf8)
+        guard record.path.starts(with: ids), let x = record.newer, let y = record.older else { return false }
+        let rules = try [x, y].map { bytes in try bytes.withUnsafeBytes { try MergeSchema($0, partly: true) } }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        guard let a = rules[0].rules(for: none), let b = rules[1].rules(for: none) else { return false }
+        return a.rules.count == 1 && b.rules.count == 1 && a.rules[0].meansSame(as: b.rules[0], absent: a.text, b.text)
+    }
+}
+
+extension MergeRule {
+    /// Whether values are merged alike by both. `text` and `other` are those that the rules stand in.
+    fileprivate func meansSame(as rule: MergeRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
+        func stand(_ rule: MergeRule, _ text: JSONText?) -> [UInt8]? {
+            guard let node = rule.absent, let text else { return nil }
+            return try? CanonicalWriter.bytes(
+                of: ValueRef(tree: 0, node: node), in: DocumentValues([text], work: DocumentWork()), normalises: true)
+        }
+        return kind == rule.kind && key == rule.key && pick == rule.pick && deletes == rule.deletes && from == rule.from && min == rule.min
+            && max == rule.max && identity == rule.identity && unit == rule.unit && keepsBoth == rule.keepsBoth
+            && stand(self, text) == stand(rule, other)
+    }
+}
