@@ -32,7 +32,7 @@ import Testing
         for ordinal in all {
             found.append(try ids.map { id in
                 store.maps.cache.removeAll()
-                guard case .found(let entry) = try Array(id.utf8).withUnsafeBytes({ try store.lookBack($0, from: ordinal) }) else {
+                guard case .found(let entry) = try Array(id.utf8).withUnsafeBytes({ try store.maps.lookBack($0, from: ordinal) }) else {
                     throw StoreError(.internal, "It was given up.")
                 }
                 return entry
