@@ -188,8 +188,8 @@ void *llvs_shim_thread_waiting(void *now) {
 }
 
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more) {
-    static _Thread_local uint64_t counts[8];
-    return counts[which & 7] += more;
+    static _Thread_local uint64_t counts[16];
+    return counts[which & 15] += more;
 }
 
 int llvs_shim_random(void *out, size_t size) {

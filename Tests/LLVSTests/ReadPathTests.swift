@@ -180,6 +180,17 @@ import Testing
         try store.close()
     }
 
+    /// A value that is not copied from memory at once is not looked up a second time for that.
+    @Test func aSlowFetchAsksTheMapOnce() throws {
+        #if DEBUG
+        let (store, _) = try open()
+        let head = try fill(store, 3, size: 10_000)
+        let looks = try Work.mapLooks.counting { for i in 0..<3 { try check(store, head, i, size: 10_000) } }
+        #expect(looks == 3)
+        try store.close()
+        #endif
+    }
+
     @Test func mapsAreLetGoOfWhileTheyAreRead() throws {
         let store = try { var options = Store.Options(); options.storage = .memory; options.memoryBudget = 1 << 20; return try Store(path: "", options: options) }()
         var versions: [VersionID] = []

@@ -4,6 +4,11 @@ extension MapProvider {
     /// What prevails under an id at a version; nil when nothing does.
     func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         if let slot = cache.slot(ordinal) { return slot.root?.lookup(id) }
+        return try entryWithoutMap(id, at: ordinal)
+    }
+
+    /// The same where the map of the version was just found not to be in memory.
+    func entryWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         switch glance(id, at: ordinal) {
         case .entry(let found)?: return found
         case .absent?: return nil

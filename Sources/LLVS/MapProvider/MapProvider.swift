@@ -40,7 +40,10 @@ final class MapProvider: @unchecked Sendable {
     /// A version's map for one who holds the lock for reading, for as long as that: `found` tells whether it is here, and `root` is nil when
     /// it is empty.
     @inline(__always)
-    func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) { cache.root(of: ordinal) }
+    func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
+        Work.mapLooks.count()
+        return cache.root(of: ordinal)
+    }
 
     /// The map of a version, when it is in memory.
     func slot(_ ordinal: UInt32) -> MapCache.Slot? { cache.slot(ordinal) }

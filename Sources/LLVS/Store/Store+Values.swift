@@ -1,7 +1,7 @@
 /// Reading values.
 extension Store {
     /// A value where it is found: which version stored it, and where its record is.
-    struct Located {
+    struct Located: Sendable {
         var entry: MapEntry
         var stored: VersionID
         var place: RecordPlace
@@ -9,22 +9,26 @@ extension Store {
 
     /// What prevails for an id at a version; nil when nothing does.
     func locate(_ id: UnsafeRawBufferPointer, at version: VersionID) throws -> Located? {
-        enum Fast { case found(Located), absent, slow }
+        enum Fast { case found(Located), absent, slow(UInt32?) }
         let fast: Fast = try lock.withRead {
             try checkOpenLocked()
-            guard let ordinal = dag.ordinal(of: version) else { return .slow }
+            guard let ordinal = dag.ordinal(of: version) else { return .slow(nil) }
             let (isHere, root) = maps.root(of: ordinal)
-            guard isHere else { return .slow }
+            guard isHere else { return .slow(ordinal) }
             guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .absent }
             return .found(locatedLocked(entry))
         }
         switch fast {
         case .found(let located): return located
         case .absent: return nil
-        case .slow:
-            let entry = try maps.entry(id, at: requireOrdinal(version))
-            return lock.withRead { entry.map { locatedLocked($0) } }
+        case .slow(let ordinal): return try locateWithoutMap(id, at: ordinal ?? requireOrdinal(version))
         }
+    }
+
+    /// As `locate`, at a version whose map was just found not to be in memory.
+    func locateWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> Located? {
+        let entry = try maps.entryWithoutMap(id, at: ordinal)
+        return lock.withRead { entry.map { locatedLocked($0) } }
     }
 
     /// The caller holds the lock.

@@ -17,6 +17,8 @@ enum Work: UInt32 {
     case damages = 6
     /// Values that were compared, to see whether states are equal.
     case comparisons = 7
+    /// Times that it was asked whether the map of a version is in memory.
+    case mapLooks = 8
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }
