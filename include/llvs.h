@@ -1561,6 +1561,53 @@ typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWE
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_create(llvs_resolve_fn resolve, LLVS_OWNED void *payload, llvs_free_fn payload_free,
     LLVS_BORROWED llvs_arbiter *fallback, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
+/** What a value merger is asked; lives for the callback only. Since 0.1. */
+typedef struct llvs_value_question {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** The id of the value. */
+    llvs_bytes id;
+    /**
+     * Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. `[]`: it is
+     * about the value as a whole.
+     */
+    llvs_bytes path;
+    /** What was there: the bytes of a whole value, JSON of a part; NULL data where it was absent. */
+    llvs_bytes base;
+    /** What the side has there whose value is the more recent; as `base`. A side where it is absent is the older. */
+    llvs_bytes newer;
+    /** What the other side has there; as `base`. */
+    llvs_bytes older;
+} llvs_value_question;
+/**
+ * Merges what two sides made of a value, or of a place in it. Since 0.1.
+ *   thread     the one that merges; several at once when several merge
+ *   re-entry   may call the library, the store included; no lock is held. (To save or merge through the coordinator that is
+ *              merging is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: one change of this id was added to the resolution (llvs_resolution_add): an insert or update with the bytes of the
+ *              value, or with the JSON of the place; or a remove, for nothing. LLVS_PASS, without a change: as if nobody had been asked. All
+ *              else: the merge fails, stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
+ */
+typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_value_question *question,
+                                           LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
+/**
+ * An arbiter that merges as llvs_arbiter_rules does, and asks the host one value after the other: for each value that no rules are for and that
+ * both sides changed, or one changed and the other removed; and for each place that both sides changed and that rules leave to it
+ * (`{"pick":"arbiter"}`). So values that are no JSON can be merged by what is in them.
+ *
+ * It is asked for the base of a merge as well where versions were merged across each other and have several common ancestors: merging what
+ * these hold gives what both sides started from. So it need not know of such histories. It looks at the question alone, answers the same on all
+ * devices and each time, and writes its bytes in one form; a merge that it decided in a store with rules says `"host"` under
+ * "__llvs_arbiter". If devices answer differently after all, one answer stands in the end (llvs_store_merge).
+ * @param rules    as for llvs_arbiter_rules
+ * @param arbiter  the arbiter; owned by the caller; released by llvs_arbiter_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_TOO_LARGE, as llvs_arbiter_rules. A merge with it also gives
+ * LLVS_ERROR_UNRESOLVED_CONFLICT (LLVS_OK without one change of the id), and LLVS_ERROR_INVALID_ARGUMENT (an answer for a place that is no
+ * JSON). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_value_merger_create(llvs_merge_value_fn merge, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    llvs_bytes rules, LLVS_OWNED llvs_arbiter **arbiter, LLVS_OWNED llvs_error **error);
 /** Releases the arbiter. Since 0.1. */
 LLVS_API void llvs_arbiter_free(LLVS_OWNED llvs_arbiter *arbiter);
 
@@ -1697,7 +1744,7 @@ enum llvs_conflict_kind_value {
     LLVS_CONFLICT_BOUND = 8,
     /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
     LLVS_CONFLICT_LIMIT = 9,
-    /** Both sides changed what the rules leave to an arbiter of the host; the newer stands. */
+    /** Both sides changed what the rules leave to a value merger of the host; without one the newer stands. */
     LLVS_CONFLICT_ARBITER = 10
 };
 /** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
@@ -1779,6 +1826,22 @@ typedef struct llvs_merge_values_options {
 LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORROWED const llvs_bytes *base,
     LLVS_BORROWED const llvs_bytes *newer, LLVS_BORROWED const llvs_bytes *older,
     LLVS_BORROWED const llvs_merge_values_options *options, LLVS_OWNED llvs_merged_value **merged, LLVS_OWNED llvs_error **error);
+/** Conflicts of a merge; immutable, owned. Since 0.1. */
+typedef struct llvs_conflict_list {
+    uint32_t struct_size;
+    /**
+     * From llvs_store_explain: whether these are the conflicts that the merge version recorded. If not, it was made by other rules than those
+     * of the store, or by an arbiter of the host. Else 1.
+     */
+    llvs_bool recorded;
+    size_t count;
+    /** In byte order of the ids of the values, and for each in the order in which they were met; NULL behind the last. */
+    const llvs_conflict *const *items;
+    /** SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; empty when there are none. */
+    llvs_bytes digest;
+} llvs_conflict_list;
+/** Releases the list. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_conflict_list_free(LLVS_OWNED llvs_conflict_list *list);
 /** Releases a merged value with all that it leads to. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
 /**
@@ -1788,6 +1851,71 @@ LLVS_API void llvs_merged_value_free(LLVS_OWNED llvs_merged_value *merged);
  * wrong as llvs_error_path, and why as its message; LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. Any thread. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_schema_check(llvs_bytes rules, LLVS_OWNED llvs_error **error);
+/** How to look for conflicts. Since 0.1. */
+typedef struct llvs_conflict_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Only those of this value; empty: of all. */
+    llvs_bytes value_id;
+    /** From llvs_arbiter_rules: by its rules instead of the store's; NULL: by the store's. */
+    llvs_arbiter *arbiter;
+    /** Progress (LLVS_STAGE_READING, in values looked at) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_conflict_options;
+#define LLVS_CONFLICT_OPTIONS_INIT { (uint32_t)sizeof(llvs_conflict_options), 0, LLVS_NONE_INIT, 0, 0 }
+/**
+ * The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored. Those of values that no
+ * rules are for are among them: their path is `[]`, and they are of the kind LLVS_CONFLICT_PICK or LLVS_CONFLICT_DELETE_EDIT.
+ *
+ * There are none when one version is an ancestor of the other, when both hold the same, and where nobody would be asked (llvs_store_merge).
+ * @param options    may be NULL
+ * @param conflicts  the list; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_ARGUMENT (another
+ * arbiter), LLVS_ERROR_UNSUPPORTED (rules of a number that is not known), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors. Any thread. Cost: that of the merge, and the values that both sides changed. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * What a merge version decided: found by merging its two predecessors again. Where no rules decided, `result` is what the version holds.
+ * Of a version that is no merge the list is empty.
+ * Parameters, errors and cost: as llvs_store_conflicts. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *store, llvs_bytes version,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/**
+ * The conflicts that are open at a version: merges among its ancestors, or the version itself, decided them by rules, what they made still
+ * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided is
+ * there once. To show to a person.
+ * Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging those again that recorded conflicts.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
+/** What decides an open conflict. Since 0.1. */
+typedef uint32_t llvs_choice;
+enum llvs_choice_value {
+    /** What the more recent side had. */
+    LLVS_CHOICE_NEWER = 1,
+    /** What the other side had. */
+    LLVS_CHOICE_OLDER = 2,
+    /** What stands. */
+    LLVS_CHOICE_RESULT = 3
+};
+/**
+ * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version that
+ * is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it is a
+ * value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
+ * @param at        a version, mostly the current one
+ * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
+ *                  `result` and the rule
+ * @param changes   the list of changes; owned by the caller
+ * Errors: LLVS_ERROR_MOVED (at that version something else stands there by now), LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version;
+ * a choice that is not clear: places in a list, a part of a text that is there several times), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_VERSION_ID, storage errors. Any thread. Cost: the size of the value. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_choose(LLVS_BORROWED llvs_store *store, llvs_bytes at,
+    LLVS_BORROWED const llvs_conflict *conflict, llvs_choice choice, LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);
 /** The rules of a store, or what registering more did; immutable, owned. Since 0.1. */
 typedef struct llvs_schema {
     uint32_t struct_size;
@@ -2557,6 +2685,9 @@ LLVS_LAYOUT(llvs_exchange_options, 48);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);
+LLVS_LAYOUT(llvs_conflict_list, 40);
+LLVS_LAYOUT(llvs_conflict_options, 40);
+LLVS_LAYOUT(llvs_value_question, 88);
 LLVS_LAYOUT(llvs_revert_result, 48);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);

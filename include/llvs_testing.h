@@ -3,7 +3,7 @@
  *
  * Two things are here. Faults: a storage or a transport, also one of the library's own, is wrapped in another
  * that fails, delays, loses or changes the n-th operation, the same one each time. And the suites that
- * the library's own storages and transports pass, to be run on those of others. docs/testing.md shows both at work.
+ * the library's own storages and transports pass, to be run on those of others. docs/testing-yours.md shows both at work.
  *
  * The conventions are those of llvs.h, and so is the library: there is no other to link. What is here has a symbol version of its
  * own and is not frozen with the rest: it may change with any version, and tests are compiled anew for it (docs/abi.md).

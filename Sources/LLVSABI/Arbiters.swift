@@ -57,6 +57,62 @@ public func llvs_arbiter_rules(_ rules: llvs_bytes, _ arbiter: HandleOut!, _ err
     }
 }
 
+/// A value merger of the host.
+struct HostValueMerger: ValueMerger {
+    let merge: llvs_merge_value_fn
+    let payload: Payload
+
+    func merge(_ question: ValueQuestion) throws -> ValueAnswer {
+        let id = try ValueID(utf8: question.id), resolution = Resolution(), view = try QuestionView(question)
+        let status = try withExtendedLifetime((view, resolution)) {
+            try callHost("The value merger's callback for \"\(id)\"", expecting: LLVS_PASS.rawValue) {
+                merge(payload.pointer, view.contents, resolution.borrowed, $0)
+            }
+        }
+        let changes = resolution.changes
+        if status == LLVS_PASS.rawValue, changes.isEmpty { return .pass }
+        guard changes.count == 1, let change = changes.first, change.id == id else {
+            throw StoreError(
+                .unresolvedConflict,
+                "The value merger answered for \"\(id)\" with \(changes.count) changes. Answer with one change of this id, or LLVS_PASS "
+                    + "and none.", valueID: id)
+        }
+        switch change {
+        case .insert(_, let data), .update(_, let data): return .value(data)
+        case .remove: return .value(nil)
+        case .preserve, .preserveRemoval:
+            throw StoreError(
+                .invalidReference, "The value merger answered for \"\(id)\" with a preserve. Answer with bytes, or a removal.", valueID: id)
+        }
+    }
+}
+
+/// Behind `llvs_value_question`, for as long as the callback runs.
+final class QuestionView: StructHandle<llvs_value_question>, @unchecked Sendable {
+    init(_ question: ValueQuestion) throws {
+        let arena = Arena()
+        func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
+        try super.init(arena, llvs_value_question(
+            struct_size: UInt32(sizeOf: llvs_value_question.self), reserved: 0, id: try bytes(question.id), path: try bytes(question.path),
+            base: try bytes(question.base), newer: try bytes(question.newer), older: try bytes(question.older)))
+    }
+}
+
+@_cdecl("llvs_value_merger_create") @implementation
+public func llvs_value_merger_create(
+    _ merge: llvs_merge_value_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!, _ rules: llvs_bytes,
+    _ arbiter: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    arbiter?.pointee = nil
+    return entry(error) {
+        let out = try required(arbiter, "arbiter")
+        guard let merge else { throw InputError.null("merge") }
+        let given = try rules.size == 0 ? nil : schema(rules, partly: true)
+        out.pointee = ArbiterHandle(RulesArbiter(given, merger: HostValueMerger(merge: merge, payload: payload))).owned
+    }
+}
+
 @_cdecl("llvs_arbiter_create") @implementation
 public func llvs_arbiter_create(_ resolve: llvs_resolve_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                 _ fallback: OpaquePointer!, _ arbiter: HandleOut!, _ error: ErrorOut!) -> llvs_status {

@@ -251,6 +251,123 @@ static void a_coordinator_registers_rules(void **state) {
     llvs_coordinator_free(notes);
 }
 
+static void conflicts_are_listed_explained_and_decided(void **state) {
+    llvs_version_id versions[2], merge, chosen;
+    llvs_store *store = counted(versions);
+    llvs_conflict_options options = LLVS_CONFLICT_OPTIONS_INIT;
+    llvs_conflict_list *conflicts, *explained, *open;
+    llvs_version_list *merged;
+    llvs_change_list *changes;
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_arbiter *arbiter;
+    llvs_buffer data;
+    (void)state;
+    OK(llvs_store_conflicts(store, llvs_id(&versions[0]), llvs_id(&versions[1]), NULL, &conflicts, &error));
+    assert_int_equal(conflicts->struct_size, sizeof *conflicts);
+    assert_int_equal(conflicts->count, 1);
+    assert_null(conflicts->items[1]);
+    assert_true(is(conflicts->items[0]->id, "d") && is(conflicts->items[0]->path, "[\"f\"]") && conflicts->items[0]->version.size == 0);
+    assert_true(is(conflicts->items[0]->result, "2") && conflicts->digest.size == 64);
+    OK(llvs_store_merge(store, llvs_id(&versions[0]), llvs_id(&versions[1]), NULL, NULL, &merged, &error));
+    memset(&merge, 0, sizeof merge);
+    merge.size = (uint32_t)merged->items[0]->id.size;
+    memcpy(merge.text, merged->items[0]->id.data, merge.size);
+    llvs_version_list_free(merged);
+    OK(llvs_store_explain(store, llvs_id(&merge), NULL, &explained, &error));
+    assert_true(explained->recorded && explained->count == 1 && explained->items[0]->version.size == merge.size);
+    assert_memory_equal(explained->digest.data, conflicts->digest.data, 64);
+    OK(llvs_store_open_conflicts(store, llvs_id(&merge), &options, &open, &error));
+    assert_int_equal(open->count, 1);
+    OK(llvs_store_choose(store, llvs_id(&merge), open->items[0], LLVS_CHOICE_OLDER, &changes, &error));
+    assert_int_equal(changes->count, 1);
+    change.kind = changes->items[0]->kind;
+    change.id = changes->items[0]->id;
+    change.data = changes->items[0]->data;
+    OK(llvs_store_make_version(store, llvs_id(&merge), &change, 1, sizeof change, NULL, &chosen, NULL, &error));
+    llvs_change_list_free(changes);
+    OK(llvs_store_value(store, llvs_str("d"), llvs_id(&chosen), &data, NULL, &error));
+    assert_string_equal((const char *)data.data, "{\"f\":1,\"n\":4}");
+    llvs_buffer_dispose(&data);
+    FAILS(LLVS_ERROR_MOVED, llvs_store_choose(store, llvs_id(&chosen), open->items[0], LLVS_CHOICE_OLDER, &changes, &error));
+    assert_null(changes);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_choose(store, llvs_id(&merge), open->items[0], 4, &changes, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_choose(store, llvs_id(&merge), conflicts->items[0], LLVS_CHOICE_OLDER, &changes, &error));
+    llvs_conflict_list_free(conflicts);
+    llvs_conflict_list_free(explained);
+    llvs_conflict_list_free(open);
+    OK(llvs_store_open_conflicts(store, llvs_id(&chosen), NULL, &open, &error));
+    assert_int_equal(open->count, 0);
+    llvs_conflict_list_free(open);
+    OK(llvs_arbiter_builtin(LLVS_ARBITER_OURS, &arbiter, &error));
+    options.arbiter = arbiter;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_explain(store, llvs_id(&merge), &options, &open, &error));
+    llvs_arbiter_free(arbiter);
+    llvs_conflict_list_free(NULL);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
+/* Joins the two sides of a whole value; leaves parts alone. What to do instead is in the payload. */
+static llvs_status join_sides(void *payload, const llvs_value_question *question, llvs_resolution *resolution, llvs_error **error) {
+    const char *how = payload;
+    llvs_change change = LLVS_CHANGE_INIT;
+    char text[64];
+    if (strcmp(how, "pass") == 0) return LLVS_PASS;
+    if (strcmp(how, "fail") == 0) { *error = llvs_error_make(7, llvs_str("no")); return LLVS_ERROR_USER; }
+    if (strcmp(how, "nothing") == 0) return LLVS_OK;
+    assert_int_equal(question->struct_size, sizeof *question);
+    assert_true(is(question->path, "[]") && question->base.data && question->newer.data);
+    snprintf(text, sizeof text, "%s+%s", (const char *)question->newer.data,
+        question->older.data ? (const char *)question->older.data : "-");
+    change.kind = strcmp(how, "remove") == 0 ? LLVS_CHANGE_REMOVE : LLVS_CHANGE_UPDATE;
+    change.id = strcmp(how, "other") == 0 ? llvs_str("other") : question->id;
+    if (change.kind == LLVS_CHANGE_UPDATE) change.data = llvs_str(text);
+    return llvs_resolution_add(resolution, &change, 1, sizeof change, error);
+}
+
+static int freed;
+static void count_freed(void *payload) { (void)payload; freed++; }
+
+static void a_value_merger_is_asked(void **state) {
+    const struct { const char *how, *expected; } rows[] = { { "join", "2+1" }, { "pass", "2" }, { "remove", NULL } };
+    llvs_store *store = memory_store();
+    llvs_change change = insert("x", "0");
+    llvs_version_id base, versions[2];
+    llvs_version_list *merged;
+    llvs_arbiter *arbiter;
+    llvs_buffer data;
+    size_t i;
+    (void)state;
+    OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &base, NULL, &error));
+    for (i = 0; i < 2; i++) {
+        change = update("x", i == 0 ? "1" : "2");
+        OK(llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, NULL, &versions[i], NULL, &error));
+    }
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        OK(llvs_value_merger_create(join_sides, (void *)rows[i].how, count_freed, LLVS_NONE, &arbiter, &error));
+        OK(llvs_store_merge(store, llvs_id(&versions[0]), llvs_id(&versions[1]), arbiter, NULL, &merged, &error));
+        llvs_arbiter_free(arbiter);
+        OK(llvs_store_value(store, llvs_str("x"), merged->items[0]->id, &data, NULL, &error));
+        if (rows[i].expected) assert_string_equal((const char *)data.data, rows[i].expected);
+        else assert_null(data.data);
+        llvs_buffer_dispose(&data);
+        llvs_version_list_free(merged);
+    }
+    assert_int_equal(freed, 3);
+    for (i = 0; i < 3; i++) {
+        static const char *const hows[] = { "fail", "nothing", "other" };
+        OK(llvs_value_merger_create(join_sides, (void *)hows[i], count_freed, LLVS_NONE, &arbiter, &error));
+        FAILS(i == 0 ? LLVS_ERROR_USER : LLVS_ERROR_UNRESOLVED_CONFLICT,
+            llvs_store_merge(store, llvs_id(&versions[0]), llvs_id(&versions[1]), arbiter, NULL, &merged, &error));
+        llvs_arbiter_free(arbiter);
+    }
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_value_merger_create(NULL, NULL, count_freed, LLVS_NONE, &arbiter, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_value_merger_create(join_sides, NULL, count_freed, llvs_str("7"), &arbiter, &error));
+    assert_int_equal(freed, 8);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_sides_edits_are_kept),
@@ -261,6 +378,8 @@ int main(void) {
         cmocka_unit_test(a_merge_can_be_cancelled),
         cmocka_unit_test(the_rules_of_a_store_are_read_and_added_to),
         cmocka_unit_test(a_coordinator_registers_rules),
+        cmocka_unit_test(conflicts_are_listed_explained_and_decided),
+        cmocka_unit_test(a_value_merger_is_asked),
         cmocka_unit_test(stores_are_merged_by_rules),
         cmocka_unit_test(rules_for_an_arbiter_are_checked),
     };

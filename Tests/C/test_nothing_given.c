@@ -89,6 +89,12 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_schema(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_register_schema(NULL, LLVS_NONE, NULL, NULL, NULL));
     llvs_schema_free(NULL);
+    REFUSES(llvs_value_merger_create(NULL, NULL, NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_conflicts(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_explain(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_open_conflicts(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_choose(NULL, LLVS_NONE, NULL, 0, NULL, NULL));
+    llvs_conflict_list_free(NULL);
     REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);

@@ -130,6 +130,26 @@ static void merging_by_rules() {
     llvs::VersionID ruled = store.make_version(merged.id, {llvs::Change::insert("__llvs_schema", rules)});
     llvs::Schema schema = store.schema(ruled, "{\"merge\":1,\"ids\":{\"n\":\"set\",\"t\":\"set\"}}");
     EXPECT(schema.changed && schema.data == "{\"ids\":{\"n\":\"counter\",\"t\":\"set\"},\"merge\":1}" && schema.stored_version == ruled);
+    llvs::VersionID left = store.make_version(ruled, {llvs::Change::update("n", "[1]")}), right = store.make_version(ruled, {llvs::Change::update("n", "[2]")});
+    EXPECT(store.conflicts(left, right).records.at(0).kind == LLVS_CONFLICT_TYPE);
+    llvs::Version picked = store.merge(left, right);
+    llvs::Conflicts open = store.open_conflicts(picked.id), explained = store.explain(picked.id);
+    EXPECT(open.records.size() == 1 && explained.recorded && explained.digest.size() == 64 && open.records[0].version == picked.id);
+    llvs::VersionID chosen = store.make_version(picked.id, store.choose(open.records[0], LLVS_CHOICE_OLDER, picked.id));
+    EXPECT(store.value("n", chosen)->data == "[1]" && store.open_conflicts(chosen).records.empty());
+    llvs::Arbiter joins = llvs::Arbiter::value_merger([](const llvs::ValueQuestion &asked) -> llvs::ValueAnswer {
+        EXPECT(asked.path == "[]" && asked.base && asked.newer && asked.older);
+        if (asked.id == "t") throw Thrown{7};
+        return {*asked.newer + *asked.older};
+    });
+    llvs::Store plain = llvs::Store::memory();
+    llvs::VersionID start = plain.make_version("", {llvs::Change::insert("x", "0"), llvs::Change::insert("t", "0")});
+    llvs::VersionID first = plain.make_version(start, {llvs::Change::update("x", "1")}), second = plain.make_version(start, {llvs::Change::update("x", "2")});
+    EXPECT(plain.value("x", plain.merge(first, second, joins).id)->data == "21");
+    first = plain.make_version(first, {llvs::Change::update("t", "1")}), second = plain.make_version(second, {llvs::Change::update("t", "2")});
+    int thrown = 0;
+    try { plain.merge(first, second, joins); } catch (const Thrown &one) { thrown = one.number; }
+    EXPECT(thrown == 7);
     EXPECT(schema.contradictions.size() == 1 && schema.contradictions[0].newer == "\"counter\"" && !schema.version);
 }
 

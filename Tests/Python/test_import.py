@@ -61,3 +61,9 @@ def test_a_missing_library_is_told_at_the_import() -> None:
         assert run.returncode == 0  # a wheel's own copy goes before
     else:
         assert run.returncode == 1 and "ImportError: LLVS_LIBRARY names '/nowhere/libllvs.so', where there is no file" in run.stderr
+
+
+def test_models_are_imported_when_they_are_used_and_pydantic_never() -> None:
+    assert not [name for name in imported("import llvs; llvs.Coordinator(storage='memory').close()") if name.startswith("llvs.models")]
+    found = imported("import llvs; llvs.model")
+    assert "llvs.models.collection" in found and not [name for name in found if name.startswith("pydantic")]

@@ -16,8 +16,8 @@ import pytest
 
 def modules() -> list[Any]:
     """The package and its public modules."""
-    found = [llvs, llvs.testing]
-    for package in (llvs, llvs.testing):
+    found = [llvs, llvs.models, llvs.testing]
+    for package in (llvs, llvs.models, llvs.testing):
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             if not module.name.rpartition(".")[2].startswith("_"):
                 found.append(importlib.import_module(module.name))

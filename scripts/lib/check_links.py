@@ -1,14 +1,66 @@
-"""Fails when a relative link in a Markdown document leads to no file."""
+"""Looks whether relative links in Markdown documents lead somewhere: to a file that is there, and to a heading that is in it.
+
+    check_links.py <document.md>...
+    check_links.py --self-test          looks whether planted broken links are found
+"""
+
+from __future__ import annotations
 
 import re
 import sys
+import tempfile
 from pathlib import Path
 
-broken = [
-    f"{document}: {target}"
-    for document in map(Path, sys.argv[1:])
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text())
-    if "://" not in target and not (document.parent / target).exists()
-]
-print("\n".join(broken) or "all links lead somewhere")
-sys.exit(bool(broken))
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(document: Path) -> set[str]:
+    """What a link can have behind its `#`, as GitHub makes it of headings."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ +(.*?) *$", without_code(document.read_text()), re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        number, name = 0, slug
+        while name in found:
+            number += 1
+            name = f"{slug}-{number}"
+        found.add(name)
+    return found
+
+
+def broken(document: Path) -> list[str]:
+    """A line for each link of the document that leads nowhere."""
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text())):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = document.parent / name if name else document
+        if not file.exists():
+            found.append(f"{document}: {target} is not there")
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            found.append(f"{document}: {target} names no heading")
+    return found
+
+
+def self_test() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.md"
+        page.write_text("# A `page`, with words\n\n[a](page.md#a-page-with-words) [b](missing.md) [c](#nothing) [d](https://e.org)\n")
+        found = broken(page)
+    expected = [f"{page}: missing.md is not there", f"{page}: #nothing names no heading"]
+    print("\n".join(found))
+    return int(found != expected)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--self-test"]:
+        return self_test()
+    found = [line for document in map(Path, arguments) for line in broken(document)]
+    print("\n".join(found) or "all links lead somewhere")
+    return int(bool(found))
+
+
+sys.exit(main(sys.argv[1:]))

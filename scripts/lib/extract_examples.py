@@ -1,10 +1,11 @@
-"""Writes the C and Python examples of documents to files of their own, to be built and run.
+"""Writes the examples of documents to files of their own, to be built and run.
 
-    extract_examples.py <folder> <document.md>...       fenced blocks marked c or python
+    extract_examples.py <folder> <document.md>...       fenced blocks marked c, cpp, python, swift or cmake
     extract_examples.py --header <folder> <header.h>    the indented example in the header's first comment
 
-Files are named <document>-<number>.<c|py>, the document's folders included. A C example without a main gets
-one around it; a Python block that does not begin with an import is a fragment, and left out.
+Files are named <document>-<number>.<suffix>, the document's folders included. A block marked `c prelude` or `cpp prelude` is no program:
+it stands before every later block of that language in its document. A C or C++ block without a main is put into one. A Python block
+that does not begin with an import is a fragment, and left out.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import re
 import sys
 from pathlib import Path
 
-SUFFIXES = {"c": ".c", "python": ".py"}
+SUFFIXES = {"c": ".c", "cpp": ".cpp", "python": ".py", "swift": ".swift", "cmake": ".cmake"}
+HEADERS = {"c": "#include <llvs.h>\n#include <stdio.h>\n", "cpp": "#include <llvs.hpp>\n#include <iostream>\n"}
 
 
-def fenced_blocks(text: str) -> list[tuple[str, str]]:
-    return re.findall(r"^```(c|python)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def fenced_blocks(text: str) -> list[tuple[str, bool, str]]:
+    """The language of each block, whether it is a prelude, and its lines."""
+    found = re.findall(rf"^```({'|'.join(SUFFIXES)})( prelude)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(language, bool(prelude), code) for language, prelude, code in found]
 
 
 def header_example(text: str) -> str:
@@ -28,28 +32,34 @@ def header_example(text: str) -> str:
     return "\n".join(lines[start : end + 1]) + "\n"
 
 
-def with_main(code: str) -> str:
-    if "int main" in code:
+def program(language: str, prelude: str, code: str) -> str:
+    """A whole program in C or C++; other languages need nothing around a block."""
+    if language not in HEADERS:
         return code
-    body = "".join("    " + line + "\n" for line in code.splitlines())
-    return f"#include <llvs.h>\n#include <stdio.h>\n\nint main(void) {{\n{body}    return 0;\n}}\n"
+    if "int main" not in code:
+        code = "int main(void) {\n" + "".join(f"    {line}\n" if line else "\n" for line in code.splitlines()) + "    return 0;\n}\n"
+        return (prelude or HEADERS[language]) + "\n" + code
+    return prelude + code
 
 
 def main(arguments: list[str]) -> None:
     if arguments[0] == "--header":
         folder, header = map(Path, arguments[1:])
-        (folder / f"{header.stem}-header.c").write_text(with_main(header_example(header.read_text())))
+        (folder / f"{header.stem}-header.c").write_text(program("c", "", header_example(header.read_text())))
         return
     folder = Path(arguments[0])
     for document in map(Path, arguments[1:]):
-        counts = {"c": 0, "python": 0}
+        counts = dict.fromkeys(SUFFIXES, 0)
+        preludes = dict.fromkeys(SUFFIXES, "")
         stem = str(document.with_suffix("")).replace("/", "-")
-        for language, code in fenced_blocks(document.read_text()):
+        for language, is_prelude, code in fenced_blocks(document.read_text()):
+            if is_prelude:
+                preludes[language] += code
+                continue
             if language == "python" and not code.startswith(("import ", "from ")):
                 continue
             counts[language] += 1
-            name = f"{stem}-{counts[language]}{SUFFIXES[language]}"
-            (folder / name).write_text(with_main(code) if language == "c" else code)
+            (folder / f"{stem}-{counts[language]}{SUFFIXES[language]}").write_text(program(language, preludes[language], code))
 
 
 main(sys.argv[1:])

@@ -1,7 +1,10 @@
 /// The exchanges that are attached, and what goes through them.
 extension StoreCoordinator {
     /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
-    /// - Parameter place: what results call it; nil: its name.
+    /// - Parameters:
+    ///   - exchange: one of this coordinator's store.
+    ///   - name: unlike that of any other that is attached.
+    ///   - place: what results call it; nil: its name.
     public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
         guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")

@@ -21,6 +21,9 @@ extension StoreCoordinator {
     /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
     /// merged into the version of that state that is the same everywhere, and the save stands on that.
     /// - Parameters:
+    ///   - changes: what to insert, update and remove; at most one for each id.
+    ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
+    ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.

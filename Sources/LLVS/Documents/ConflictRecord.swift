@@ -82,6 +82,29 @@ public struct ConflictRecord: Sendable, Equatable {
         return out
     }
 
+    /// A record with given parts.
+    public init(
+        kind: Kind, path: [UInt8], base: [UInt8]?, newer: [UInt8]?, older: [UInt8]?, result: [UInt8]?,
+        rule: (prefix: [UInt8], pattern: [UInt8])?
+    ) {
+        self.kind = kind; self.path = path; self.base = base; self.newer = newer; self.older = older; self.result = result
+        self.rule = rule
+    }
+
+    /// The same with its path written as records have it: who kept the record may have written it in another way.
+    /// - Throws: `.invalidArgument` when the path is no JSON array.
+    public func canonical() throws -> ConflictRecord {
+        let written = try path.withUnsafeBytes { bytes -> [UInt8]? in
+            let work = DocumentWork()
+            guard let text = try JSONTreeParser.parse(bytes, work: work), text.tree.kind(0) == .array else { return nil }
+            return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work), normalises: true)
+        }
+        guard let written else {
+            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; give the conflict as it was told.")
+        }
+        return ConflictRecord(kind: kind, path: written, base: base, newer: newer, older: older, result: result, rule: rule)
+    }
+
     /// Records of several values as one JSON array, as their digest is made from.
     public static func json(_ records: [(id: [UInt8], record: ConflictRecord)]) -> [UInt8] {
         var out: [UInt8] = [UInt8(ascii: "[")]

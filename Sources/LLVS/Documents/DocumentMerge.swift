@@ -26,6 +26,7 @@ public struct DocumentMerge {
     private let rules: ValueRules
     private let saves: Bool
     private let work: DocumentWork
+    private let asked: AskedMerger?
 
     /// - Parameters:
     ///   - schema: the rules; nil for `auto` everywhere.
@@ -35,9 +36,10 @@ public struct DocumentMerge {
         self.init(rules: schema.flatMap { schema in id.withUnsafeBytes { schema.rules(for: $0) } } ?? ValueRules(), check: check)
     }
 
-    init(rules: ValueRules, saves: Bool = false, check: (() throws -> Void)? = nil) {
+    init(rules: ValueRules, saves: Bool = false, asking: AskedMerger? = nil, check: (() throws -> Void)? = nil) {
         self.rules = rules
         self.saves = saves
+        asked = asking
         work = DocumentWork(check)
     }
 
@@ -49,10 +51,17 @@ public struct DocumentMerge {
         self.rules = rules
         self.saves = saves
         self.work = work
+        asked = nil
     }
+
+    /// Behind the trees of the three inputs; those of answers follow.
+    private static let rulesTree: UInt32 = 3
 
     /// Merges what two sides made of a base; nil is absent.
     /// - Parameters:
+    ///   - base: the value that both sides stand on.
+    ///   - newer: what the newer side has.
+    ///   - older: what the older side has.
     ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
     ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
     /// - Throws: what `check` throws, and `.outOfMemory`.
@@ -66,10 +75,10 @@ public struct DocumentMerge {
         try Memory.expect(total, "Merging a value")
         let trees = try [base, newer, older].map { try $0.map { try read($0, as: kind) } }
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) } + (rules.text.map { [$0] } ?? [])
+        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) } + [rules.text ?? JSONText(whole: empty, as: .raw)]
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
-        let merge = ValueMerge(values, RuleStates(rules), rulesTree: 3, saves: saves)
+        let merge = ValueMerge(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)
         let known = contested.isEmpty ? nil : unchanged(base, newer, older)
         let result = try known == nil ? merge.run(ref(0), ref(1), ref(2)) : .absent
         let (bytes, source) = try known.map { ($0.bytes, $0.source) } ?? write(result, kind, values, newer, older)
@@ -84,15 +93,19 @@ public struct DocumentMerge {
         return merged
     }
 
+    /// A whole value as records show it.
+    func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
+        try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([parsed(bytes)], work: work))
+    }
+
+    /// A value as the rule for it as a whole reads it.
+    func parsed(_ bytes: UnsafeRawBufferPointer) throws -> JSONText { try read(bytes, as: rules.top?.kind ?? .auto) }
+
     /// One side as a whole, with a record.
     func picking(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool
     ) throws -> MergedValue {
-        func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? {
-            guard let bytes else { return nil }
-            let values = DocumentValues([try read(bytes, as: .auto)], work: work)
-            return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: values)
-        }
+        func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
         let (x, y) = (try json(newer), try json(older))
         let record = ConflictRecord(
             kind: .pick, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)
@@ -170,7 +183,7 @@ public struct DocumentMerge {
     ) throws -> ([UInt8]?, MergedValue.Source) {
         if result.isAbsent { return (nil, .absent) }
         var bytes: [UInt8]
-        if !result.isComputed, result.tree < 3, result.node == 0 {
+        if !result.isComputed, result.tree != Self.rulesTree, result.node == 0 {
             bytes = Array(values.tree(result).bytes)
         } else if kind == .text, values.kind(result) == .string {
             bytes = []

@@ -21,8 +21,8 @@ enum ComputedValue {
 
 /// The values that a merge works with: the trees of its inputs and of its rules, and what it computed.
 final class DocumentValues {
-    private let texts: [JSONText]
-    private let trees: UnsafeMutablePointer<JSONTree>
+    private var texts: [JSONText]
+    private var trees: UnsafeMutablePointer<JSONTree>
     private(set) var computed: [ComputedValue] = []
     let work: DocumentWork
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
@@ -35,6 +35,17 @@ final class DocumentValues {
         self.work = work
     }
     deinit { trees.deallocate() }
+
+    /// Adds a tree, and gives its number.
+    func add(_ text: JSONText) -> UInt32 {
+        let larger = UnsafeMutablePointer<JSONTree>.allocate(capacity: texts.count + 1)
+        larger.moveInitialize(from: trees, count: texts.count)
+        (larger + texts.count).initialize(to: text.tree)
+        trees.deallocate()
+        trees = larger
+        texts.append(text)
+        return UInt32(truncatingIfNeeded: texts.count - 1)
+    }
 
     func add(_ value: ComputedValue) -> ValueRef {
         computed.append(value)

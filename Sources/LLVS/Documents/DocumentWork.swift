@@ -1,4 +1,23 @@
 extension Bytes {
+    /// Where a part that is not empty begins for the first time, at `from` or behind it. O(bytes).
+    static func first(_ part: [UInt8], in bytes: UnsafeRawBufferPointer, from: Int) -> Int? {
+        guard !part.isEmpty, from <= bytes.count - part.count else { return nil }
+        // How much of the part's beginning its first i bytes end with (Knuth, Morris, Pratt).
+        var borders = [0], matched = 0
+        for i in part.indices.dropFirst() {
+            while matched > 0, part[i] != part[matched] { matched = borders[matched - 1] }
+            if part[i] == part[matched] { matched += 1 }
+            borders.append(matched)
+        }
+        matched = 0
+        for i in from..<bytes.count {
+            while matched > 0, bytes[i] != part[matched] { matched = borders[matched - 1] }
+            if bytes[i] == part[matched] { matched += 1 }
+            if matched == part.count { return i + 1 - matched }
+        }
+        return nil
+    }
+
     /// Whether the byte is among them.
     static func contains(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return false }

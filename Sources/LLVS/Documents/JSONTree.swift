@@ -147,6 +147,21 @@ final class JSONText {
         self.init(bytes, nodes: nodes, count: 1, decoded: nil)
     }
 
+    /// What an app answered, which it keeps: JSON where it can be read so, else bytes, or text as a whole.
+    static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentWork) throws -> JSONText {
+        if kind == nil, let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }) { return text }
+        let isText = try kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
+        let size = MemoryLayout<JSONTree.Node>.stride
+        let owned = try Memory.allocate(max(1, bytes.count), "Merging a value"), memory = try Memory.allocate(size, "Merging a value")
+        guard let start = owned.baseAddress, let nodes = memory.bindMemory(to: JSONTree.Node.self).baseAddress else {
+            throw StoreError(.outOfMemory, "Merging a value needs \(bytes.count + size) bytes of memory.")
+        }
+        owned.copyBytes(from: bytes)
+        let raw = isText ? JSONKind.string : .raw
+        nodes.initialize(to: JSONTree.Node(head: UInt32(raw.rawValue) << 26, length: UInt32(clamping: bytes.count), next: 1))
+        return JSONText(UnsafeRawBufferPointer(start: start, count: bytes.count), nodes: nodes, count: 1, decoded: nil, owned: start)
+    }
+
     deinit {
         free(tree.nodes)
         free(tree.decoded)

@@ -78,6 +78,14 @@ final class ValueRules: @unchecked Sendable {
     /// Rules for everything: `auto`.
     convenience init() { self.init(nil, []) }
 
+    /// Values are not looked into.
+    static let bytes: ValueRules = {
+        let rule = MergeRule()
+        rule.kind = .bytes
+        rule.isBuiltIn = true
+        return ValueRules(nil, [([], rule)])
+    }()
+
     init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
         self.text = text
         for (pattern, rule) in rules { add(pattern, rule) }

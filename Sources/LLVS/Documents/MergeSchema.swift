@@ -9,7 +9,9 @@ public final class MergeSchema: Sendable {
     private let prefixes: [(prefix: [UInt8], rules: ValueRules)]
     private let none: ValueRules
 
-    /// - Parameter partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
+    /// - Parameters:
+    ///   - bytes: the rules as JSON, at most 64 MiB.
+    ///   - partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
     /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
     public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
         guard let text = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {

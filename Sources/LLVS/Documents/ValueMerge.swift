@@ -5,6 +5,7 @@ final class ValueMerge {
     /// The newer side is an application that saves: what it removed is gone, and what it decided stands.
     let saves: Bool
     private let rulesTree: UInt32
+    private let asked: AskedMerger?
     private var frames: [MergeFrame] = []
     private(set) var records: [RecordDraft] = []
     /// Steps that comparing the texts of the value may still take.
@@ -12,11 +13,12 @@ final class ValueMerge {
 
     private static let auto = MergeRule()
 
-    init(_ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool) {
+    init(_ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, asking: AskedMerger? = nil) {
         self.values = values
         self.rules = rules
         self.rulesTree = rulesTree
         self.saves = saves
+        asked = asking
     }
 
     /// A place in what is merged: a child of a frame, or the whole.
@@ -152,7 +154,12 @@ final class ValueMerge {
         case _ where saves: break
         case .newer: break
         case .older: newer = false
-        case .arbiter: kind = .arbiter
+        case .arbiter:
+            kind = .arbiter
+            if let result = try answer(inputs, place) {
+                record(kind, inputs, result, place)
+                return result
+            }
         case .extreme(let greatest, let pointer):
             guard p != .raw, q != .raw else { break }
             switch (values.find(pointer, from: x), values.find(pointer, from: y)) {
@@ -166,6 +173,36 @@ final class ValueMerge {
         let result = newer ? x : y
         record(kind, inputs, result, place)
         return result
+    }
+
+    /// What the app's merger makes of it; nil when there is none, or it leaves this alone.
+    private func answer(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
+        guard let asked else { return nil }
+        let isWhole = place.frame == nil
+        func given(_ ref: ValueRef) throws -> [UInt8]? {
+            if ref.isAbsent { return nil }
+            return isWhole ? Array(values.tree(ref).bytes) : try CanonicalWriter.bytes(of: ref, in: values)
+        }
+        let path = try RecordPath.json(place, values)
+        switch try asked.ask(path, given(inputs.o), given(inputs.x), given(inputs.y)) {
+        case .pass: return nil
+        case .value(nil): return .absent
+        case .value(let bytes?):
+            let top = rules.rules.top?.kind
+            if isWhole {
+                let tree = values.add(try JSONText.answer(bytes, as: top == .text ? .string : nil, work: values.work))
+                return ValueRef(tree: tree, node: 0)
+            }
+            let text = try JSONText.answer([UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")], as: nil, work: values.work)
+            guard text.tree.kind(0) == .array, text.tree.children(of: 0).count == 1 else {
+                throw StoreError(
+                    .invalidArgument,
+                    "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
+                        + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. Answer with one, remove the place, or pass.",
+                    valueID: ValueID(unchecked: asked.id))
+            }
+            return ValueRef(tree: values.add(text), node: 1)
+        }
     }
 
     func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) {

@@ -39,7 +39,9 @@ public final class Exchange: @unchecked Sendable {
     /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
     /// (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store has met damage are
     /// fetched, too, and made whole; with `verifyKnown` all are looked at.
-    /// - Parameter control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    /// - Parameters:
+    ///   - control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    ///   - verifyKnown: fetches and compares what is here already, too.
     /// - Returns: the versions added, in that order, and the problems met.
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks, and
     ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).

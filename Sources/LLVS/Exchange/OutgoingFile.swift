@@ -12,7 +12,9 @@ public struct OutgoingFile: Sendable {
     public let size: Int
 
     public init(_ bytes: [UInt8]) { source = .bytes(bytes); size = bytes.count }
-    /// - Parameter pieces: hands all `size` bytes to its argument, in order; the same each time that it is called.
+    /// - Parameters:
+    ///   - size: bytes in all.
+    ///   - pieces: hands all `size` bytes to its argument, in order; the same each time that it is called.
     public init(size: Int, pieces: @escaping @Sendable (Sink) throws -> Void) { source = .pieces(pieces); self.size = size }
 
     /// Calls with each piece, in order.

@@ -6,8 +6,12 @@ public enum StoreImporter {
     /// Goes by the directory's index of what prevails where. A version that shows bytes stored in another
     /// one records a `preserve`. May be repeated; works like `Exchange.retrieve` in all else: what cannot be
     /// imported is a problem in the result and holds back only what depends on it.
-    /// - Parameter decode: for what is compressed (`LLZF`); called on this thread, with what follows those four bytes. What it gives nil for is
-    ///   taken as it is. Without one such files are problems with the code `.unsupported`.
+    /// - Parameters:
+    ///   - directory: the path of the store's directory, which is only read.
+    ///   - store: what the versions are added to.
+    ///   - decode: for what is compressed (`LLZF`); called on this thread, with what follows those four bytes. What it gives nil for is
+    ///     taken as it is. Without one such files are problems with the code `.unsupported`.
+    ///   - control: as for `Exchange.retrieve`.
     /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`;
     ///   what `decode` throws with the code `.user`; what keeps the store from adding.
     public static func importStore(at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {

@@ -29,6 +29,8 @@ enum HeldValueRules {
     case rules(ValueRules)
     /// As the rules themselves are: `SchemaMerge`.
     case schema
+    /// No rules are for it: by the app's merger.
+    case whole
 
     var hasCounter: Bool { if case .rules(let rules) = self { rules.hasCounter } else { false } }
     /// Whether a value that is gone stands for another: then also what one side alone did is to be merged.
@@ -53,6 +55,7 @@ struct HeldMerge {
     let key: UnsafeRawBufferPointer
     let rules: HeldValueRules
     let control: PacedControl
+    var asked: AskedMerger?
 
     /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
     func merge(
@@ -92,12 +95,13 @@ struct HeldMerge {
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
         switch rules {
         case .rules(let rules):
-            let merge = DocumentMerge(rules: rules, check: check)
+            let merge = DocumentMerge(rules: rules, asking: asked, check: check)
             let merged = try merge.merge(base: o, newer: x, older: y, contested: contested, tellsContested: isForBase)
             guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {
                 return try merge.picking(base: o, newer: x, older: y, newerStands: true)
             }
             return merged
+        case .whole: return try whole(o, x, y, check)
         case .schema:
             do {
                 return try SchemaMerge.merge(base: o, newer: x, older: y, check: check)
@@ -107,6 +111,27 @@ struct HeldMerge {
                 return MergedValue(bytes: Array(newer), source: x == nil ? .older : .newer, records: [])
             }
         }
+    }
+
+    /// A value that no rules are for. Both sides changed it, or it is there on one that changed it.
+    private func whole(
+        _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ check: @escaping () throws -> Void
+    ) throws -> MergedValue {
+        // Never looked into: what one side left alone, and equal sides, are told by bytes.
+        let plain = DocumentMerge(rules: .bytes, check: check), merged = try plain.merge(base: o, newer: x, older: y)
+        guard !merged.records.isEmpty, let asked else { return merged }
+        let answer = try asked.ask(Array("[]".utf8), o.map { Array($0) }, x.map { Array($0) }, y.map { Array($0) })
+        guard case .value(let bytes) = answer else { return merged }
+        func isSame(_ side: UnsafeRawBufferPointer?) -> Bool {
+            guard let side, let bytes else { return false }
+            return bytes.withUnsafeBytes { Bytes.equal($0, side) }
+        }
+        let source: MergedValue.Source = bytes == nil ? .absent : isSame(x) ? .newer : isSame(y) ? .older : .computed
+        func json(_ side: UnsafeRawBufferPointer?) throws -> [UInt8]? { try side.map { try plain.json($0) } }
+        let record = ConflictRecord(
+            kind: .arbiter, path: Array("[]".utf8), base: try json(o), newer: try json(x), older: try json(y),
+            result: try bytes.map { try $0.withUnsafeBytes { try plain.json($0) } }, rule: nil)
+        return MergedValue(bytes: bytes, source: source, records: [record])
     }
 
     // MARK: Bytes

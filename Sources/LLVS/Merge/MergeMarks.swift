@@ -34,16 +34,21 @@ enum MergeMarks {
     }
 
     private static func digest(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> [UInt8] {
-        let all = conflicts.flatMap { entry in entry.records.map { (entry.id, $0) } }
-        let hash = ConflictRecord.json(all).withUnsafeBytes { SHA256.digest($0) }
-        var out = Array("{\"hash\":\"".utf8)
-        for byte in hash { out += Array(((byte < 16 ? "0" : "") + String(byte, radix: 16)).utf8) }
+        let count = conflicts.reduce(0) { $0 + $1.records.count }
+        var out = Array("{\"hash\":\"\(hash(conflicts))".utf8)
         out += Array("\",\"ids\":[".utf8)
         for (i, entry) in conflicts.prefix(mostIDs).enumerated() {
             if i > 0 { out.append(UInt8(ascii: ",")) }
             entry.id.withUnsafeBytes { CanonicalText.append($0, to: &out) }
         }
-        return out + Array("],\"n\":\(all.count)}".utf8)
+        return out + Array("],\"n\":\(count)}".utf8)
+    }
+
+    /// SHA-256 of all records as canonical JSON, in hexadecimal.
+    static func hash(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> String {
+        let all = conflicts.flatMap { entry in entry.records.map { (entry.id, $0) } }
+        return ConflictRecord.json(all).withUnsafeBytes { SHA256.digest($0) }
+            .reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
     }
 
     /// The metadata of a merge of two versions for which nobody was asked: the rank of the higher answer goes on.

@@ -43,7 +43,7 @@ extension Store {
         }
         if let byRules {
             // Mostly there are no rules: the first side holds none, and the second brings none.
-            if byRules.given == nil, bases.count == 1 {
+            if byRules.given == nil, byRules.merger == nil, bases.count == 1 {
                 // In a fold the merge before has told.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
@@ -52,7 +52,7 @@ extension Store {
                     return outcome(metadata, changes)
                 }
             }
-            if var rules = try RulesMerge(first, second, bases, given: byRules.given, in: self, control) {
+            if var rules = try RulesMerge(first, second, bases, byRules, in: self, control) {
                 guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
                     return outcome(try rules.marked(metadata), MergeChanges())
                 }

@@ -4,16 +4,23 @@
 public struct RulesArbiter: MergeArbiter {
     /// Instead of the store's.
     let given: MergeSchema?
+    /// Merges values that no rules are for, and what rules leave to it.
+    let merger: (any ValueMerger)?
 
-    /// - Parameter rules: by which to merge, whatever the store holds; nil: by the store's.
-    public init(_ rules: MergeSchema? = nil) { given = rules }
+    /// - Parameters:
+    ///   - rules: by which to merge, whatever the store holds; nil: by the store's.
+    ///   - merger: merges values that no rules are for, and places that rules leave to it (`"pick":"arbiter"`); nil: nobody does.
+    public init(_ rules: MergeSchema? = nil, merger: (any ValueMerger)? = nil) {
+        given = rules
+        self.merger = merger
+    }
 
     /// What an arbiter of the host leaves to this one. Conflicts are not recorded then.
     public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         let first = try store.requireOrdinal(merge.first.id), second = try store.requireOrdinal(merge.second.id)
         let bases = try merge.bases.map { try store.requireOrdinal($0.id) }
         let whole = try BuiltInArbiter.mostRecentChange.resolve(merge, in: store)
-        guard var rules = try RulesMerge(first, second, bases, given: given, in: store, .none) else { return whole }
+        guard var rules = try RulesMerge(first, second, bases, self, in: store, .none) else { return whole }
         let inside = try merge.forks.compactMap { id, fork -> Value.Change? in
             guard fork.kind != .twiceRemoved else { return nil }
             return try id.bytes.withUnsafeBytes { key -> Value.Change? in

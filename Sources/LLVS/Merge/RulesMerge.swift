@@ -2,7 +2,10 @@
 struct RulesMerge {
     private let store: Store
     private let control: PacedControl
-    private let schema: MergeSchema
+    /// Nil when there are none, and all is the merger's.
+    private let schema: MergeSchema?
+    private let merger: (any ValueMerger)?
+    private let answers = Answers()
     private var base: ContentBase
     /// What came of the rules themselves, where they differ.
     private var schemaOutcome: HeldMerge.Outcome?
@@ -11,9 +14,12 @@ struct RulesMerge {
 
     /// Nil when there are no rules: then everything is as without this.
     /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
-    init?(_ first: UInt32, _ second: UInt32, _ bases: [UInt32], given: MergeSchema?, in store: Store, _ control: PacedControl) throws {
+    init?(
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, in store: Store, _ control: PacedControl
+    ) throws {
+        let given = arbiter.given
         let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
-        if given == nil, p == nil, q == nil { return nil }
+        if given == nil, arbiter.merger == nil, p == nil, q == nil { return nil }
         let sides = [p, q]
         for (entry, version) in zip(sides, [first, second]) {
             if let problem = try entry.flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge {
@@ -40,19 +46,20 @@ struct RulesMerge {
             if case .a = outcome.result { entry = sides[0] }
             (prevailing, records) = try store.prevailingSchema(entry, sides.compactMap { $0 }, records)
         }
-        guard let schema = given ?? prevailing else { return nil }
+        schema = given ?? prevailing
+        guard schema != nil || arbiter.merger != nil else { return nil }
+        merger = arbiter.merger
         self.store = store
         self.control = control
-        self.schema = schema
         self.base = base
         schemaOutcome = isSame(sides[0], sides[1]) ? nil : outcome
         if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
     }
 
     /// Whether the id is merged by rules; the rules themselves are, too.
-    func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || schema.covers(key) }
+    func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || merger != nil || schema?.covers(key) ?? false }
     /// Whether the same bytes on both sides are two events.
-    func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema.hasCounter(for: key) }
+    func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }
 
     private func isSchema(_ key: UnsafeRawBufferPointer) -> Bool { MergeSchema.idBytes.withUnsafeBytes { Bytes.equal(key, $0) } }
 
@@ -60,8 +67,11 @@ struct RulesMerge {
     mutating func decide(_ difference: Difference) throws -> HeldMerge.Result {
         let key = difference.key
         if isSchema(key) { return schemaOutcome?.result ?? .a }
-        guard let rules = schema.rules(for: key) else { return .a }
-        let merge = HeldMerge(store: store, key: key, rules: .rules(rules), control: control)
+        let rules = schema?.rules(for: key)
+        guard rules != nil || merger != nil else { return .a }
+        let answers = answers
+        let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
+        let merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked)
         let found = try base.value(merge)
         let outcome = try merge.merge(found.held, HeldValue(difference.before), HeldValue(difference.after), contested: found.contested)
         if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }
@@ -92,7 +102,16 @@ struct RulesMerge {
 
     /// What the merge version says of how it came to be.
     func marked(_ metadata: Metadata) throws -> Metadata {
-        let ordered = records.sorted { Bytes.compare($0.id, $1.id) < 0 }
-        return try MergeMarks.marked(metadata, .rules, ordered)
+        // Without rules there is nobody whose answer ranks lower.
+        if schema == nil { return metadata }
+        return try MergeMarks.marked(metadata, answers.hasSome ? .host : .rules, orderedRecords)
     }
+
+    /// Whether the app's merger answered anything.
+    private final class Answers {
+        var hasSome = false
+    }
+
+    /// What was decided so far, in byte order of the ids.
+    var orderedRecords: [(id: [UInt8], records: [ConflictRecord])] { records.sorted { Bytes.compare($0.id, $1.id) < 0 } }
 }

@@ -7,7 +7,13 @@ extension Store {
     /// resolve alike make the same version. When both sides hold only merges since their common ancestors, the arbiter is not asked: the
     /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the newer's
     /// stands then, and the version is empty. Neither carries the metadata given.
-    /// - Parameter control: told of the ids compared, with stage `.reading`. Cancelled, nothing is stored.
+    /// - Parameters:
+    ///   - a: one version; "ours" to the arbiters that tell the sides apart.
+    ///   - b: the other.
+    ///   - arbiter: decides what stands under ids that both sides changed.
+    ///   - metadata: of the new version.
+    ///   - relation: what to do about versions without a common ancestor.
+    ///   - control: told of the ids compared, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), what the arbiter
     ///   throws, and what `makeVersion` throws. Nothing is stored when a merge fails.
     /// - Complexity: by the ids that differ between the two, not by the size of the store or dag.
@@ -49,7 +55,12 @@ extension Store {
     ///
     /// When all of them have equal states, nothing is stored: the newest is the one to be at. Where only some have, those are
     /// merged with each other first, newest down, into a version of that state that is the same everywhere.
-    /// - Parameter control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
+    /// - Parameters:
+    ///   - into: the version that the result descends from, even where it is no head any more.
+    ///   - arbiter: decides what stands under ids that both sides of a step changed.
+    ///   - selection: which heads take part.
+    ///   - metadata: of the versions that are made.
+    ///   - control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
     /// - Returns: the resulting version, or nil when it is `into` itself.
     /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
     ///   history once.
@@ -273,7 +284,11 @@ extension Store {
 
     /// Undoes what a version changed (against its first predecessor), on top of a head, without losing what came since: the three-way
     /// merge with the version as the ancestor, the head as the newer side, and the version's first predecessor as the other.
-    /// - Parameter control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
+    /// - Parameters:
+    ///   - version: whose changes are undone.
+    ///   - head: what the new version stands on.
+    ///   - metadata: of the new version.
+    ///   - control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, and what `makeVersion` throws.
     @discardableResult
     public func revert(

@@ -63,7 +63,11 @@ public struct BorrowedChanges: RandomAccessCollection {
 
     /// `count` changes, each asked for by its index: its bytes, and for preserve the version.
     /// - Parameters:
+    ///   - count: how many changes there are.
     ///   - start: an array of structs of `stride` bytes that they are made from, where there is one.
+    ///   - stride: bytes from one struct of that array to the next.
+    ///   - bytes: the kind, id and value of the change with an index below `count`.
+    ///   - storedVersion: for a preserve, the version that stored the value.
     public init(
         count: Int, of start: UnsafeRawPointer? = nil, stride: Int = 0,
         bytes: @escaping (Int) -> BorrowedChange.Bytes, storedVersion: @escaping (Int) -> VersionID?

@@ -24,7 +24,10 @@ public struct Salvage {
     /// The damaged store is only read. One in SQLite is looked through page by page, so that also a database that SQLite refuses
     /// can be read; that takes as much room again beside the new store, while it lasts.
     /// - Parameters:
-    ///   - options, targetOptions: how to open the two; they may have different storages.
+    ///   - path: the damaged store.
+    ///   - options: how to open it.
+    ///   - target: where the new store is made; nothing, or an empty directory.
+    ///   - targetOptions: how to open that; the two may have different storages.
     ///   - control: called with stages `.verifying` (bytes, or rows) and `.adding` (versions).
     /// - Returns: what was written, and what is lost.
     /// - Throws: `.notFound` and the like when there is no store at `path`, `.invalidArgument` when `target` is within it: then nothing is

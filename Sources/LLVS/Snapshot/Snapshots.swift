@@ -13,7 +13,10 @@ public struct Snapshots: Sendable {
     let decode: ForeignDecoder?
 
     /// Of the snapshot area of `transport`, for `store`.
-    /// - Parameter decode: for what is compressed (`LLZF`) in a `zip-v1`, as for `StoreImporter`.
+    /// - Parameters:
+    ///   - store: what a snapshot is made of, or restored into.
+    ///   - transport: where snapshots lie.
+    ///   - decode: for what is compressed (`LLZF`) in a `zip-v1`, as for `StoreImporter`.
     public init(store: Store, transport: any ExchangeTransport, decode: ForeignDecoder? = nil) {
         self.store = store; self.transport = transport; self.decode = decode
     }

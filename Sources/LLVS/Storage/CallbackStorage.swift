@@ -84,7 +84,9 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     /// - Parameters:
     ///   - name: what messages call the store.
+    ///   - readOnly: nothing is written, whatever the functions could do.
     ///   - inspector: names versions in damage reports.
+    ///   - functions: what the host provides.
     public init(name: String = "the host's store", readOnly: Bool = false, inspector: RecordInspector? = nil, functions: Functions) {
         description = name
         isReadOnly = readOnly

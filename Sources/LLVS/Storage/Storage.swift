@@ -87,7 +87,10 @@ public protocol Storage: AnyObject, Sendable {
     /// Removes a blob that no record names, and none will. What fails is left as it is.
     func removeBlob(_ id: BlobID)
     /// Puts the bytes of a blob that records name, and that is damaged or gone, in its place. As durable as `storeBlob`.
-    /// - Parameter digest: SHA-256 of the bytes.
+    /// - Parameters:
+    ///   - id: the blob.
+    ///   - data: all of its bytes.
+    ///   - digest: SHA-256 of the bytes.
     func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws
     /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest. Nil
     /// when it does not say, or cannot be read.

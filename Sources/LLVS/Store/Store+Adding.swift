@@ -23,8 +23,10 @@ extension Store {
     /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
     /// with its problem and holds back only what depends on it. One that is not what its id says (`.contentMismatch`) keeps nothing else
     /// out, be it of the same id. A version that is here, and in which damage was met, is made whole.
-    /// - Parameter isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    /// - Parameter control: looked at with stage `.adding`.
+    /// - Parameters:
+    ///   - received: the versions with their changes, each id once or several times.
+    ///   - isVerifying: reads all of the versions that are here, to see whether they are damaged.
+    ///   - control: looked at with stage `.adding`.
     /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
     public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
         try checkWritable("Adding versions")

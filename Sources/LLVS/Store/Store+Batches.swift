@@ -6,6 +6,12 @@ extension Store {
     /// The values that prevail at a version, in byte order of their ids: those in the range, behind `after` and before `before`, at
     /// most `limit`, the last of them being the one with which their bytes reach `byteLimit`.
     /// - Parameters:
+    ///   - version: whose state is read.
+    ///   - range: only ids in it.
+    ///   - after: only ids behind this one.
+    ///   - before: only ids before this one.
+    ///   - limit: how many at most.
+    ///   - byteLimit: bytes of values, with which the batch ends.
     ///   - isBackwards: from the last one down.
     ///   - withData: false: ids and versions only.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
@@ -40,6 +46,7 @@ extension Store {
 
     /// The values that prevail under ids at a version, in the order in which they were asked for.
     /// - Parameters:
+    ///   - version: whose state is read.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
     ///   - ids: hands each id to its argument.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, what the storage throws, and

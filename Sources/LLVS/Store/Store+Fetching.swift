@@ -10,8 +10,11 @@ extension Store {
 
     /// Copies the bytes of the value that prevails at a version to where the caller says. When it throws, what is there
     /// may not be used: a large value is checked where it is wanted, so that it is in memory once.
-    /// - Parameter reserve: called once with the size of the value, or not at all; answers where its bytes go (as many must
-    ///   fit), or nil to have none. Called with locks held: it must not call the store, nor wait.
+    /// - Parameters:
+    ///   - id: the value's id, as UTF-8.
+    ///   - version: whose state is read.
+    ///   - reserve: called once with the size of the value, or not at all; answers where its bytes go (as many must fit), or nil to have
+    ///     none. Called with locks held: it must not call the store, nor wait.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
     public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched {

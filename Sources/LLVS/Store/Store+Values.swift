@@ -119,6 +119,7 @@ extension Store {
 
     /// What a version recorded, in byte order of the ids, without the bytes.
     /// - Parameters:
+    ///   - id: the version.
     ///   - range: only ids in it.
     ///   - control: told of the changes looked at, with stage `.reading`.
     public func recordedChanges(
@@ -180,6 +181,8 @@ extension Store {
     /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
     /// are compared.
     /// - Parameters:
+    ///   - a: the version to begin at.
+    ///   - b: the version to reach.
     ///   - range: only ids in it.
     ///   - control: told of the differences found, with stage `.reading`.
     /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else

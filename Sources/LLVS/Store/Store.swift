@@ -98,7 +98,9 @@ public final class Store: @unchecked Sendable {
     var knownPlaces: [RecordPlace] = []
 
     /// Opens the store at `path`, or makes it.
-    /// - Parameter path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
+    /// - Parameters:
+    ///   - path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
+    ///   - options: what to open, and how; the defaults make a store in files where there is none.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
     public convenience init(path: String, options: Options = Options()) throws {
         guard options.memoryBudget > 0 else {

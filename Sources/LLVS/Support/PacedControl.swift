@@ -28,7 +28,9 @@ public final class PacedControl: @unchecked Sendable {
     }
 
     /// A step is done, or a part of one with a count of 0.
-    /// - Parameter bytes: how many were looked at.
+    /// - Parameters:
+    ///   - count: how many steps are done.
+    ///   - bytes: how many were looked at.
     /// - Throws: `.cancelled`, and what the progress callback throws.
     @inline(__always)
     public func step(_ count: Int = 1, bytes: Int = 0) throws {
@@ -89,6 +91,7 @@ extension OperationControl {
 
     /// This control, for a loop of many small steps. Costs nothing when there is nothing to look at.
     /// - Parameters:
+    ///   - stage: what progress callbacks are told.
     ///   - total: how many steps there will be; 0 while it is not known.
     ///   - what: for the message, as in "Opening the store at x".
     public func paced(_ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {

@@ -48,6 +48,24 @@ struct MergedValue {
     std::string digest;
 };
 
+/// The conflicts of a merge; see llvs_conflict_list.
+struct Conflicts {
+    std::vector<Conflict> records;
+    /// Of a merge that was explained: whether these are those that it recorded.
+    bool recorded = true;
+    std::string digest;
+};
+
+/// How to look for conflicts; see llvs_conflict_options.
+struct ConflictOptions {
+    /// Only those of this value; empty: of all.
+    std::string value_id;
+    /// Rules instead of the store's; empty: the store's.
+    std::string rules;
+    /// Progress and cancellation; must live while the call runs.
+    const llvs_control *control = nullptr;
+};
+
 namespace detail {
 
 inline std::optional<std::string> optional_string(llvs_bytes bytes) {
@@ -75,6 +93,32 @@ inline Schema take(llvs_schema *raw) {
                   string(raw->problem_path), conflicts(raw->contradictions, raw->contradiction_count), std::nullopt};
     if (raw->version) schema.version = string(raw->version->id);
     return schema;
+}
+
+/// Takes over a list of conflicts.
+inline Conflicts take(llvs_conflict_list *raw) {
+    Handle<llvs_conflict_list, llvs_conflict_list_free> owned(raw);
+    return {conflicts(raw->items, raw->count), raw->recorded != 0, string(raw->digest)};
+}
+
+/// A conflict in its borrowed form.
+inline llvs_conflict borrow(const Conflict &one) {
+    auto optional = [](const std::optional<std::string> &text) { return text ? bytes(*text) : llvs_bytes LLVS_NONE_INIT; };
+    llvs_conflict raw = {};
+    raw.struct_size = sizeof raw;
+    raw.kind = one.kind;
+    raw.path = bytes(one.path);
+    raw.base = optional(one.base);
+    raw.newer = optional(one.newer);
+    raw.older = optional(one.older);
+    raw.result = optional(one.result);
+    if (one.rule) {
+        raw.rule_prefix = bytes(one.rule->first);
+        raw.rule_pattern = bytes(one.rule->second);
+    }
+    raw.id = bytes(one.id);
+    raw.version = bytes(one.version);
+    return raw;
 }
 
 } // namespace detail

@@ -46,6 +46,21 @@ private:
     const llvs_merge *raw_;
 };
 
+/// What a value merger is asked; see llvs_value_question.
+struct ValueQuestion {
+    std::string id;
+    /// A JSON array; "[]" is the value as a whole.
+    std::string path;
+    /// Bytes of a whole value, JSON of a part; nothing where it is absent.
+    std::optional<std::string> base, newer, older;
+};
+/// What it answers: bytes of a whole value, JSON of a part, or that there is to be nothing; or to be passed over.
+struct ValueAnswer {
+    std::optional<std::string> data;
+    bool passes = false;
+    static ValueAnswer pass() { return {std::nullopt, true}; }
+};
+
 /// Decides the conflicts of merges.
 class Arbiter {
 public:
@@ -66,6 +81,18 @@ public:
     static Arbiter rules(std::string_view rules = {}) {
         llvs_arbiter *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_arbiter_rules(detail::bytes(rules), &raw, error); });
+        return Arbiter(raw);
+    }
+
+    /// Merges by rules, and asks the function about what these leave to it; see llvs_value_merger_create. An exception of the function comes
+    /// out of the merge unchanged; several threads may call it at once.
+    static Arbiter value_merger(std::function<ValueAnswer(const ValueQuestion &)> merge, std::string_view rules = {}) {
+        using Merge = std::function<ValueAnswer(const ValueQuestion &)>;
+        llvs_arbiter *raw = nullptr;
+        auto *payload = new Merge(std::move(merge));
+        detail::run([&](llvs_error **error) {
+            return llvs_value_merger_create(ask, payload, detail::delete_payload<Merge>, detail::bytes(rules), &raw, error);
+        });
         return Arbiter(raw);
     }
 
@@ -91,6 +118,21 @@ private:
             if (!changes) return LLVS_PASS;
             std::vector<llvs_change> borrowed = detail::borrow(*changes);
             return llvs_resolution_add(resolution, borrowed.data(), borrowed.size(), sizeof(llvs_change), error);
+        });
+    }
+
+    static llvs_status ask(void *payload, const llvs_value_question *asked, llvs_resolution *resolution, llvs_error **error) {
+        return detail::guard(error, [&]() -> llvs_status {
+            auto optional = [](llvs_bytes bytes) { return bytes.data ? std::optional<std::string>(detail::string(bytes)) : std::nullopt; };
+            ValueQuestion question{detail::string(asked->id), detail::string(asked->path), optional(asked->base), optional(asked->newer),
+                                   optional(asked->older)};
+            ValueAnswer answer = (*static_cast<std::function<ValueAnswer(const ValueQuestion &)> *>(payload))(question);
+            if (answer.passes) return LLVS_PASS;
+            llvs_change change = LLVS_CHANGE_INIT;
+            change.kind = answer.data ? LLVS_CHANGE_UPDATE : LLVS_CHANGE_REMOVE;
+            change.id = asked->id;
+            if (answer.data) change.data = detail::bytes(*answer.data);
+            return llvs_resolution_add(resolution, &change, 1, sizeof change, error);
         });
     }
 

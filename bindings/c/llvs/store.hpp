@@ -269,6 +269,31 @@ public:
         });
         return detail::take(found);
     }
+    /// What a merge of two versions by rules would have to decide; see llvs_store_conflicts.
+    Conflicts conflicts(std::string_view ours, std::string_view theirs, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_conflicts(raw(), detail::bytes(ours), detail::bytes(theirs), how, found, error);
+        });
+    }
+    /// What a merge version decided; see llvs_store_explain.
+    Conflicts explain(std::string_view version, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_explain(raw(), detail::bytes(version), how, found, error);
+        });
+    }
+    /// What merges decided that still stands, and nobody looked at; see llvs_store_open_conflicts.
+    Conflicts open_conflicts(std::string_view at, const ConflictOptions &options = {}) const {
+        return conflicts(options, [&](auto how, auto found, auto error) {
+            return llvs_store_open_conflicts(raw(), detail::bytes(at), how, found, error);
+        });
+    }
+    /// The changes that close an open conflict, to be saved on `at`; see llvs_store_choose.
+    std::vector<Change> choose(const Conflict &conflict, llvs_choice choice, std::string_view at) const {
+        const llvs_conflict given = detail::borrow(conflict);
+        llvs_change_list *list = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_choose(raw(), detail::bytes(at), &given, choice, &list, error); });
+        return take_changes(list);
+    }
     /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
     VerifyReport verify(const llvs_control *control = nullptr) const {
         llvs_verify_report *found = nullptr;
@@ -347,12 +372,29 @@ private:
             llvs_change_list *raw_page = nullptr;
             detail::run([&](llvs_error **error) { return llvs_change_cursor_next(raw_cursor, 0, 1, &raw_page, error); });
             if (!raw_page) return changes;
-            detail::Handle<llvs_change_list, llvs_change_list_free> page(raw_page);
-            for (std::size_t i = 0; i < raw_page->count; i++) {
-                const llvs_change_info *info = raw_page->items[i];
-                changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
-            }
+            for (Change &change : take_changes(raw_page)) changes.push_back(std::move(change));
         }
+    }
+    static std::vector<Change> take_changes(llvs_change_list *list) {
+        detail::Handle<llvs_change_list, llvs_change_list_free> owned(list);
+        std::vector<Change> changes;
+        for (std::size_t i = 0; i < list->count; i++) {
+            const llvs_change_info *info = list->items[i];
+            changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
+        }
+        return changes;
+    }
+    template <typename Call>
+    Conflicts conflicts(const ConflictOptions &options, Call call) const {
+        llvs_conflict_options how = LLVS_CONFLICT_OPTIONS_INIT;
+        how.value_id = detail::bytes(options.value_id);
+        how.control = options.control;
+        std::optional<Arbiter> arbiter;
+        if (!options.rules.empty()) arbiter.emplace(Arbiter::rules(options.rules));
+        if (arbiter) how.arbiter = arbiter->raw();
+        llvs_conflict_list *list = nullptr;
+        detail::run([&](llvs_error **error) { return call(&how, &list, error); });
+        return detail::take(list);
     }
 
     detail::Handle<llvs_store, llvs_store_free> handle_;

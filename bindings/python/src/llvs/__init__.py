@@ -20,6 +20,8 @@ Names for types, to annotate functions of one's own with:
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
     Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
+    Upgrade      a function that brings a model's JSON object from one form to the next
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from .documents import (
         Conflict as Conflict,
         ConflictKind as ConflictKind,
+        Conflicts as Conflicts,
         MergedValue as MergedValue,
         MergeRules as MergeRules,
         Schema as Schema,
@@ -101,7 +104,35 @@ if TYPE_CHECKING:
         Resolution as Resolution,
         Reverted as Reverted,
         Rules as Rules,
+        PartFunction as PartFunction,
         Theirs as Theirs,
+        ValueFunction as ValueFunction,
+        ValueMerger as ValueMerger,
+    )
+    from .models import (
+        Absent as Absent,
+        AnyRule as AnyRule,
+        Collection as Collection,
+        Contradiction as Contradiction,
+        Convert as Convert,
+        Counter as Counter,
+        DecodeError as DecodeError,
+        Definition as Definition,
+        DeleteWins as DeleteWins,
+        Identity as Identity,
+        Key as Key,
+        MergeRule as MergeRule,
+        ModelsAt as ModelsAt,
+        Named as Named,
+        Pick as Pick,
+        Register as Register,
+        SchemaWarning as SchemaWarning,
+        Text as Text,
+        Tuple as Tuple,
+        Upgrade as Upgrade,
+        definition_of as definition_of,
+        model as model,
+        schema_of as schema_of,
     )
     from .observer import Observer as Observer
     from .reader import ValueReader as ValueReader
@@ -143,7 +174,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
-    "documents": "Conflict ConflictKind MergedValue MergeRules Schema check_schema merge_values",
+    "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
@@ -153,7 +184,11 @@ _MODULES = {
     """,
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution Reverted Rules Theirs",
+    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction Reverted Rules Theirs ValueFunction ValueMerger",
+    "models": """
+        Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
+        Named Pick Register SchemaWarning Text Tuple Upgrade definition_of model schema_of
+    """,
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",

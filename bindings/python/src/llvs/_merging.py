@@ -185,6 +185,95 @@ class Merging(Handle):
             lib.llvs_store_schema(pointer, version_bytes(at), given, byref(found))
             return take_schema(found.value)
 
+    def conflicts(
+        self,
+        a: AnyVersion,
+        b: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored.
+
+        Those of values that no rules are for are among them, with the path (). rules: instead of the store's. id: of this value only.
+        Raises UnknownVersionError, UnsupportedError (rules of a number that is not known), CancelledError. Cost: that of the merge.
+        """
+        return self._conflicts(lib.llvs_store_conflicts, (a, b), rules, id, progress, cancel)
+
+    def explain(
+        self,
+        version: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """What a merge version decided, found by merging its predecessors again; nothing for a version that is no merge.
+
+        `recorded` of the result tells whether these are the conflicts whose digest the version carries. Parameters, errors and cost as for
+        `conflicts`.
+        """
+        return self._conflicts(lib.llvs_store_explain, (version,), rules, id, progress, cancel)
+
+    def open_conflicts(
+        self,
+        at: AnyVersion,
+        *,
+        rules: Optional[llvs.MergeRules] = None,
+        id: str = "",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.Conflicts:
+        """The conflicts that merges by rules among the ancestors of a version decided, of which what the merge made still stands there.
+
+        Nobody edited that place since, and nobody chose. To show to a person; `choose` closes them. Parameters and errors as for `conflicts`.
+        """
+        return self._conflicts(lib.llvs_store_open_conflicts, (at,), rules, id, progress, cancel)
+
+    def _conflicts(
+        self,
+        function: Any,
+        versions: tuple[AnyVersion, ...],
+        rules: Optional[llvs.MergeRules],
+        id: str,
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> llvs.Conflicts:
+        from .documents import ConflictOptions, take_conflicts
+
+        found, control = ctypes.c_void_p(), Control(progress, cancel)
+        arbiter = None if rules is None else llvs.Rules(rules)
+        with self._call as pointer, self._arbiter(arbiter) as handle, handle._call as decides, control:
+            options = ConflictOptions(id, decides, control)
+            function(pointer, *map(version_bytes, versions), options.reference, byref(found))
+        return take_conflicts(found.value)
+
+    def choices(self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion) -> list[Change]:
+        """The changes that close an open conflict, to be saved on `at`. `choose` saves them."""
+        from .documents import GivenConflict, choice_number
+
+        found, number, given = ctypes.c_void_p(), choice_number(choice), GivenConflict(conflict)
+        with self._call as pointer:
+            lib.llvs_store_choose(pointer, version_bytes(at), given.reference, number, byref(found))
+        return _pages.changes(found.value)
+
+    def choose(
+        self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None
+    ) -> Version:
+        """Closes an open conflict: makes a version on `at` with what was chosen.
+
+        choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
+        "__llvs_chosen/" tells all devices that somebody looked.
+
+        Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice that
+        is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
+        """
+        changes = self.choices(conflict, choice, at=at)
+        return cast("llvs.Store", self).make_version(at, changes=changes, metadata=metadata)
+
 
 class _NoCall:
     """Where an optional handle is not given."""

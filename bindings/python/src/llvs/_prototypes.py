@@ -96,6 +96,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_arbiter_builtin": (STATUS, [U32, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_rules": (STATUS, [BYTES, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, borrowed("llvs_arbiter*"), owned("llvs_arbiter**"), ERROR]),
+    "llvs_value_merger_create": (STATUS, [FUNCTION, owned("void*"), FUNCTION, BYTES, owned("llvs_arbiter**"), ERROR]),
     "llvs_arbiter_free": (None, [owned("llvs_arbiter*")]),
     "llvs_store_merge": (STATUS, [
         borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_arbiter*"), borrowed("llvs_merge_options*"), owned("llvs_version_list**"),
@@ -112,8 +113,19 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         BYTES, borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_bytes*"), borrowed("llvs_merge_values_options*"),
         owned("llvs_merged_value**"), ERROR,
     ]),
+    "llvs_conflict_list_free": (None, [owned("llvs_conflict_list*")]),
     "llvs_merged_value_free": (None, [owned("llvs_merged_value*")]),
     "llvs_schema_check": (STATUS, [BYTES, ERROR]),
+    "llvs_store_conflicts": (STATUS, [
+        borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_conflict_options*"), owned("llvs_conflict_list**"), ERROR,
+    ]),
+    "llvs_store_explain": (STATUS, [
+        borrowed("llvs_store*"), BYTES, borrowed("llvs_conflict_options*"), owned("llvs_conflict_list**"), ERROR,
+    ]),
+    "llvs_store_open_conflicts": (STATUS, [
+        borrowed("llvs_store*"), BYTES, borrowed("llvs_conflict_options*"), owned("llvs_conflict_list**"), ERROR,
+    ]),
+    "llvs_store_choose": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_conflict*"), U32, owned("llvs_change_list**"), ERROR]),
     "llvs_schema_free": (None, [owned("llvs_schema*")]),
     "llvs_store_schema": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_schema**"), ERROR]),
     "llvs_exchange_open": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_exchange_options*"), owned("llvs_exchange**"), ERROR]),

@@ -336,6 +336,18 @@ class llvs_merge(ctypes.Structure):
     ]
 
 
+class llvs_value_question(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("id", llvs_bytes),
+        ("path", llvs_bytes),
+        ("base", llvs_bytes),
+        ("newer", llvs_bytes),
+        ("older", llvs_bytes),
+    ]
+
+
 class llvs_merge_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -394,6 +406,26 @@ class llvs_merge_values_options(ctypes.Structure):
         ("struct_size", c_uint32),
         ("saving", c_uint32),
         ("id", llvs_bytes),
+        ("control", c_void_p),
+    ]
+
+
+class llvs_conflict_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("recorded", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+        ("digest", llvs_bytes),
+    ]
+
+
+class llvs_conflict_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("value_id", llvs_bytes),
+        ("arbiter", c_void_p),
         ("control", c_void_p),
     ]
 

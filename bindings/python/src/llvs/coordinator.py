@@ -30,6 +30,7 @@ lib = _abi.lib
 byref = ctypes.byref
 
 _Default = TypeVar("_Default")
+_Model = TypeVar("_Model")
 _MOVE_SIZE = ctypes.sizeof(_structs.llvs_move)
 _SNAPSHOTS = {"off": c.SNAPSHOT_OFF, "auto": c.SNAPSHOT_AUTO}
 
@@ -319,6 +320,17 @@ class Coordinator(Handle):
         """
         return self.at().range(start, stop, reverse=reverse)
 
+    def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
+        """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
+
+        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that the
+        store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
+        Raises TypeError for a class that is no model, StorageError.
+        """
+        from .models.collection import Collection
+
+        return Collection(self, model)
+
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
         return self.store.schema(self.current_version)
@@ -342,6 +354,26 @@ class Coordinator(Handle):
         with self._call as pointer:
             lib.llvs_coordinator_register_schema(pointer, text, byref(move), byref(made))
         return take_schema(made.value)
+
+    def open_conflicts(self) -> llvs.Conflicts:
+        """The conflicts that are open at the current version. As `Store.open_conflicts`."""
+        return self.store.open_conflicts(self.current_version)
+
+    def choose(self, conflict: llvs.Conflict, choice: str, *, metadata: Optional[_metadata.Metadata] = None) -> SavedVersion:
+        """Closes an open conflict by a save: what was chosen ("newer", "older", or "result" for what stands) becomes current.
+
+        Raises MovedError when something else stands there by now, InvalidArgumentError, and what `save` raises. As `Store.choose`.
+        """
+        while True:
+            at = self.current_version
+            changes = self.store.choices(conflict, choice, at=at)
+            try:
+                saved = self.save(changes=changes, metadata=metadata, expected=at)
+            except errors.MovedError:
+                # Somebody else saved or merged meanwhile: looked at again, there.
+                continue
+            assert saved is not None
+            return saved
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).

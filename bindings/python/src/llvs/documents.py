@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import enum
 import json
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Union
 
-from . import _abi, _constants as c, _pages, _structs
-from ._memory import BytesLike, address, as_bytes, copy, decode, encode
+from . import _abi, _constants as c, _pages, _structs, errors
+from ._memory import BytesLike, address, as_bytes, copy, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .versions import Version
 
@@ -216,3 +216,82 @@ def take_schema(pointer: Optional[int]) -> Schema:
         )
     finally:
         lib.llvs_schema_free(pointer)
+
+
+class Conflicts(Mapping[str, tuple[Conflict, ...]]):
+    """The conflicts of a merge, by the ids of the values in byte order."""
+
+    def __init__(self, records: tuple[Conflict, ...], recorded: bool = True, digest: str = "") -> None:
+        #: All of them, in byte order of the ids (open conflicts: the oldest merge first), and for each in the order in which they were met.
+        self.records = records
+        #: Of a merge that was explained: whether these are the conflicts that it recorded. If not, it was made by other rules than those of
+        #: the store, or by an arbiter of the host.
+        self.recorded = recorded
+        #: SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; "" when there are none.
+        self.digest = digest
+        self._by_id: dict[str, tuple[Conflict, ...]] = {}
+        for record in records:
+            self._by_id[record.id] = (*self._by_id.get(record.id, ()), record)
+
+    def __getitem__(self, id: str) -> tuple[Conflict, ...]:
+        return self._by_id[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __repr__(self) -> str:
+        return f"Conflicts({self._by_id!r})"
+
+
+def take_conflicts(pointer: Optional[int]) -> Conflicts:
+    """What an `llvs_conflict_list` says, which is released."""
+    try:
+        found = _structs.llvs_conflict_list.from_address(pointer or 0)
+        return Conflicts(conflicts(found.items, found.count), bool(found.recorded), _text(found.digest))
+    finally:
+        lib.llvs_conflict_list_free(pointer)
+
+
+class ConflictOptions:
+    """An `llvs_conflict_options`, and all that it points to."""
+
+    def __init__(self, id: str, arbiter: Optional[int], control: Control) -> None:
+        self._kept = encode(id)
+        self._struct = _structs.llvs_conflict_options(
+            struct_size=ctypes.sizeof(_structs.llvs_conflict_options), arbiter=arbiter, control=control.address
+        )
+        if self._kept:
+            self._struct.value_id = _structs.llvs_bytes(address(self._kept), len(self._kept))
+        self.reference = ctypes.byref(self._struct)
+
+
+_CHOICES = {"newer": c.CHOICE_NEWER, "older": c.CHOICE_OLDER, "result": c.CHOICE_RESULT}
+_KIND_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+
+
+def choice_number(choice: str) -> int:
+    """The constant for "newer", "older" or "result"."""
+    if choice not in _CHOICES:
+        raise errors.InvalidArgumentError(f"{choice!r} is no choice: use newer, older or result")
+    return _CHOICES[choice]
+
+
+class GivenConflict:
+    """An `llvs_conflict` made from a `Conflict`, and all that it points to."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        rule = (None, None) if conflict.rule is None else tuple(map(encode, conflict.rule))
+        path = json.dumps(conflict.path, ensure_ascii=False, separators=(",", ":")).encode()
+        self._kept: dict[str, Optional[bytes]] = {
+            "path": path, "base": conflict.base, "newer": conflict.newer, "older": conflict.older, "result": conflict.result,
+            "rule_prefix": rule[0], "rule_pattern": rule[1], "id": encode(conflict.id), "version": version_bytes(conflict.version),
+        }
+        self._struct = _structs.llvs_conflict(struct_size=ctypes.sizeof(_structs.llvs_conflict), kind=_KIND_NUMBERS[conflict.kind])
+        for name, data in self._kept.items():
+            if data is not None:
+                # An empty text is there, and has an address.
+                setattr(self._struct, name, _structs.llvs_bytes(address(data), len(data)))
+        self.reference = ctypes.byref(self._struct)

@@ -184,6 +184,47 @@ class Rules:
         return f"llvs.Rules({'' if self._rules is None else repr(self._rules)})"
 
 
+class ValueFunction(Protocol):
+    """A function that merges what two sides made of a value that no rules are for."""
+
+    def __call__(self, id: str, base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes], /) -> Union[bytes, Pass, None]: ...
+
+
+class PartFunction(Protocol):
+    """A function that merges what two sides made of a place in a value; all are JSON text."""
+
+    def __call__(
+        self, id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes], /
+    ) -> Union[bytes, Pass, None]: ...
+
+
+class ValueMerger:
+    """Merges by rules, as `Rules` does, and asks functions of yours about what these leave to them, one value after the other.
+
+        def merge_notes(id, base, newer, older):                            # bytes, or None where the value is absent
+            return merged_by_hand(base, newer, older)                       # bytes; None: there is to be no value; llvs.PASS: as by `Rules`
+
+        store.merge(a, b, llvs.ValueMerger(merge_notes))
+
+    merge: asked for each value that no rules are for, and that both sides changed, or one changed and the other removed (then `older` is None).
+    part: asked for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON text;
+    None: the newer stands.
+    rules: as for `Rules`.
+
+    They are asked for the base of a merge as well, where versions were merged across each other and have several common ancestors. They look at
+    what they are given alone and answer the same on all devices. What they raise is raised from the merge, which stores nothing; an answer
+    for a part that is no JSON raises InvalidArgumentError there.
+    """
+
+    def __init__(
+        self, merge: Optional[ValueFunction] = None, *, part: Optional[PartFunction] = None, rules: Optional[llvs.MergeRules] = None
+    ) -> None:
+        self._merge, self._part, self._rules = merge, part, rules
+
+    def __repr__(self) -> str:
+        return f"llvs.ValueMerger({self._merge!r}, part={self._part!r}, rules={self._rules!r})"
+
+
 class MostRecentChange(_BuiltIn):
     """Per conflict the change that was stored in the later version wins; an update beats a removal."""
 
@@ -209,7 +250,7 @@ class Theirs(_BuiltIn):
 
 
 #: What `merge` takes for an arbiter.
-AnyArbiter = Union[_BuiltIn, Rules, Arbiter, ArbiterFunction]
+AnyArbiter = Union[_BuiltIn, Rules, ValueMerger, Arbiter, ArbiterFunction]
 
 
 class Heads:
@@ -315,6 +356,33 @@ def _resolve(resolving: _Resolving, pointer: int, resolution: int) -> int:
 _thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _resolve)
 
 
+def _merge_value(merger: ValueMerger, pointer: int, resolution: int) -> int:
+    question = _structs.llvs_value_question.from_address(pointer)
+
+    def given(pair: Any) -> Optional[bytes]:
+        return copy(pair.data, pair.size) if pair.data else None
+
+    id, path = decode(given(question.id) or b""), given(question.path) or b"[]"
+    sides = (given(question.base), given(question.newer), given(question.older))
+    # Of the functions that are there, the one for a whole value is asked about whole values only, and that for parts about the others.
+    answer: Any = PASS
+    if path == b"[]" and merger._merge is not None:
+        answer = merger._merge(id, *sides)
+    elif path != b"[]" and merger._part is not None:
+        import json
+
+        answer = merger._part(id, tuple(json.loads(path)), *sides)
+    if isinstance(answer, Pass):
+        return c.PASS
+    change = Change.remove(id) if answer is None else Change.update(id, answer)
+    changes = ChangeArray(changes=[change])
+    lib.llvs_resolution_add(resolution, changes.address, changes.count, CHANGE_SIZE)
+    return c.OK
+
+
+_value_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _merge_value)
+
+
 class ArbiterHandle(Handle):
     """An `llvs_arbiter`."""
 
@@ -332,6 +400,12 @@ class ArbiterHandle(Handle):
             from .documents import rules_text
 
             lib.llvs_arbiter_rules(b"" if arbiter._rules is None else rules_text(arbiter._rules), ctypes.byref(pointer))
+        elif isinstance(arbiter, ValueMerger):
+            from .documents import rules_text
+
+            payload = _callbacks.register(arbiter)
+            given = b"" if arbiter._rules is None else rules_text(arbiter._rules)
+            lib.llvs_value_merger_create(_value_thunk, payload, _callbacks.payload_free, given, ctypes.byref(pointer))
         else:
             if not callable(getattr(arbiter, "resolve", arbiter)):
                 raise TypeError(f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither")

@@ -11,7 +11,7 @@
         plan.fail(nth=3, on=Operation.APPEND)
         store = llvs.Store(storage=plan.storage(tmp_path / "notes.llvs"))
 
-docs/testing.md shows more.
+docs/testing-yours.md shows more.
 """
 
 from __future__ import annotations

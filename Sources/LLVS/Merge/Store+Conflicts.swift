@@ -1,0 +1,140 @@
+/// What a merge had, or would have, to decide where both sides changed the same.
+public struct Conflict: Sendable, Equatable {
+    /// The value.
+    public var id: ValueID
+    /// The merge version that decided it; nil where there is none.
+    public var version: VersionID?
+    /// What it was about, and what stands.
+    public var record: ConflictRecord
+    /// Whether rules are for the value; else it was decided as a whole.
+    public var isByRules = true
+
+    public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
+        self.id = id; self.version = version; self.record = record; self.isByRules = isByRules
+    }
+}
+
+/// Conflicts of two versions, and of merges, found by merging again: a merge is a function of its two versions and of their history.
+extension Store {
+    /// Conflicts, in byte order of the ids, and for each id in the order in which a merge meets them.
+    public struct Conflicts: Sendable {
+        public var items: [Conflict] = []
+        /// SHA-256, in hexadecimal, of those that rules decided, as merge versions record it; nil when there are none.
+        public var digest: String?
+        /// Of a merge that was explained: whether these are the conflicts that it recorded. If not, it was made by other rules than those
+        /// of the store, or by an arbiter of the host.
+        public var areRecorded = true
+    }
+
+    /// How conflicts are looked for.
+    public struct ConflictQuery {
+        /// By which to merge; its rules count instead of the store's where it has some.
+        public var arbiter: RulesArbiter
+        /// Only those of this value.
+        public var only: ValueID?
+        public init(arbiter: RulesArbiter = RulesArbiter(), only: ValueID? = nil) { self.arbiter = arbiter; self.only = only }
+    }
+
+    /// What a merge of two versions by rules would have to decide. Nothing is stored.
+    ///
+    /// None when one is an ancestor of the other, when both hold the same, and when both hold nothing but merges since their common
+    /// ancestors: then nobody is asked.
+    /// - Throws: as `merge`.
+    /// - Complexity: that of the merge; values that both sides changed are read.
+    public func conflicts(
+        _ a: VersionID, _ b: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+    ) throws -> Conflicts {
+        try checkOpen()
+        let paced = control.paced(.reading, doing: "Looking for conflicts between versions \(a) and \(b) of \(self.description)")
+        try paced.look()
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        if try x == y || isVirtual(x) || isVirtual(y) || walk(AncestorSearch(x, of: y), paced.look)
+            || walk(AncestorSearch(y, of: x), paced.look) { return Conflicts() }
+        let isNewer = lock.withRead { dag.isNewer(x, y) }
+        return try found(isNewer ? x : y, isNewer ? y : x, query, paced).conflicts
+    }
+
+    /// What a merge version decided: found by merging its predecessors again, and compared with the digest that it carries. Of a version
+    /// that is no merge there is nothing.
+    /// - Throws: `.unknownVersion`, and as `merge`.
+    /// - Complexity: that of the merge.
+    public func explain(
+        _ version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+    ) throws -> Conflicts {
+        try checkOpen()
+        let paced = control.paced(.reading, doing: "Explaining version \(version) of \(self.description)")
+        try paced.look()
+        return try explained(requireOrdinal(version), query, paced)
+    }
+
+    func explained(_ ordinal: UInt32, _ query: ConflictQuery, _ control: PacedControl) throws -> Conflicts {
+        let sides = lock.withRead { dag.predecessors(ordinal) }
+        guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
+        var (conflicts, marks) = try found(sides[0], sides[1], query, control, standing: ordinal)
+        let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
+        if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
+        for i in conflicts.items.indices { conflicts.items[i].version = made.id }
+        return conflicts
+    }
+
+    /// - Parameter standing: the merge that was made; its values stand where no rules decided.
+    /// - Returns: the conflicts, and what a merge version would say of them.
+    private func found(
+        _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, _ control: PacedControl, standing: UInt32? = nil
+    ) throws -> (conflicts: Conflicts, marks: Metadata) {
+        let bases = try walk(CommonAncestors([first], [second]), control.look)
+        let areSettled = try !bases.isEmpty && walk(MergesOnly(first, second), control.look)
+        if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
+            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)))
+        }
+        var rules = try RulesMerge(first, second, bases, query.arbiter, in: self, control)
+        guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
+            return (Conflicts(), Metadata())
+        }
+        var all: [(id: [UInt8], records: [ConflictRecord])] = [], conflicts = Conflicts(), marks = Metadata()
+        if rules != nil {
+            for difference in forks.covered {
+                try control.step()
+                if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
+                _ = try rules?.decide(difference)
+            }
+            if let rules {
+                marks = try rules.marked(Metadata())
+                all = rules.orderedRecords
+                conflicts.digest = all.isEmpty ? nil : MergeMarks.hash(all)
+            }
+        }
+        let decided = Set(all.map { ValueID(unchecked: $0.id) })
+        for fork in forks.forks where fork.isConflicting {
+            try control.step()
+            if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) { continue }
+            all.append((Array(fork.key), [try wholeRecord(fork, standing: standing)]))
+        }
+        all.sort { Bytes.compare($0.id, $1.id) < 0 }
+        conflicts.items = all.flatMap { entry in
+            let id = ValueID(unchecked: entry.id)
+            return entry.records.map { Conflict(id: id, version: nil, record: $0, isByRules: decided.contains(id)) }
+        }
+        if let only = query.only { conflicts.items.removeAll { $0.id != only } }
+        return (conflicts, marks)
+    }
+
+    /// The record of an id that is decided as a whole.
+    private func wholeRecord(_ fork: MergeFork, standing: UInt32?) throws -> ConflictRecord {
+        let firstIsNewer = switch (fork.first, fork.second) {
+        case (let p?, let q?): isStoredLater(p, q)
+        default: fork.first != nil
+        }
+        let merge = DocumentMerge(), key = fork.key
+        func json(_ entry: MapEntry?) throws -> [UInt8]? {
+            try entry.map { entry in
+                try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try merge.json($0) }
+            }
+        }
+        let x = try json(firstIsNewer ? fork.first : fork.second), y = try json(firstIsNewer ? fork.second : fork.first)
+        let result = try standing.map { try json(entry(key, at: $0)) } ?? x
+        return ConflictRecord(
+            kind: x == nil || y == nil ? .deleteEdit : .pick, path: Array("[]".utf8), base: try json(fork.ancestor), newer: x, older: y,
+            result: result, rule: nil)
+    }
+}

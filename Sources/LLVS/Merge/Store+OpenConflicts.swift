@@ -1,0 +1,200 @@
+/// Conflicts that merges decided and that nobody has looked at since, and deciding them.
+extension Store {
+    /// What decides a conflict.
+    public enum Choice: UInt32, Sendable {
+        /// What the more recent side had.
+        case newer = 1
+        case older
+        /// What stands.
+        case result
+    }
+
+    /// Under which it is kept that somebody looked at a conflict and let stand what stands: this and a digest of the record.
+    static let chosenPrefix = Array("__llvs_chosen/".utf8)
+
+    private static func chosenID(_ conflict: Conflict) -> ValueID {
+        let hash = MergeMarks.hash([(conflict.id.bytes, [conflict.record])])
+        return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
+    }
+
+    /// The conflicts that merges by rules among the ancestors of a version (and itself) decided, and of which what the merge made still
+    /// stands there: nobody edited that place since, and nobody chose. Oldest merge first; one that several merges decided is there once.
+    /// - Throws: `.unknownVersion`, and as `explain`.
+    /// - Complexity: looks at the metadata of all merges among the ancestors; merges those again that recorded conflicts, and walks over
+    ///   the later versions of the values concerned.
+    public func openConflicts(
+        at version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+    ) throws -> [Conflict] {
+        try checkOpen()
+        let paced = control.paced(.reading, doing: "Looking for open conflicts at version \(version) of \(self.description)")
+        try paced.look()
+        let head = try requireOrdinal(version)
+        var open: [Conflict] = [], known: Set<ValueID> = []
+        for merge in try recordingMerges(head, paced) {
+            for conflict in try explained(merge, query, paced).items where conflict.isByRules {
+                let mark = Self.chosenID(conflict)
+                guard !known.contains(mark), try isOpen(conflict, merge, mark, at: head, paced) else { continue }
+                known.insert(mark)
+                open.append(conflict)
+            }
+        }
+        return open
+    }
+
+    /// The merges that recorded conflicts, among the ancestors of a version and itself, oldest first.
+    private func recordingMerges(_ head: UInt32, _ control: PacedControl) throws -> [UInt32] {
+        var found: [UInt32] = [], stack = [head], seen: Set<UInt32> = [head]
+        while let at = stack.popLast() {
+            try control.step()
+            let sides = lock.withRead { dag.predecessors(at) }
+            if sides.count == 2, try version(versionID(at))?.metadata[MergeMarks.conflictsKey] != nil { found.append(at) }
+            for side in sides where seen.insert(side).inserted { stack.append(side) }
+        }
+        return lock.withRead { found.sorted { dag.isNewer($1, $0) } }
+    }
+
+    private func isOpen(_ conflict: Conflict, _ merge: UInt32, _ mark: ValueID, at head: UInt32, _ control: PacedControl) throws -> Bool {
+        // A mark that was there before this merge was made is about another one like it.
+        if let chosen = try mark.bytes.withUnsafeBytes({ try entry($0, at: head) }), chosen.version != merge,
+           try !walk(AncestorSearch(chosen.version, of: merge), control.look) { return false }
+        let rules = try valueRules(for: conflict.id, at: merge)
+        return try conflict.id.bytes.withUnsafeBytes { key in
+            if try isSame(entry(key, at: head), entry(key, at: merge)) { return true }
+            guard try holds(conflict, key, at: head, rules) else { return false }
+            let later = HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: conflict.id)
+            let history = try walk(later)
+            while true {
+                let page = try history.next(256)
+                if page.isEmpty { return true }
+                for step in page {
+                    try control.step()
+                    let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
+                    guard before.count == 1 else { continue }
+                    let states = try [before[0], version].map { at in
+                        try withPlace(conflict, key, at: at, rules) { place, _ in try place.json() }
+                    }
+                    guard try DocumentPlace.areSame(states[0], states[1]) else { return false }
+                }
+            }
+        }
+    }
+
+    /// The rules for an id that a merge followed.
+    private func valueRules(for id: ValueID, at version: UInt32) throws -> ValueRules {
+        guard let entry = try schemaEntry(at: version), let schema = try countingSchema(entry) else { return ValueRules() }
+        return id.bytes.withUnsafeBytes { schema.rules(for: $0) } ?? ValueRules()
+    }
+
+    /// Calls with the place of a conflict in the value as it is at a version, and the bytes of that.
+    private func withPlace<R>(
+        _ conflict: Conflict, _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules, other: [UInt8]? = nil,
+        _ body: (DocumentPlace, UnsafeRawBufferPointer?) throws -> R
+    ) throws -> R {
+        func found(_ bytes: UnsafeRawBufferPointer?) throws -> R {
+            let text = try bytes.map { try DocumentMerge(rules: rules).parsed($0) }
+            let record = conflict.record
+            return try body(try DocumentPlace(record.path, in: text, expected: record.result, other: other, rules), bytes)
+        }
+        guard let entry = try entry(key, at: version) else { return try found(nil) }
+        return try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
+    }
+
+    /// Whether what the merge made still stands there.
+    private func holds(_ conflict: Conflict, _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules) throws -> Bool {
+        try withPlace(conflict, key, at: version, rules) { place, _ in
+            let result = conflict.record.result
+            if conflict.record.kind == .overlap { return try result.map { try place.hasPart($0) } ?? false }
+            return try DocumentPlace.areSame(place.json(), result)
+        }
+    }
+
+    /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
+    /// stands there already, a value that says that somebody looked. To be saved on that version.
+    /// - Throws: `.invalidArgument` when the conflict names no merge, or is of a kind of which that side cannot be chosen, `.moved` when
+    ///   something else than the merge made stands there by now, `.unknownVersion`.
+    public func choose(_ conflict: Conflict, _ choice: Choice, at version: VersionID) throws -> [Value.Change] {
+        try checkOpen()
+        guard let made = conflict.version else {
+            throw StoreError(
+                .invalidArgument,
+                "The conflict of \"\(conflict.id)\" names no merge version, so nothing was decided yet. Merge first, or save what is "
+                    + "wanted.",
+                valueID: conflict.id)
+        }
+        let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
+        let rules = try valueRules(for: conflict.id, at: merge)
+        return try conflict.id.bytes.withUnsafeBytes { key in
+            guard try holds(conflict, key, at: head, rules) else {
+                throw StoreError(
+                    .moved,
+                    "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
+                        + "more. Look for open conflicts again.", valueID: conflict.id, versionID: version.description)
+            }
+            let chosen: [UInt8]? = switch choice {
+            case .newer: record.newer
+            case .older: record.older
+            case .result: record.result
+            }
+            let isMove = record.kind == .moveMove
+            if try choice == .result || (!isMove && DocumentPlace.areSame(chosen, record.result)) {
+                return [.update(Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
+            }
+            if isMove {
+                throw StoreError(
+                    .invalidArgument,
+                    "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what stands.",
+                    valueID: conflict.id)
+            }
+            if record.isWhole, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
+                return [.update(conflict.id, data: bytes)]
+            }
+            return [try change(conflict, chosen, key, at: head, rules)]
+        }
+    }
+
+    /// The value with something else in the place of a conflict.
+    private func change(
+        _ conflict: Conflict, _ chosen: [UInt8]?, _ key: UnsafeRawBufferPointer, at head: UInt32, _ rules: ValueRules
+    ) throws -> Value.Change {
+        let record = conflict.record
+        if record.isWhole, chosen == nil { return .remove(conflict.id) }
+        return try withPlace(conflict, key, at: head, rules, other: chosen) { place, now in
+            var part: Range<Int>?
+            if record.kind == .overlap {
+                part = try record.result.flatMap { try place.range(ofPart: $0) }
+                guard let part else { throw unclear(conflict) }
+                // Text as a whole is no JSON.
+                if record.isWhole, rules.top?.kind == .text, let now, let text = try chosen.flatMap(DocumentPlace.string) {
+                    return .update(conflict.id, data: Array(now[..<part.lowerBound]) + text + Array(now[part.upperBound...]))
+                }
+            }
+            guard let bytes = try place.replaced(isAbsent: chosen == nil, part: part) else { throw unclear(conflict) }
+            return .update(conflict.id, data: bytes)
+        }
+    }
+
+    private func unclear(_ conflict: Conflict) -> StoreError {
+        StoreError(
+            .invalidArgument,
+            "The place of the conflict is not found once in \"\(conflict.id)\". Save the value as it is wanted, or choose what stands.",
+            valueID: conflict.id)
+    }
+
+    /// The bytes of a side of a merge that records show so.
+    private func bytes(_ json: [UInt8], _ key: UnsafeRawBufferPointer, of merge: UInt32, _ rules: ValueRules) throws -> [UInt8]? {
+        let reader = DocumentMerge(rules: rules)
+        for side in lock.withRead({ dag.predecessors(merge) }) {
+            guard let entry = try entry(key, at: side) else { continue }
+            let found = try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { bytes in
+                try DocumentPlace.areSame(reader.json(bytes), json) ? Array(bytes) : nil
+            }
+            if let found { return found }
+        }
+        return nil
+    }
+}
+
+extension ConflictRecord {
+    /// Whether it is about the value as a whole.
+    var isWhole: Bool { path == Array("[]".utf8) }
+}

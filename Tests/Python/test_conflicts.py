@@ -1,0 +1,240 @@
+"""Conflicts: of two versions before they are merged, of merges, those that are open, and deciding them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Optional
+
+import llvs
+import pytest
+
+RULES = b"""{"merge":1,"ids":{
+    "d/": {"/n": "counter", "/m": {"as": "counter", "max": 5}, "/bio": "text", "/tags": "set", "/pair": {"as": "tuple"},
+           "/items": {"as": "list", "key": ["/id"]}},
+    "t/": "text",
+    "b/": "bytes"}}"""
+
+
+_open: list[llvs.Store] = []
+
+
+@pytest.fixture(autouse=True)
+def stores_are_closed() -> Iterator[None]:
+    yield
+    while _open:
+        _open.pop().close()
+
+
+def memory_store() -> llvs.Store:
+    """A store that is closed after the test."""
+    _open.append(llvs.Store(storage="memory"))
+    return _open[-1]
+
+
+class Fork:
+    """A store with rules, a base, and two versions on it; the second is the newer."""
+
+    def __init__(self, base: dict[str, Any], older: dict[str, Any], newer: dict[str, Any]) -> None:
+        self.store = memory_store()
+        self.base = self.make(None, {"__llvs_schema": RULES, **base})
+        self.older, self.newer = self.make(self.base, older), self.make(self.base, newer)
+
+    def make(self, at: Optional[llvs.Version], values: dict[str, Any]) -> llvs.Version:
+        update = {id: value if isinstance(value, bytes) else json.dumps(value).encode() for id, value in values.items() if value is not None}
+        return self.store.make_version(at, update=update, remove=[id for id, value in values.items() if value is None])
+
+    def value(self, id: str, at: llvs.AnyVersion) -> Any:
+        data = self.store.at(at).get(id)
+        return None if data is None else json.loads(data)
+
+
+def test_what_a_merge_would_find_is_what_it_finds() -> None:
+    fork = Fork(
+        {"d/1": {"name": "A", "n": 1}, "d/2": {"x": 1}, "plain": b"0", "gone": b"0"},
+        {"d/1": {"name": "B", "n": 2}, "d/2": {"x": 2}, "plain": b"1", "gone": b"1"},
+        {"d/1": {"name": "C", "n": 5}, "d/2": None, "plain": b"2", "gone": None},
+    )
+    store = fork.store
+    before = len(list(store.history()))
+    found = store.conflicts(fork.older, fork.newer)
+    assert len(list(store.history())) == before and list(found) == ["d/1", "d/2", "gone", "plain"]
+    (one,) = found["d/1"]
+    assert one.path == ("name",) and one.kind is llvs.ConflictKind.PICK and one.version == "" and one.id == "d/1"
+    assert (one.base, one.newer, one.older, one.result) == (b'"A"', b'"C"', b'"B"', b'"C"')
+    (two,) = found["d/2"]
+    assert two.kind is llvs.ConflictKind.DELETE_EDIT and two.older is None and two.result == b'{"x":2}'
+    # What no rules are for is decided as a whole, and is no JSON here.
+    (whole,) = found["plain"]
+    assert whole.path == () and whole.rule is None and whole.result == whole.newer and json.loads(whole.newer or b"")["size"] == 1
+    assert found["gone"][0].kind is llvs.ConflictKind.DELETE_EDIT and found["gone"][0].result == found["gone"][0].newer
+    assert store.conflicts(fork.newer, fork.older).records == found.records
+    assert store.conflicts(fork.newer, fork.older, id="d/1").records == (one,)
+    assert store.conflicts(fork.base, fork.newer).records == () == store.conflicts(fork.newer, fork.newer).records
+
+    merged = store.merge(fork.older, fork.newer)
+    explained = store.explain(merged)
+    assert explained.recorded and explained.digest == found.digest == merged.metadata["__llvs_conflicts"]["hash"]
+    assert explained.records == tuple(record._replace(version=merged.id) for record in found.records)
+    assert store.explain(fork.newer).records == () and store.explain(fork.newer).recorded
+    by_other = store.explain(merged, rules={"/name": {"pick": "older"}})
+    assert not by_other.recorded and by_other["d/1"][-1].result == b'"B"'
+    with pytest.raises(llvs.UnknownVersionError):
+        store.explain("nothing")
+
+
+def test_a_merge_by_others_is_told_apart() -> None:
+    fork = Fork({"d/1": {"a": 0}}, {"d/1": {"a": 1}}, {"d/1": {"a": 2}})
+    hosts = fork.store.merge(fork.older, fork.newer, lambda merge, store: [llvs.Change.update("d/1", b'{"a":7}')])
+    assert not fork.store.explain(hosts).recorded
+    changed = fork.store.merge(fork.older, fork.newer, llvs.MostRecentChange())
+    assert not fork.store.explain(changed).recorded
+    plain = memory_store()
+    base = plain.make_version(insert={"x": b"0"})
+    a, b = plain.make_version(base, update={"x": b"1"}), plain.make_version(base, update={"x": b"2"})
+    merged = plain.merge(a, b, llvs.Ours())
+    # Without rules the result is what the merge version holds.
+    (one,) = plain.explain(merged).records
+    assert plain.explain(merged).recorded and one.result == one.older and merged.predecessors == (b.id, a.id)
+
+
+CASES: list[tuple[Any, Any, Any, tuple[Any, ...], str, Any]] = [
+    # base, older, newer, path, choice, what it comes to
+    ({"a": 0, "b": 0}, {"a": 1, "b": 1}, {"a": 2, "b": 0}, ("a",), "older", {"a": 1, "b": 1}),
+    ({"a": {"x": 0}}, {"a": {"x": 1}}, {"a": {"x": [2]}}, ("a", "x"), "older", {"a": {"x": 1}}),
+    ({"a": 1, "z": 0}, {"a": 2, "z": 1}, {"z": 0}, ("a",), "newer", {"z": 1}),
+    ({"a": 1, "z": 0}, {"z": 1}, {"a": 2, "z": 0}, ("a",), "older", {"z": 1}),
+    ({"pair": [1, 2]}, {"pair": [3, 2]}, {"pair": [4, 5]}, ("pair", {"index": 0}), "older", {"pair": [3, 5]}),
+    ({"l": [1, 2]}, {"l": [9, 2]}, {"l": [7, 2]}, ("l", {"index": 0}), "older", {"l": [9, 2]}),
+    (
+        {"items": [{"id": 1, "t": "a"}, {"id": 2, "t": "b"}]},
+        {"items": [{"id": 1, "t": "A"}, {"id": 2, "t": "b"}]},
+        {"items": [{"id": 2, "t": "b"}, {"id": 1, "t": "aa"}]},
+        ("items", {"key": 1}, "t"), "older", {"items": [{"id": 2, "t": "b"}, {"id": 1, "t": "A"}]},
+    ),
+    ({"bio": "The cat."}, {"bio": "The dog."}, {"bio": "The fox."}, ("bio",), "older", {"bio": "The dog."}),
+    ({"m": 5}, {"m": 6}, {"m": 7}, ("m",), "older", {"m": 6}),
+    ({"a~/\u00e9": 1}, {"a~/\u00e9": 2}, {"a~/\u00e9": 3}, ("a~/\u00e9",), "older", {"a~/\u00e9": 2}),
+]
+
+
+@pytest.mark.parametrize("base, older, newer, path, choice, expected", CASES)
+def test_choosing_another_side(base: Any, older: Any, newer: Any, path: tuple[Any, ...], choice: str, expected: Any) -> None:
+    fork = Fork({"d/1": base}, {"d/1": older}, {"d/1": newer})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert conflict.path == path and conflict.version == merged.id
+    # What others edit meanwhile stays, and the conflict with it.
+    beside = fork.make(merged, {"d/1": {**fork.value("d/1", merged), "beside": 1}})
+    assert fork.store.open_conflicts(beside).records == (conflict,)
+    chosen = fork.store.choose(conflict, choice, at=beside)
+    assert fork.value("d/1", chosen) == {**expected, "beside": 1}
+    assert fork.store.open_conflicts(chosen).records == ()
+    with pytest.raises(llvs.MovedError):
+        fork.store.choose(conflict, choice, at=chosen)
+
+
+@pytest.mark.parametrize("base, older, newer, path, choice, expected", CASES)
+def test_choosing_what_stands(base: Any, older: Any, newer: Any, path: tuple[Any, ...], choice: str, expected: Any) -> None:
+    fork = Fork({"d/1": base}, {"d/1": older}, {"d/1": newer})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    chosen = fork.store.choose(conflict, "result", at=merged)
+    assert fork.value("d/1", chosen) == fork.value("d/1", merged) and fork.store.open_conflicts(chosen).records == ()
+    assert [id for id in fork.store.at(chosen) if id.startswith("__llvs_chosen/")]
+    assert fork.store.open_conflicts(merged).records == (conflict,)
+
+
+@pytest.mark.parametrize(
+    "id, base, older, newer, choice, expected",
+    [
+        ("b/1", b"\0", b"\1\1", b"\2", "older", b"\1\1"),
+        # A side that has nothing is the older one, whenever it removed it.
+        ("b/1", b"\0", b"\1", None, "older", None),
+        ("d/1", b"[1", b"[2", b"[3", "older", b"[2"),
+        ("t/1", b"The cat.", b"The dog.", b"The fox.", "older", b"The dog."),
+    ],
+)
+def test_choosing_a_whole_value(
+    id: str, base: bytes, older: Optional[bytes], newer: Optional[bytes], choice: str, expected: Optional[bytes]
+) -> None:
+    fork = Fork({id: base}, {id: older}, {id: newer})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    chosen = fork.store.choose(conflict, choice, at=merged)
+    assert fork.store.at(chosen).get(id) == expected and fork.store.open_conflicts(chosen).records == ()
+
+
+def test_places_in_a_list_are_looked_at_only() -> None:
+    fork = Fork(
+        {"d/1": {"items": [{"id": i} for i in (0, 1, 2)]}}, {"d/1": {"items": [{"id": i} for i in (1, 2, 0)]}},
+        {"d/1": {"items": [{"id": i} for i in (1, 0, 2)]}},
+    )
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert conflict.kind is llvs.ConflictKind.MOVE_MOVE
+    with pytest.raises(llvs.InvalidArgumentError, match="saving the list"):
+        fork.store.choose(conflict, "older", at=merged)
+    assert not fork.store.open_conflicts(fork.store.choose(conflict, "result", at=merged))
+
+
+def test_an_edit_closes_a_conflict_also_when_it_is_taken_back() -> None:
+    fork = Fork({"d/1": {"a": 0}}, {"d/1": {"a": 1}}, {"d/1": {"a": 2}})
+    merged = fork.store.merge(fork.older, fork.newer)
+    edited = fork.make(merged, {"d/1": {"a": 3}})
+    back = fork.make(edited, {"d/1": {"a": 2}})
+    assert not fork.store.open_conflicts(edited) and not fork.store.open_conflicts(back) and fork.store.open_conflicts(merged)
+
+
+def test_the_same_conflict_again_is_open_again() -> None:
+    fork = Fork({"d/1": {"a": 0}}, {"d/1": {"a": 1}}, {"d/1": {"a": 2}})
+    store = fork.store
+    merged = store.merge(fork.older, fork.newer)
+    looked = store.choose(store.open_conflicts(merged).records[0], "result", at=merged)
+    again = fork.make(looked, {"d/1": {"a": 0}})
+    older, newer = fork.make(again, {"d/1": {"a": 1}}), fork.make(again, {"d/1": {"a": 2}})
+    second = store.merge(older, newer)
+    (conflict,) = store.open_conflicts(second).records
+    assert conflict.version == second.id
+    assert not store.open_conflicts(store.choose(conflict, "result", at=second))
+
+
+def test_two_devices_see_each_others_choices() -> None:
+    def device() -> llvs.Coordinator:
+        return llvs.Coordinator(storage="memory", exchange="memory:test_conflicts-choices", schema=json.loads(RULES))
+
+    with device() as a, device() as b:
+        a.save(insert={"d/1": b'{"a":0,"b":0}'})
+        a.sync()
+        b.sync()
+        a.save(update={"d/1": b'{"a":1,"b":1}'})
+        b.save(update={"d/1": b'{"a":2,"b":2}'})
+        for notes in (a, b, a):
+            notes.sync()
+        found = [notes.open_conflicts() for notes in (a, b)]
+        assert found[0].records == found[1].records and len(found[0]["d/1"]) == 2
+        one, two = found[0]["d/1"]
+        a.choose(one, "older")
+        b.choose(two, "result")
+        for notes in (a, b, a):
+            notes.sync()
+        assert a.current_version == b.current_version and json.loads(a["d/1"]) == {"a": 1, "b": 2}
+        assert not a.open_conflicts() and not b.open_conflicts()
+
+
+def test_what_is_wrong_with_a_conflict() -> None:
+    fork = Fork({"d/1": {"a": 0}}, {"d/1": {"a": 1}}, {"d/1": {"a": 2}})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    for wrong in (conflict._replace(version=""), conflict._replace(path=(1,)), conflict._replace(result=b"[")):  # type: ignore[arg-type]
+        with pytest.raises(llvs.InvalidArgumentError):
+            fork.store.choose(wrong, "older", at=merged)
+    with pytest.raises(llvs.InvalidArgumentError):
+        fork.store.choose(conflict, "ours", at=merged)
+    with pytest.raises(llvs.InvalidIDError):
+        fork.store.choose(conflict._replace(id=""), "older", at=merged)
+    for lost in (conflict._replace(path=("a", "b", {"key": 1})), conflict._replace(path=({"index": 5}, "x"))):
+        with pytest.raises(llvs.MovedError):
+            fork.store.choose(lost, "older", at=merged)
+    # A side that never was is written as it is given: a choice is an edit.
+    other = fork.store.choose(conflict._replace(older=b'{"x":[1.50]}'), "older", at=merged)
+    assert fork.store.at(other)["d/1"] == b'{"a":{"x":[1.50]}}'

@@ -1,0 +1,454 @@
+"""Models: what a class says becomes JSON and rules, and back; what does not fit is refused with its name."""
+
+from __future__ import annotations
+
+import enum
+import json
+import pickle
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Callable, Iterator, Literal, Optional, Union
+from uuid import UUID
+
+import llvs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@dataclass
+class Phone:
+    id: str
+    number: str = ""
+
+
+@dataclass
+class Town:
+    name: str = ""
+    at: Annotated[tuple[int, int], llvs.Tuple()] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Tag:
+    name: str = ""
+    weight: int = 0
+
+
+@llvs.model("all/")
+@dataclass
+class All:
+    """Every type that is known."""
+
+    text: str = ""
+    flag: bool = False
+    whole: int = 0
+    real: float = 0.0
+    exact: Decimal = Decimal(0)
+    data: bytes = b""
+    moment: datetime = datetime(2000, 1, 1)
+    day: date = date(2000, 1, 1)
+    hour: time = time(12)
+    uuid: UUID = UUID(int=0)
+    color: Color = Color.RED
+    level: Level = Level.LOW
+    literal: Literal["a", "b", 3] = "a"
+    maybe: Optional[str] = None
+    either: int | str | None = None
+    names: list[str] = field(default_factory=list)
+    tags: set[str] = field(default_factory=set)
+    frozen: frozenset[int] = frozenset()
+    many: tuple[int, ...] = ()
+    pair: tuple[str, int] = ("", 0)
+    by_name: dict[str, float] = field(default_factory=dict)
+    town: Town = field(default_factory=Town)
+    other_town: Optional[Town] = None
+    phones: list[Phone] = field(default_factory=list)
+    objects: set[Tag] = field(default_factory=set)
+    anything: Any = None
+    folder: Annotated[PurePosixPath, llvs.Convert(str, PurePosixPath)] = PurePosixPath()
+    full_name: Annotated[str, llvs.Named("fullName")] = ""
+
+
+@pytest.fixture
+def notes() -> Iterator[llvs.Coordinator]:
+    with llvs.Coordinator(storage="memory") as opened:
+        yield opened
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([0.5, 1e300]) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def objects(draw: Callable[[Any], Any]) -> All:
+    towns = st.builds(Town, name=TEXT, at=st.tuples(st.integers(), st.integers()))
+    return All(
+        text=draw(TEXT),
+        flag=draw(st.booleans()),
+        whole=draw(st.integers(-(10**399), 10**399)),
+        real=draw(FLOATS),
+        exact=draw(st.decimals(allow_nan=False, allow_infinity=False)),
+        data=draw(st.binary(max_size=8)),
+        moment=draw(st.datetimes(timezones=st.sampled_from([None, timezone.utc, timezone(timedelta(hours=5, minutes=30))]))),
+        day=draw(st.dates()),
+        hour=draw(st.times()),
+        uuid=draw(st.uuids()),
+        color=draw(st.sampled_from(Color)),
+        level=draw(st.sampled_from(Level)),
+        literal=draw(st.sampled_from(("a", "b", 3))),
+        maybe=draw(st.none() | TEXT),
+        either=draw(st.none() | TEXT | st.integers()),
+        names=draw(st.lists(TEXT, max_size=3)),
+        tags=draw(st.sets(TEXT, max_size=3)),
+        frozen=frozenset(draw(st.sets(st.integers(), max_size=3))),
+        many=tuple(draw(st.lists(st.integers(), max_size=3))),
+        pair=(draw(TEXT), draw(st.integers())),
+        by_name=draw(st.dictionaries(TEXT, FLOATS, max_size=3)),
+        town=draw(towns),
+        other_town=draw(st.none() | towns),
+        phones=draw(st.lists(st.builds(Phone, id=TEXT, number=TEXT), max_size=2)),
+        objects=draw(st.sets(st.builds(Tag, name=TEXT, weight=st.integers(0, 3)), max_size=2)),
+        anything=draw(ANYTHING),
+        folder=PurePosixPath(draw(st.sampled_from(["a", "a/b", "."]))),
+        full_name=draw(TEXT),
+    )
+
+
+@given(objects())
+def test_every_type_comes_back(one: All) -> None:
+    definition = llvs.definition_of(All)
+    data = definition.write(one, "all/1")
+    assert definition.read(data, "all/1", None) == one
+    assert definition.write(definition.read(data, "all/1", None), "all/1") == data, "sets have one order"
+    assert llvs.merge_values(None, data, b'{"other":1}', "auto").records == (), "what is written can be merged inside"
+    assert json.loads(data)["fullName"] == one.full_name
+
+
+def test_an_object_without_members_has_the_defaults() -> None:
+    assert llvs.definition_of(All).read(b"{}", "all/1", None) == All()
+
+
+def test_numbers_of_one_value_are_one() -> None:
+    read = llvs.definition_of(All).read
+    assert read(b'{"whole":1.0,"real":1,"exact":1e2}', "all/1", None) == All(whole=1, real=1.0, exact=Decimal(100))
+    assert read(b'{"whole":1e3}', "all/1", None).whole == 1000
+    assert read(b'{"moment":"2020-01-02T03:04:05Z"}', "all/1", None).moment == datetime(2020, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+
+
+# bytes, the member that the error names, what else it says
+UNREADABLE: list[tuple[bytes, str, str]] = [
+    (b"", "", "no JSON"),
+    (b"\xff", "", "UTF-8"),
+    (b"\xef\xbb\xbf{}", "", "no JSON"),
+    (b"{", "", "no JSON"),
+    (b"[]", "", "an object is expected"),
+    (b"[" * 100_000, "", "nested too deeply"),
+    (b'{"text":1}', "/text", "a string is expected"),
+    (b'{"text":null}', "/text", "a string is expected"),
+    (b'{"text":"\\ud800"}', "/text", "surrogate"),
+    (b'{"text":"a","text":"b"}', "", "twice"),
+    (b'{"flag":1}', "/flag", "true or false is expected"),
+    (b'{"whole":1.5}', "/whole", "an integer is expected"),
+    (b'{"whole":true}', "/whole", "an integer is expected"),
+    (b'{"whole":"1"}', "/whole", "an integer is expected"),
+    (b'{"whole":1e999999999}', "/whole", "an integer is expected"),
+    (b'{"whole":' + b"1" * 5000 + b"}", "/whole", "an integer is expected"),
+    (b'{"real":1e999}', "/real", "beyond what a float can hold"),
+    (b'{"real":NaN}', "", "NaN is no number"),
+    (b'{"data":"%"}', "/data", "base64 is expected"),
+    (b'{"moment":"now"}', "/moment", "a date and time"),
+    (b'{"day":"2020-02-30"}', "/day", "a date"),
+    (b'{"uuid":"x"}', "/uuid", "a UUID"),
+    (b'{"color":"green"}', "/color", "one of Color's values ('red', 'blue')"),
+    (b'{"literal":"c"}', "/literal", "one of"),
+    (b'{"literal":[]}', "/literal", "one of"),
+    (b'{"either":[1]}', "/either", "an integer or a string is expected"),
+    (b'{"names":["a",1]}', "/names/1", "a string is expected"),
+    (b'{"names":{}}', "/names", "an array is expected"),
+    (b'{"pair":["a"]}', "/pair", "an array of 2 is expected"),
+    (b'{"by_name":{"a/b":"x"}}', "/by_name/a~1b", "a number is expected"),
+    (b'{"town":{"at":[1,"y"]}}', "/town/at/1", "an integer is expected"),
+    (b'{"town":5}', "/town", "an object is expected"),
+    (b'{"phones":[{"number":"1"}]}', "/phones/0/id", "is missing"),
+    (b'{"objects":[[]]}', "/objects/0", "an object is expected"),
+]
+
+
+@pytest.mark.parametrize("data,member,why", UNREADABLE, ids=[f"{member}:{why}"[:40] for _, member, why in UNREADABLE])
+def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
+    """The error names the value, the member and what to do; nothing is lost, whatever the program tries."""
+    collection = notes.collection(All)
+    notes.save(update={"all/good": b"{}", "all/it": data})
+    for attempt in (
+        lambda: collection["it"],
+        lambda: collection.get("it"),
+        lambda: list(collection.values()),
+        lambda: list(collection.items()),
+        lambda: collection.__setitem__("it", All(text="new")),
+        lambda: collection.save({"good": All(text="new"), "it": All()}),
+        lambda: collection.edit("it").__enter__(),
+    ):
+        with pytest.raises(llvs.DecodeError) as raised:
+            attempt()
+        problem = raised.value
+        assert (problem.value_id, problem.member, problem.data) == ("all/it", member, data)
+        assert "'all/it'" in str(problem) and why in str(problem) and "coordinator.save(update=...)" in str(problem)
+        assert isinstance(problem, (llvs.Error, ValueError)) and problem.code == llvs.ErrorCode.INVALID_JSON
+    assert notes["all/it"] == data and collection["good"] == All()
+    assert list(collection.problems()) == ["it"] and collection.problems()["it"].member == member
+    again = pickle.loads(pickle.dumps(problem))
+    assert (str(again), again.member, again.data, again.value_id) == (str(problem), member, data, "all/it")
+    del collection["it"]  # this is possible
+    assert "it" not in collection
+
+
+UNWRITABLE: list[tuple[Any, str]] = [
+    (All(text=5), "'/text' is 5, where a string is expected"),  # type: ignore[arg-type]
+    (All(text="\ud800"), "'/text' holds a lone surrogate"),
+    (All(flag=1), "'/flag'"),  # type: ignore[arg-type]
+    (All(whole=True), "'/whole'"),
+    (All(whole=1.0), "'/whole'"),  # type: ignore[arg-type]
+    (All(whole=10**400), "digits"),
+    (All(real=float("nan")), "'/real'"),
+    (All(exact=Decimal("Infinity")), "'/exact'"),
+    (All(exact=Decimal("1e10000")), "'/exact'"),
+    (All(day=datetime(2000, 1, 1)), "'/day'"),
+    (All(color="red"), "'/color'"),  # type: ignore[arg-type]
+    (All(literal="x"), "'/literal'"),  # type: ignore[arg-type]
+    (All(names=("a",)), "'/names'"),  # type: ignore[arg-type]
+    (All(names=["a", None]), "'/names/1'"),  # type: ignore[list-item]
+    (All(pair=("a",)), "'/pair'"),  # type: ignore[arg-type]
+    (All(by_name={1: 1.0}), "'/by_name' has the key 1"),  # type: ignore[dict-item]
+    (All(phones=[Phone("1", 2)]), "'/phones/0/number'"),  # type: ignore[arg-type]
+    (All(anything={1}), "'/anything'"),
+    (All(anything={1: 2}), "'/anything'"),
+    (Phone("1"), "All is expected, not Phone"),
+]
+
+
+@pytest.mark.parametrize("one,why", UNWRITABLE, ids=[why for _, why in UNWRITABLE])
+def test_what_others_could_not_read_is_not_saved(notes: llvs.Coordinator, one: Any, why: str) -> None:
+    collection = notes.collection(All)
+    with pytest.raises(TypeError) as raised:
+        collection.save({"good": All(), "1": one})
+    assert why in str(raised.value) and "all/1" in str(raised.value)
+    assert len(collection) == 0
+
+
+def test_what_holds_itself_is_not_saved(notes: llvs.Coordinator) -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(TypeError, match="/anything.*holds itself"):
+        notes.collection(All)["1"] = All(anything=loop)
+
+
+# Rules
+
+
+def rules_of(*hints: Any, default: Any = None) -> Any:
+    """The rules of a model with one member `m` for each annotation."""
+    namespace = {"__annotations__": {"m": hints[0]}, "m": default}
+    return llvs.definition_of(llvs.model("x/")(dataclass(type("Made", (), namespace)))).rules
+
+
+RULES: list[tuple[Any, Any]] = [
+    (str, {}),
+    (set[str], {"/m": "set"}),
+    (frozenset[int], {"/m": "set"}),
+    (list[Phone], {}),
+    (Annotated[list[Phone], llvs.Key("id")], {"/m": {"as": "list", "key": ["/id"]}}),
+    (Annotated[list[str], llvs.Key()], {"/m": {"as": "list", "key": [""]}}),
+    (Annotated[set[Tag], llvs.Key("name")], {"/m": {"as": "set", "key": ["/name"]}}),
+    (Annotated[list[Phone], llvs.Key("/id", "a/b")], {"/m": {"as": "list", "key": ["/id", "/a~1b"]}}),
+    (tuple[int, str], {"/m": "register"}),
+    (Annotated[tuple[int, str], llvs.Tuple()], {"/m": "tuple"}),
+    (tuple[int, ...], {}),
+    (Annotated[int, llvs.Counter()], {"/m": "counter"}),
+    (Annotated[int, llvs.Counter(5, min=0, max=9)], {"/m": {"as": "counter", "from": 5, "min": 0, "max": 9}}),
+    (Optional[Annotated[int, llvs.Counter()]], {"/m": "counter"}),
+    (Annotated[Optional[int], llvs.Counter()], {"/m": "counter"}),
+    (Annotated[str, llvs.Text()], {"/m": "text"}),
+    (Annotated[str, llvs.Text("line", "both")], {"/m": {"as": "text", "unit": "line", "overlap": "both"}}),
+    (Annotated[str, llvs.Pick("older")], {"/m": {"pick": "older"}}),
+    (Annotated[Tag, llvs.Register(), llvs.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),
+    (Annotated[int, llvs.Pick(min="/a/b")], {"/m": {"pick": {"min": "/a/b"}}}),
+    (Annotated[int, llvs.DeleteWins()], {"/m": {"delete": "delete"}}),
+    (Annotated[dict[str, int], llvs.Absent({})], {"/m": {"absent": {}}}),
+    (Annotated[Tag, llvs.Identity("name")], {"/m": {"identity": ["/name"]}}),
+    (dict[str, Annotated[str, llvs.Text()]], {"/m/*": "text"}),
+    (list[set[str]], {"/m/*": "set"}),
+    (Town, {"/m/at": "tuple"}),
+    (dict[str, list[Town]], {"/m/*/*/at": "tuple"}),
+    (Union[int, list[Town]], {"/m/*/at": "tuple"}),
+    (Annotated[Town, llvs.Register()], {"/m": "register"}),
+    (Annotated[str, llvs.Named("*"), llvs.Text()], {"/~2": "text"}),
+    (Annotated[str, llvs.Named("a/b~c"), llvs.Text()], {"/a~1b~0c": "text"}),
+]
+
+
+@pytest.mark.parametrize("hint,expected", RULES, ids=[str(hint) for hint, _ in RULES])
+def test_rules_of_annotations(hint: Any, expected: Any) -> None:
+    assert rules_of(hint) == {"": "auto", **expected}
+
+
+def test_a_counter_begins_with_the_default_of_the_member() -> None:
+    """Two devices that begin with 100 and add 5 and 3 come to 108, not to 208 (P5)."""
+    assert rules_of(Annotated[int, llvs.Counter()], default=100)["/m"] == {"as": "counter", "from": 100}
+    assert rules_of(Annotated[int, llvs.Counter(start=7)], default=100)["/m"] == {"as": "counter", "from": 7}
+    assert rules_of(Annotated[int, llvs.Counter()], default=0)["/m"] == "counter"
+
+
+@dataclass
+class Node:
+    """Holds itself."""
+
+    name: str = ""
+    inner: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Deep:
+    """Holds itself, and a set."""
+
+    names: set[str] = field(default_factory=set)
+    inner: list[Deep] = field(default_factory=list)
+
+
+def test_a_class_that_holds_itself() -> None:
+    model = llvs.definition_of(llvs.model("node/")(Node))
+    one = Node("a", [Node("b", [Node("c")])])
+    assert model.read(model.write(one, "node/1"), "node/1", None) == one
+    with pytest.raises(TypeError, match="holds itself"):
+        llvs.model("deep/")(Deep)
+
+
+WRONG: list[tuple[Any, str]] = [
+    (complex, "complex is no type"),
+    (list, "say of what the list is"),
+    (dict[int, str], "keys of a dict are strings"),
+    (Union[str, date], "JSON cannot tell"),
+    (Union[Town, Tag], "JSON cannot tell"),
+    (Union[int, float], "JSON cannot tell"),
+    (Annotated[str, llvs.Counter()], "'counter' is for a number"),
+    (Annotated[int, llvs.Text()], "'text' is for a string"),
+    (Annotated[int, llvs.Key("id")], "'list' is for a list"),
+    (Annotated[int, llvs.Counter(), llvs.Register()], "say different things of 'as'"),
+    (Annotated[list[str], llvs.Register(), llvs.Key("id")], "a key is for a list or a set"),
+    (Annotated[int, llvs.Counter], "write Counter()"),
+    (Annotated[int, llvs.Counter(min=3, max=1)], "not valid"),
+    (enum.Enum("Bad", {"A": 1.5}), "must be strings or integers"),
+]
+
+
+@pytest.mark.parametrize("hint,why", WRONG, ids=[why for _, why in WRONG])
+def test_what_cannot_be_a_model(hint: Any, why: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        rules_of(hint)
+    assert why in str(raised.value) and "Made" in str(raised.value)
+
+
+def test_members_need_defaults() -> None:
+    """A merge can leave out what one side removed: the worst outcome would be a value that cannot be read after a clean merge."""
+
+    @dataclass
+    class Bare:
+        name: str
+
+    @dataclass
+    class Outer:
+        inner: Phone = field(default_factory=lambda: Phone("1"))
+
+    @dataclass
+    class Listed:
+        inner: list[Bare] = field(default_factory=list)
+
+    @dataclass
+    class Allowed:
+        maybe: Optional[str]
+        inner: Annotated[list[Bare], llvs.Key("name")] = field(default_factory=list)
+
+    for cls, name in ((Bare, "Bare.name"), (Outer, "Phone.id"), (Listed, "Bare.name")):
+        with pytest.raises(TypeError, match=f"{name} needs a default"):
+            llvs.model("x/")(cls)
+    definition = llvs.definition_of(llvs.model("x/")(Allowed))
+    assert definition.read(b"{}", "x/1", None) == Allowed(None)
+
+
+def test_what_is_no_model() -> None:
+    class Plain:
+        pass
+
+    with pytest.raises(TypeError, match="write @dataclass below"):
+        llvs.model("x/")(Plain)
+    with pytest.raises(TypeError, match="Phone is no model"):
+        llvs.definition_of(Phone)
+    with pytest.raises(TypeError, match="is for classes"):
+        llvs.model("x/")(len)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="prefix of a model"):
+        llvs.model("")
+    with pytest.raises(ValueError, match="prefix of a model"):
+        llvs.model("__llvs_x")
+    with pytest.raises(TypeError, match="both, or neither"):
+        llvs.model("x/", encode=lambda one: b"")
+
+    class Inheriting(All):
+        pass
+
+    with pytest.raises(TypeError, match="Inheriting is no model"):
+        llvs.definition_of(Inheriting)
+
+
+def test_any_class_with_functions(notes: llvs.Coordinator) -> None:
+    def encode(number: complex) -> bytes:
+        return json.dumps({"re": number.real, "im": number.imag}).encode()
+
+    def decode(data: bytes) -> Number:
+        found = json.loads(data)
+        return Number(found["re"], found["im"])
+
+    @llvs.model("number/", rules={"/re": llvs.Counter()}, encode=encode, decode=decode)
+    class Number(complex):
+        pass
+
+    numbers = notes.collection(Number)
+    numbers["1"] = Number(1, 2)
+    assert numbers["1"] == 1 + 2j
+    notes.save(update={"number/1": b'{"re":1.0,"im":2.0,"more":1}'})
+    numbers["1"] = Number(5, 2)
+    assert json.loads(notes["number/1"]) == {"re": 5, "im": 2, "more": 1}
+    notes.save(update={"number/1": b"{}"})
+    with pytest.raises(llvs.DecodeError, match="KeyError"):
+        numbers["1"]
+
+
+def test_reprs() -> None:
+    assert repr(llvs.Counter(min=0)) == "Counter(start=None, min=0, max=None)"
+    assert repr(llvs.Key("id")) == "Key('id')" and llvs.Key("id") == llvs.Key("id") != llvs.Key()
+    assert repr(llvs.Pick("max")) == "Pick('max')" and hash(llvs.Pick("max")) == hash(llvs.Pick("max"))
+    assert repr(llvs.definition_of(All)) == "<the model All of values under 'all/'>"
+    with llvs.Coordinator(storage="memory") as notes:
+        people = notes.collection(All)
+        assert "All" in repr(people) and "'all/'" in repr(people) and "All" in repr(people.at())
+    assert "closed" not in repr(people)  # a closed one can be shown as well
+
+
+def test_rules_in_the_schema_of_json() -> None:
+    made = llvs.Counter().__get_pydantic_json_schema__(None, lambda _: {"type": "integer"})
+    assert made == {"type": "integer", "x-merge": {"as": "counter"}}

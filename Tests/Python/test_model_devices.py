@@ -1,0 +1,315 @@
+"""Two versions of a model on two devices: what one does not know it keeps, and all is merged as the reference model says."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Callable, Optional
+
+import llvs
+import pytest
+from documents import merge as m
+from documents import rules as r
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+@dataclass
+class OldPhone:
+    id: str
+    number: str = ""
+
+
+@dataclass
+class Phone:
+    id: str
+    number: str = ""
+    label: Optional[str] = None
+
+
+@dataclass
+class Address:
+    street: str = ""
+    town: str = ""
+
+
+@llvs.model("contact/")
+@dataclass
+class OldContact:
+    name: str = ""
+    weight: float = 0.0
+    tags: set[str] = field(default_factory=set)
+    visits: Annotated[int, llvs.Counter()] = 0
+    stock: Annotated[int, llvs.Counter()] = 100
+    bio: Annotated[str, llvs.Text()] = ""
+    phones: Annotated[list[OldPhone], llvs.Key("id")] = field(default_factory=list)
+
+
+@llvs.model("contact/")
+@dataclass
+class Contact:
+    name: str = ""
+    weight: float = 0.0
+    tags: set[str] = field(default_factory=set)
+    visits: Annotated[int, llvs.Counter()] = 0
+    stock: Annotated[int, llvs.Counter()] = 100
+    bio: Annotated[str, llvs.Text()] = ""
+    phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
+    email: Optional[str] = None
+    address: Optional[Address] = None
+    logins: Annotated[int, llvs.Counter()] = 0
+
+
+BASE = (
+    b'{"weight":72.50,"score":1.50,"name":"Ann","tags":["a","b"],"visits":5,"bio":"She sings in the choir of the town.",'
+    b'"phones":[{"label":"home","id":"1","number":"11","used":2.0},{"id":"2","number":"22"}],'
+    b'"address":{"town":"Ulm","street":"Weg","zip":"89"},'
+    b'"logins":1,"later":{"z":1e2,"a":[0.10]}}'
+)
+SCHEMA = json.dumps(llvs.schema_of(Contact)).encode()
+RULES = r.parse_schema(SCHEMA).rules("contact/1")
+
+# Each edit is made to an object and, told apart from all this package does, to the JSON as a person would.
+Edit = Callable[[Any, dict[str, Any], int], None]
+WORDS = ["She", "He", "sings", "hums", "in", "the", "choir", "band"]
+
+
+def rename(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.name = tree["name"] = f"Name{number}"
+
+
+def weigh(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.weight = tree["weight"] = float(number)
+
+
+def tag(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.tags.symmetric_difference_update({"abcdef"[number % 6]})
+    tree["tags"] = sorted(one.tags)
+
+
+def visit(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.visits += number
+    tree["visits"] += number
+
+
+def sell(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.stock -= number
+    tree["stock"] = tree.get("stock", 100) - number
+
+
+def tell(one: Any, tree: dict[str, Any], number: int) -> None:
+    words = one.bio.split(" ")
+    words[number % len(words)] = WORDS[number % len(WORDS)]
+    one.bio = tree["bio"] = " ".join(words)
+
+
+def call(one: Any, tree: dict[str, Any], number: int) -> None:
+    if one.phones:
+        at = number % len(one.phones)
+        one.phones[at].number = tree["phones"][at]["number"] = str(number)
+
+
+def add_phone(one: Any, tree: dict[str, Any], number: int) -> None:
+    id = f"new{number}"
+    if all(phone.id != id for phone in one.phones):
+        made = (OldPhone if isinstance(one, OldContact) else Phone)(id, str(number))
+        one.phones.append(made)
+        tree["phones"].append({"id": id, "number": str(number)})
+
+
+def drop_phone(one: Any, tree: dict[str, Any], number: int) -> None:
+    if one.phones:
+        at = number % len(one.phones)
+        del one.phones[at], tree["phones"][at]
+
+
+def move_phone(one: Any, tree: dict[str, Any], number: int) -> None:
+    if one.phones:
+        at = number % len(one.phones)
+        for phones in (one.phones, tree["phones"]):
+            phones.insert(0, phones.pop(at))
+
+
+def label(one: Any, tree: dict[str, Any], number: int) -> None:
+    if one.phones:
+        at = number % len(one.phones)
+        one.phones[at].label = tree["phones"][at]["label"] = f"label{number}"
+
+
+def write_to(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.email = tree["email"] = f"{number}@x"
+
+
+def relocate(one: Any, tree: dict[str, Any], number: int) -> None:
+    if one.address is None:
+        one.address, tree["address"] = Address(), {"street": "", "town": ""}
+    one.address.town = tree["address"]["town"] = f"Town{number}"
+
+
+def forget_address(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.address = None
+    tree.pop("address", None)
+
+
+def log_in(one: Any, tree: dict[str, Any], number: int) -> None:
+    one.logins += number
+    tree["logins"] += number
+
+
+OLD_EDITS: list[Edit] = [rename, weigh, tag, visit, sell, tell, call, add_phone, drop_phone, move_phone]
+EDITS: list[Edit] = [*OLD_EDITS, label, write_to, relocate, forget_address, log_in]
+
+
+def made(edits: list[Edit]) -> Any:
+    return st.lists(st.tuples(st.sampled_from(edits), st.integers(1, 9)), max_size=4)
+
+
+def meaning(data: Optional[bytes]) -> Any:
+    """What the value says, whatever way it is written; numbers to the last digit."""
+    return None if data is None else json.loads(data, parse_int=Decimal, parse_float=Decimal)
+
+
+def devices() -> tuple[llvs.Coordinator, llvs.Coordinator]:
+    """Two devices that share a folder."""
+    place = f"memory:{next(NUMBERS)}"
+    return llvs.Coordinator(storage="memory", exchange=place), llvs.Coordinator(storage="memory", exchange=place)
+
+
+NUMBERS = itertools.count()
+
+
+@settings(max_examples=100)
+@given(made(OLD_EDITS), made(EDITS), st.booleans())
+def test_random_edits_on_two_devices(old_edits: list[tuple[Edit, int]], new_edits: list[tuple[Edit, int]], old_first: bool) -> None:
+    """An old app and a new one edit one value: the merge is that of the JSON edited by hand, and both apps read it."""
+    old, new = devices()
+    with old, new:
+        old.save(insert={"contact/1": BASE, "__llvs_schema": SCHEMA})
+        old.sync()
+        new.sync()
+        trees: dict[str, bytes] = {}
+
+        def edit(coordinator: llvs.Coordinator, model: type[Any], edits: list[tuple[Edit, int]]) -> None:
+            tree = json.loads(BASE)
+            with coordinator.collection(model).edit("1") as one:
+                for change, number in edits:
+                    change(one, tree, number)
+            trees[coordinator.current_version] = json.dumps(tree).encode()
+            # Each by itself: what is saved is what a person would have made of the JSON.
+            assert meaning(coordinator["contact/1"]) == meaning(json.dumps(tree).encode())
+
+        for device, model, edits in [(old, OldContact, old_edits), (new, Contact, new_edits)][:: 1 if old_first else -1]:
+            edit(device, model, edits)
+        versions = [old.current_version, new.current_version]
+        old.exchange()
+        new.sync()
+        old.sync()
+        assert old.current_version == new.current_version and old["contact/1"] == new["contact/1"]
+        merged = new["contact/1"]
+        if len(set(versions)) == 2:
+            older, newer = sorted(versions, key=lambda id: (new.store[id].timestamp, id))
+            datas = [new.store.at(id)["contact/1"] for id in (older, newer)]
+            sides = [trees[id] if data != BASE else BASE for id, data in zip((older, newer), datas)]
+            expected = m.merge_values(BASE, sides[1], sides[0], RULES).data
+            assert meaning(merged) == meaning(expected)
+        known, all_known = old.collection(OldContact)["1"], new.collection(Contact)["1"]
+        assert (known.name, known.tags, known.visits, known.bio) == (all_known.name, all_known.tags, all_known.visits, all_known.bio)
+        assert [phone.id for phone in known.phones] == [phone.id for phone in all_known.phones]
+
+
+@pytest.mark.parametrize("edit", OLD_EDITS, ids=[edit.__name__ for edit in OLD_EDITS])
+def test_what_an_old_app_does_not_touch_stays_as_it_is_written(edit: Edit) -> None:
+    """Byte by byte: numbers as they are written, members in their order, members that it does not know."""
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"contact/1": BASE})
+        with notes.collection(OldContact).edit("1") as one:
+            edit(one, json.loads(BASE), 3)
+        data = notes["contact/1"]
+    before, after = _members(BASE), _members(data)
+    changed = {name for name in after if before.get(name) != after[name]}
+    assert changed == {
+        "rename": {"name"}, "weigh": {"weight"}, "tag": {"tags"}, "visit": {"visits"}, "sell": {"stock"}, "tell": {"bio"},
+    }.get(edit.__name__, {"phones"})  # fmt: skip
+    assert list(after) == [*before, *(["stock"] if edit is sell else [])], "the order is the one that was read"
+    if edit is call:
+        assert after["phones"] == '[{"label":"home","id":"1","number":"11","used":2.0},{"id":"2","number":"3"}]'
+    if edit is move_phone:
+        assert after["phones"] == '[{"id":"2","number":"22"},{"label":"home","id":"1","number":"11","used":2.0}]'
+
+
+def _members(data: bytes) -> dict[str, str]:
+    """The members of an object, as they are written."""
+    decoder, text, found, at = json.JSONDecoder(), data.decode(), {}, 1
+    while text[at] != "}":
+        name, at = decoder.raw_decode(text, at)
+        _, end = decoder.raw_decode(text, at + 1)
+        found[name] = text[at + 1 : end]
+        at = end + (text[end] == ",")
+    return found
+
+
+def test_assigning_keeps_what_the_app_does_not_know() -> None:
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"contact/1": BASE})
+        notes.collection(OldContact)["1"] = OldContact("Bob", phones=[OldPhone("1", "12"), OldPhone("3", "33")])
+        found = json.loads(notes["contact/1"])
+    assert found["score"] == 1.5 and found["address"]["zip"] == "89" and found["later"] == {"z": 100.0, "a": [0.1]}
+    assert found["phones"] == [{"label": "home", "id": "1", "number": "12", "used": 2.0}, {"id": "3", "number": "33"}]
+    assert (found["name"], found["tags"], found["bio"], found["weight"], found["visits"]) == ("Bob", [], "", 0.0, 0)
+    assert "stock" not in found, "it is missing, and that is what the object says"
+
+
+def test_what_the_app_removes_is_gone() -> None:
+    """Also when it holds members that the app does not know."""
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"contact/1": BASE})
+        with notes.collection(Contact).edit("1") as one:
+            one.address = None
+            del one.phones[0]
+        found = json.loads(notes["contact/1"])
+    assert "address" not in found and found["phones"] == [{"id": "2", "number": "22"}] and found["score"] == 1.5
+
+
+def test_two_devices_begin_apart() -> None:
+    """Counters that nobody has written begin with the default of the member, and rules that both wrote are one."""
+    one, other = devices()
+    with one, other:
+        for device, sold in ((one, 5), (other, 3)):
+            with device.collection(Contact).edit("1", default=Contact("Ann")) as contact:
+                contact.stock += sold
+        one.sync()
+        other.sync()
+        one.sync()
+        assert one.collection(Contact)["1"].stock == 108 == other.collection(Contact)["1"].stock
+        assert json.loads(one["__llvs_schema"]) == llvs.schema_of(Contact)
+
+
+def test_what_was_merged_and_cannot_be_read() -> None:
+    """A merge without rules for it may leave what no app wrote; it is told, both apps go on, and a save of the JSON puts it right."""
+
+    @llvs.model("x/")
+    @dataclass
+    class Pair:
+        both: Annotated[tuple[int, int], llvs.Tuple()] = (0, 0)
+
+    one, other = devices()
+    with one, other:
+        one.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"x/":"auto"}}', "x/1": b'{"both":[1,2]}', "x/2": b'{"both":[3,4]}'})
+        one.sync()
+        other.sync()
+        one.save(update={"x/1": b'{"both":[5,1,2]}'})
+        other.save(update={"x/1": b'{"both":[1,2,9]}'})
+        one.sync()
+        other.sync()
+        pairs = other.collection(Pair)
+        data = other["x/1"]
+        assert len(json.loads(data)["both"]) == 4, "kept both"
+        with pytest.raises(llvs.DecodeError, match="'x/1' as Pair: the member '/both' is .* where an array of 2 is expected"):
+            pairs["1"]
+        with pytest.raises(llvs.DecodeError):
+            pairs["1"] = Pair((7, 7))
+        assert other["x/1"] == data and pairs["2"].both == (3, 4) and list(pairs.problems()) == ["1"]
+        other.save(update={"x/1": b'{"both":[5,9]}'})
+        assert pairs["1"].both == (5, 9)

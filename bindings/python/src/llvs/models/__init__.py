@@ -1,0 +1,50 @@
+"""Models: classes whose objects are values of a store, and are merged member by member.
+
+    @llvs.model("contact/")
+    @dataclass
+    class Contact:
+        name: str = ""
+        tags: set[str] = field(default_factory=set)
+        visits: Annotated[int, llvs.Counter()] = 0
+
+    people = coordinator.collection(Contact)
+    people["1"] = Contact("Ann")
+    with people.edit("1") as ann:
+        ann.tags.add("friend")
+
+Dataclasses need nothing else; models of pydantic are taken where pydantic is installed. docs/merging.md is the guide.
+"""
+
+from __future__ import annotations
+
+from .collection import Collection, ModelsAt
+from .definition import AnyRule, Definition, Upgrade, definition_of, model
+from .errors import DecodeError, SchemaWarning
+from .rules import Absent, Convert, Counter, DeleteWins, Identity, Key, MergeRule, Named, Pick, Register, Text, Tuple
+from .schema import Contradiction, schema_of
+
+__all__ = [
+    "Absent",
+    "AnyRule",
+    "Collection",
+    "Contradiction",
+    "Convert",
+    "Counter",
+    "DecodeError",
+    "Definition",
+    "DeleteWins",
+    "Identity",
+    "Key",
+    "MergeRule",
+    "ModelsAt",
+    "Named",
+    "Pick",
+    "Register",
+    "SchemaWarning",
+    "Text",
+    "Tuple",
+    "Upgrade",
+    "definition_of",
+    "model",
+    "schema_of",
+]

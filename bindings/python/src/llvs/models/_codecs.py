@@ -1,0 +1,272 @@
+"""How values of the types that this package knows become JSON, and are made of it again."""
+
+from __future__ import annotations
+
+import base64
+import enum
+import uuid
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any, Callable, Iterable, Mapping, Optional
+
+from ._json import Number, number_text, plain, write
+from .errors import Mismatch
+
+#: The types of JSON, by what `parse` gives for them.
+_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", Number: "number", type(None): "null"}
+
+
+def json_type(tree: Any) -> str:
+    """The name of its type in JSON."""
+    return _NAMES[type(tree)]
+
+
+def shown(value: Any) -> str:
+    """A value in a message, not too long."""
+    text = write(value).decode() if isinstance(value, (dict, list, str, Number, bool)) or value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Codec:
+    """How values of one type are written and read; raises Mismatch for others."""
+
+    #: The types of JSON that it writes.
+    json_types: frozenset[str] = frozenset()
+    #: What a message says is expected.
+    expected = "a value"
+    #: The rule that comes with the type.
+    rule: Mapping[str, Any] = {}
+
+    def encode(self, value: Any) -> Any:
+        """What JSON can hold, of a value."""
+        raise NotImplementedError
+
+    def decode(self, tree: Any) -> Any:
+        """The value, of what `parse` gave."""
+        raise NotImplementedError
+
+    def takes(self, value: Any) -> bool:
+        """Whether `encode` is for values like this."""
+        try:
+            self.encode(value)
+        except Mismatch:
+            return False
+        return True
+
+    def parts(self) -> Iterable[tuple[str, Member]]:
+        """The segments of a pattern that lead further in, with what is there."""
+        return ()
+
+    def arrange(self, tree: Any) -> Any:
+        """Puts what another encoder gave into one order: sets, which have none, by their elements."""
+        return tree
+
+    def refuse(self, tree: Any) -> Mismatch:
+        """That what was found is not what is expected."""
+        return Mismatch(f"is {shown(tree)}, where {self.expected} is expected")
+
+
+class Member:
+    """What stands at one place: its codec, its rule, and what it is when it is missing."""
+
+    __slots__ = ("codec", "name", "optional", "rule")
+
+    def __init__(self, codec: Codec, rule: dict[str, Any], optional: bool = False, name: Optional[str] = None) -> None:
+        self.codec, self.rule, self.optional, self.name = codec, rule, optional, name
+
+    def encode(self, value: Any) -> Any:
+        """As the codec's; None for None where that is allowed."""
+        return None if value is None and self.optional else self.codec.encode(value)
+
+    def decode(self, tree: Any) -> Any:
+        """As the codec's; None for null where that is allowed."""
+        return None if tree is None and self.optional else self.codec.decode(tree)
+
+
+class Text(Codec):
+    """`str`."""
+
+    json_types = frozenset({"string"})
+    expected = "a string"
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise self.refuse(value)
+        return checked_text(str(value))
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, str):
+            raise self.refuse(tree)
+        return checked_text(tree)
+
+
+def checked_text(text: str) -> str:
+    """The same text, when it is Unicode."""
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        raise Mismatch(f"holds a lone surrogate, which is no Unicode: {text!r:.60}") from None
+    return text
+
+
+class Boolean(Codec):
+    """`bool`."""
+
+    json_types = frozenset({"boolean"})
+    expected = "true or false"
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, bool):
+            raise self.refuse(value)
+        return value
+
+    def decode(self, tree: Any) -> Any:
+        return self.encode(tree)
+
+
+class Numeric(Codec):
+    """`int`, `float` and `Decimal`."""
+
+    json_types = frozenset({"number"})
+
+    def __init__(self, type: type) -> None:
+        self.type = type
+        self.expected = "an integer" if type is int else "a number"
+
+    def encode(self, value: Any) -> Any:
+        allowed = (int, float) if self.type is float else self.type
+        if isinstance(value, bool) or not isinstance(value, allowed):
+            raise self.refuse(value)
+        try:
+            number_text(value)
+        except ValueError as problem:
+            raise Mismatch(str(problem)) from None
+        return value
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, Number):
+            raise self.refuse(tree)
+        if self.type is int:
+            number = tree.whole()
+            if number is None:
+                raise self.refuse(tree)
+            return number
+        try:
+            made = self.type(tree.text)
+        except (InvalidOperation, ValueError):
+            raise self.refuse(tree) from None
+        if self.type is float and made in (float("inf"), float("-inf")):
+            raise Mismatch(f"is {shown(tree)}, which is beyond what a float can hold; make the member a Decimal")
+        return made
+
+
+class Spelled(Codec):
+    """Types that are written as a string: dates, times, UUIDs, bytes."""
+
+    json_types = frozenset({"string"})
+
+    def __init__(self, type: type, expected: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
+        self.type, self.expected, self.write, self.read = type, expected, write, read
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, self.type) or self.type is date and isinstance(value, datetime):
+            raise self.refuse(value)
+        return self.write(value)
+
+    def decode(self, tree: Any) -> Any:
+        if isinstance(tree, str):
+            try:
+                return self.read(tree)
+            except ValueError:
+                pass
+        raise self.refuse(tree)
+
+
+def _with_zone(text: str) -> str:
+    # Python before 3.11 does not know the Z.
+    return text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(_with_zone(text))
+
+
+SCALARS: dict[Any, Codec] = {
+    str: Text(),
+    bool: Boolean(),
+    int: Numeric(int),
+    float: Numeric(float),
+    Decimal: Numeric(Decimal),
+    bytes: Spelled(bytes, "base64", lambda value: base64.b64encode(value).decode(), lambda text: base64.b64decode(text, validate=True)),
+    datetime: Spelled(datetime, "a date and time as in ISO 8601", datetime.isoformat, _moment),
+    date: Spelled(date, "a date as in ISO 8601", date.isoformat, date.fromisoformat),
+    time: Spelled(time, "a time as in ISO 8601", time.isoformat, lambda text: time.fromisoformat(_with_zone(text))),
+    uuid.UUID: Spelled(uuid.UUID, "a UUID", str, uuid.UUID),
+}
+
+
+class Choice(Codec):
+    """Enumerations and `Literal`: one of a few strings, numbers or booleans."""
+
+    def __init__(self, values: Mapping[Any, Any], name: str) -> None:
+        """values: what is written, by what Python has."""
+        self.values = values
+        self.readers = {(type(written), written): value for value, written in values.items()}
+        types = {str: "string", bool: "boolean"}
+        self.json_types = frozenset(types.get(type(one), "number") for one in values.values())
+        self.expected = f"one of {name}'s values ({', '.join(map(repr, list(values.values())[:8]))})"
+
+    def encode(self, value: Any) -> Any:
+        try:
+            if isinstance(value, enum.Enum) or (type(value), value) in self.readers:
+                return self.values[value]
+        except (KeyError, TypeError):
+            pass
+        raise self.refuse(value)
+
+    def decode(self, tree: Any) -> Any:
+        written = plain(tree)
+        try:
+            return self.readers[type(written), written]
+        except (KeyError, TypeError):
+            raise self.refuse(tree) from None
+
+
+class Anything(Codec):
+    """`Any`: whatever JSON can hold, with Python's own types."""
+
+    json_types = frozenset(_NAMES.values())
+
+    def encode(self, value: Any) -> Any:
+        try:
+            write(value)
+        except RecursionError:
+            raise Mismatch("is nested too deeply, or holds itself") from None
+        except (TypeError, ValueError) as problem:
+            raise Mismatch(f"cannot be written as JSON: {problem}") from None
+        return value
+
+    def decode(self, tree: Any) -> Any:
+        return plain(tree)
+
+
+class Converted(Codec):
+    """A type with a `Convert`."""
+
+    json_types = frozenset(_NAMES.values())
+
+    def __init__(self, encode: Callable[[Any], Any], decode: Callable[[Any], Any], expected: str) -> None:
+        self._encode, self._decode, self.expected = encode, decode, expected
+
+    def encode(self, value: Any) -> Any:
+        try:
+            made = self._encode(value)
+        except Exception as problem:
+            raise Mismatch(f"cannot be encoded: {problem!r}") from problem
+        return Anything().encode(made)
+
+    def decode(self, tree: Any) -> Any:
+        try:
+            return self._decode(plain(tree))
+        except Exception as problem:
+            raise Mismatch(f"is {shown(tree)}, and cannot be decoded: {problem!r}") from problem

@@ -1,0 +1,218 @@
+"""How lists, sets, tuples, dictionaries, unions and dataclasses become JSON, and are made of it again."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping
+
+from ._codecs import Codec, Member, checked_text, json_type, shown
+from ._json import write
+from .errors import Mismatch
+
+
+class Sequence(Codec):
+    """`list`, `set`, `frozenset`, and `tuple` of any length."""
+
+    json_types = frozenset({"array"})
+
+    def __init__(self, type: type[Any], element: Member) -> None:
+        self.type, self.element = type, element
+        self.is_set = type in (set, frozenset)
+        self.expected = "an array"
+        self.rule = {"as": "set"} if self.is_set else {}
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, self.type):
+            raise Mismatch(f"is {shown(value)}, where a {self.type.__name__} is expected")
+        made = []
+        for index, element in enumerate(value):
+            try:
+                made.append(self.element.encode(element))
+            except Mismatch as problem:
+                problem.path.append(str(index))
+                raise
+        return self.sorted(made)
+
+    def sorted(self, made: list[Any]) -> list[Any]:
+        """In the order in which sets are written."""
+        return sorted(made, key=lambda tree: write(tree)) if self.is_set else made
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, list):
+            raise self.refuse(tree)
+        made = []
+        for index, element in enumerate(tree):
+            try:
+                made.append(self.element.decode(element))
+            except Mismatch as problem:
+                problem.path.append(str(index))
+                raise
+        try:
+            return self.type(made)
+        except TypeError as problem:
+            raise Mismatch(f"cannot be made a {self.type.__name__}: {problem}") from None
+
+    def parts(self) -> Iterable[tuple[str, Member]]:
+        return (("*", self.element),)
+
+    def arrange(self, tree: Any) -> Any:
+        return self.sorted([self.element.codec.arrange(element) for element in tree]) if isinstance(tree, list) else tree
+
+
+class Fixed(Codec):
+    """`tuple` of a fixed length, which stands as a whole."""
+
+    json_types = frozenset({"array"})
+    rule: Mapping[str, Any] = {"as": "register"}
+
+    def __init__(self, slots: list[Member]) -> None:
+        self.slots = slots
+        self.expected = f"an array of {len(slots)}"
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, tuple) or len(value) != len(self.slots):
+            raise Mismatch(f"is {shown(value)}, where a tuple of {len(self.slots)} is expected")
+        return self._each(value, Member.encode)
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, list) or len(tree) != len(self.slots):
+            raise self.refuse(tree)
+        return tuple(self._each(tree, Member.decode))
+
+    def _each(self, values: Iterable[Any], turn: Callable[[Member, Any], Any]) -> list[Any]:
+        made = []
+        for index, (slot, value) in enumerate(zip(self.slots, values)):
+            try:
+                made.append(turn(slot, value))
+            except Mismatch as problem:
+                problem.path.append(str(index))
+                raise
+        return made
+
+
+class Names(Codec):
+    """`dict` from strings."""
+
+    json_types = frozenset({"object"})
+    expected = "an object"
+
+    def __init__(self, value: Member) -> None:
+        self.value = value
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Mismatch(f"is {shown(value)}, where a dict is expected")
+        made = {}
+        for name, one in value.items():
+            if not isinstance(name, str):
+                raise Mismatch(f"has the key {name!r}, where a string is expected")
+            try:
+                made[checked_text(name)] = self.value.encode(one)
+            except Mismatch as problem:
+                problem.path.append(name)
+                raise
+        return made
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            raise self.refuse(tree)
+        made = {}
+        for name, one in tree.items():
+            try:
+                made[checked_text(name)] = self.value.decode(one)
+            except Mismatch as problem:
+                problem.path.append(name)
+                raise
+        return made
+
+    def parts(self) -> Iterable[tuple[str, Member]]:
+        return (("*", self.value),)
+
+    def arrange(self, tree: Any) -> Any:
+        return {name: self.value.codec.arrange(one) for name, one in tree.items()} if isinstance(tree, dict) else tree
+
+
+class Union(Codec):
+    """A union whose members are told apart by their type in JSON."""
+
+    def __init__(self, choices: list[Member]) -> None:
+        self.choices = choices
+        self.json_types = frozenset().union(*(one.codec.json_types for one in choices))
+        self.expected = " or ".join(one.codec.expected for one in choices)
+
+    def encode(self, value: Any) -> Any:
+        for one in self.choices:
+            if one.codec.takes(value):
+                return one.encode(value)
+        raise self.refuse(value)
+
+    def decode(self, tree: Any) -> Any:
+        for one in self.choices:
+            if json_type(tree) in one.codec.json_types:
+                return one.decode(tree)
+        raise self.refuse(tree)
+
+    def parts(self) -> Iterable[tuple[str, Member]]:
+        return (part for one in self.choices for part in one.codec.parts())
+
+    def arrange(self, tree: Any) -> Any:
+        for one in self.choices:
+            if json_type(tree) in one.codec.json_types:
+                return one.codec.arrange(tree)
+        return tree
+
+
+class Record(Codec):
+    """A dataclass: an object with a member for each field."""
+
+    json_types = frozenset({"object"})
+    expected = "an object"
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        #: The fields by their names in Python, put in behind (a class may hold itself), with whether a value must be there.
+        self.fields: dict[str, tuple[Member, bool]] = {}
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, self.cls):
+            raise Mismatch(f"is {shown(value)}, where a {self.cls.__name__} is expected")
+        made = {}
+        for attribute, (member, _) in self.fields.items():
+            name = member.name or attribute
+            try:
+                written = member.encode(getattr(value, attribute))
+            except Mismatch as problem:
+                problem.path.append(name)
+                raise
+            if written is not None or not member.optional:
+                made[name] = written
+        return made
+
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            raise self.refuse(tree)
+        given = {}
+        for attribute, (member, required) in self.fields.items():
+            name = member.name or attribute
+            if name in tree:
+                try:
+                    given[attribute] = member.decode(tree[name])
+                except Mismatch as problem:
+                    problem.path.append(name)
+                    raise
+            elif required and member.optional:
+                given[attribute] = None
+            elif required:
+                raise Mismatch("is missing", name)
+        try:
+            return self.cls(**given)
+        except Exception as problem:
+            raise Mismatch(f"is refused by {self.cls.__name__}: {problem!r}") from problem
+
+    def parts(self) -> Iterable[tuple[str, Member]]:
+        return ((member.name or attribute, member) for attribute, (member, _) in self.fields.items())
+
+    def arrange(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            return tree
+        codecs = {member.name or attribute: member.codec for attribute, (member, _) in self.fields.items()}
+        return {name: codecs[name].arrange(one) if name in codecs else one for name, one in tree.items()}

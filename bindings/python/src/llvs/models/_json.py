@@ -1,0 +1,185 @@
+"""JSON that keeps how numbers are written, and in which order members stand."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring as _quoted
+from typing import Any, Optional
+
+#: Beyond these a number makes a value that cannot be merged inside (docs/merging-internals.md).
+DIGITS_MAX = 400
+EXPONENT_MAX = 9999
+
+
+class NotJSON(ValueError):
+    """Bytes that cannot be read as JSON; the message says why."""
+
+
+class Number:
+    """A number as it is written."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def plain(self) -> Any:
+        """As Python has it: an `int` where it is written as one, else a `float`; a `Decimal` beyond these."""
+        try:
+            if self.text.lstrip("-").isdigit():
+                return int(self.text)
+        except ValueError:  # more digits than Python converts
+            pass
+        number = float(self.text)
+        return number if number not in (float("inf"), float("-inf")) else Decimal(self.text)
+
+    def whole(self) -> Optional[int]:
+        """The integer that it is, 1.0 and 1e3 as well; None when it is none, or has more digits than can be merged."""
+        try:
+            if self.text.lstrip("-").isdigit():
+                return int(self.text) if len(self.text) <= DIGITS_MAX + 1 else None
+            number = Decimal(self.text)
+        except (InvalidOperation, ValueError):
+            return None
+        if not number.is_finite() or number.adjusted() >= DIGITS_MAX or number != number.to_integral_value():
+            return None
+        return int(number)
+
+    def same_as(self, other: Any) -> bool:
+        """Whether another number is of equal value; a `float` is what it would be read as."""
+        if isinstance(other, float):
+            return float(self.text) == other
+        try:
+            if isinstance(other, Number):
+                return self.text == other.text or Decimal(self.text).compare(Decimal(other.text)) == 0
+            return bool(Decimal(self.text) == Decimal(other))
+        except InvalidOperation:
+            return False
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotJSON(f"the member {twice!r} is there twice")
+    return made
+
+
+def _constant(text: str) -> Any:
+    raise NotJSON(f"{text} is no number of JSON")
+
+
+def parse(data: bytes) -> Any:
+    """The value that JSON text stands for; numbers are `Number`s. Raises NotJSON."""
+    try:
+        return json.loads(data.decode(), parse_int=Number, parse_float=Number, parse_constant=_constant, object_pairs_hook=_members)
+    except NotJSON:
+        raise
+    except UnicodeDecodeError as problem:
+        raise NotJSON(f"it is not UTF-8: {problem}") from None
+    except RecursionError:
+        raise NotJSON("it is nested too deeply") from None
+    except ValueError as problem:
+        raise NotJSON(f"it is no JSON: {problem}") from None
+
+
+def plain(tree: Any) -> Any:
+    """The same with Python's numbers."""
+    if isinstance(tree, Number):
+        return tree.plain()
+    if isinstance(tree, dict):
+        return {name: plain(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [plain(value) for value in tree]
+    return tree
+
+
+def write(tree: Any) -> bytes:
+    """JSON text of a value, without white space. Raises TypeError and ValueError for what JSON cannot hold."""
+    parts: list[str] = []
+    _write(tree, parts)
+    return "".join(parts).encode()
+
+
+def _write(tree: Any, parts: list[str]) -> None:
+    if isinstance(tree, str):
+        parts.append(_quoted(tree))
+    elif isinstance(tree, Number):
+        parts.append(tree.text)
+    elif tree is None or isinstance(tree, bool):
+        parts.append({None: "null", True: "true", False: "false"}[tree])
+    elif isinstance(tree, (int, float, Decimal)):
+        parts.append(number_text(tree))
+    elif isinstance(tree, dict):
+        before = "{"
+        for name, value in tree.items():
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} cannot be the name of a member; names are strings")
+            parts += (before, _quoted(name), ":")
+            _write(value, parts)
+            before = ","
+        parts.append("{}" if before == "{" else "}")
+    elif isinstance(tree, (list, tuple)):
+        before = "["
+        for value in tree:
+            parts.append(before)
+            _write(value, parts)
+            before = ","
+        parts.append("[]" if before == "[" else "]")
+    else:
+        raise TypeError(f"{type(tree).__name__} is nothing that JSON can hold")
+
+
+def number_text(number: Any) -> str:
+    """A number as JSON has it. Raises ValueError for what is none, or has more digits than a merge takes."""
+    if isinstance(number, float):
+        if number != number or number in (float("inf"), float("-inf")):
+            raise ValueError(f"{number} is no number of JSON")
+        return float.__repr__(number)
+    exact = Decimal(number)
+    if not exact.is_finite():
+        raise ValueError(f"{number} is no number of JSON")
+    if len(exact.as_tuple().digits) > DIGITS_MAX or abs(exact.adjusted()) > EXPONENT_MAX:
+        raise ValueError(f"a number of more than {DIGITS_MAX} digits, or with an exponent beyond {EXPONENT_MAX}, cannot be merged")
+    return str(exact) if isinstance(number, Decimal) else int.__repr__(int(number))
+
+
+def spelled_like(new: Any, old: Any) -> Any:
+    """The value `new` with numbers written, and members ordered, as `old` has them wherever that is of equal value."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        known = [name for name in old if name in new]
+        return {name: spelled_like(new[name], old.get(name)) for name in (*known, *(name for name in new if name not in old))}
+    if isinstance(new, list) and isinstance(old, list):
+        places = {_identity(value): value for value in reversed(old)}
+        return [
+            spelled_like(value, places.get(_identity(value), old[index] if index < len(old) else None)) for index, value in enumerate(new)
+        ]
+    return old if isinstance(old, Number) and isinstance(new, Number) and old.same_as(new) else new
+
+
+def _identity(element: Any) -> str:
+    """By what elements of two lists find each other; a bad guess costs the spelling of a number, nothing else."""
+    known = element["id"] if isinstance(element, dict) and "id" in element else element
+    return canonical(known)
+
+
+def canonical(tree: Any) -> str:
+    """A text that is equal for values that are equal, however their numbers are written and their members ordered."""
+    if isinstance(tree, dict):
+        return "{" + ",".join(f"{_quoted(name)}:{canonical(tree[name])}" for name in sorted(tree)) + "}"
+    if isinstance(tree, list):
+        return "[" + ",".join(map(canonical, tree)) + "]"
+    if isinstance(tree, Number):
+        try:
+            sign, digits, exponent = Decimal(tree.text).as_tuple()
+        except InvalidOperation:
+            return tree.text
+        text = "".join(map(str, digits))
+        kept = text.rstrip("0")
+        return f"{'-' if sign and kept else ''}{kept.lstrip('0')}e{int(exponent) + len(text) - len(kept) if kept else 0}"
+    return write(tree).decode()

@@ -1,0 +1,309 @@
+"""Collections: the values of a model, as a mapping from ids to objects."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import ItemsView, ValuesView
+from contextlib import contextmanager
+from typing import Any, Generic, Iterable, Iterator, Mapping, MutableMapping, Optional, TypeVar, Union, overload
+
+import llvs
+
+from .. import _metadata, errors
+from ..documents import Schema
+from ..versions import AnyVersion, SavedVersion
+from ._json import write
+from .definition import Definition, Reading, definition_of
+from .errors import DecodeError, SchemaWarning
+from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of
+
+_Model = TypeVar("_Model")
+_Default = TypeVar("_Default")
+
+
+class ModelsAt(Mapping[str, _Model], Generic[_Model]):
+    """The objects of a model at a version: a read-only mapping from ids, without the prefix. It never changes."""
+
+    def __init__(self, state: llvs.State, definition: Definition[_Model]) -> None:
+        self._state, self._definition = state.prefix(definition.prefix), definition
+
+    @property
+    def version(self) -> str:
+        """The id of the version."""
+        return self._state.version
+
+    def __getitem__(self, id: str) -> _Model:
+        found = self._state.value(self._definition.prefix + id) if isinstance(id, str) else None
+        if found is None:
+            raise KeyError(id)
+        return self._definition.read(found.data, found.id, found.stored_version)
+
+    @overload
+    def get(self, id: str, /) -> Optional[_Model]: ...
+
+    @overload
+    def get(self, id: str, /, default: Union[_Model, _Default]) -> Union[_Model, _Default]: ...
+
+    def get(self, id: str, /, default: Any = None) -> Any:
+        """The object under an id, or the default. Raises DecodeError for a value that cannot be read."""
+        return self[id] if id in self else default
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self._definition.prefix + id in self._state
+
+    def __iter__(self) -> Iterator[str]:
+        size = len(self._definition.prefix)
+        return (id[size:] for id in self._state)
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def values(self) -> ValuesView[_Model]:
+        """The objects, fetched by the page. Raises DecodeError at one that cannot be read; `problems` tells all of these."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, _Model]:
+        """Ids and objects, fetched by the page. Raises DecodeError as `values`."""
+        return _Items(self)
+
+    def problems(self) -> dict[str, DecodeError]:
+        """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
+        found = {}
+        for id, data in self._state.items():
+            try:
+                self._definition.read(data, id, None)
+            except DecodeError as problem:
+                found[id[len(self._definition.prefix) :]] = problem
+        return found
+
+    def _walk(self) -> Iterator[tuple[str, _Model]]:
+        size = len(self._definition.prefix)
+        for id, data in self._state.items():
+            yield id[size:], self._definition.read(data, id, None)
+
+    def __repr__(self) -> str:
+        return f"<{self._definition.model.__name__} under {self._definition.prefix!r} at version {self._state.version}>"
+
+
+class _Items(ItemsView[str, _Model]):
+    def __iter__(self) -> Iterator[tuple[str, _Model]]:
+        models: ModelsAt[_Model] = self._mapping  # type: ignore[attr-defined]
+        return models._walk()
+
+
+class _Values(ValuesView[_Model]):
+    def __iter__(self) -> Iterator[_Model]:
+        models: ModelsAt[_Model] = self._mapping  # type: ignore[attr-defined]
+        return (one for _, one in models._walk())
+
+
+class Collection(MutableMapping[str, _Model], Generic[_Model]):
+    """The objects of a model at the current version of a coordinator, by id without the prefix; made by `Coordinator.collection`.
+
+        people = coordinator.collection(Contact)
+        people["1"] = Contact("Ann")                # saved at once, as one version
+        with people.edit("1") as ann:               # what the block changes is saved at its end, and nothing else
+            ann.tags.add("friend")
+        del people["1"]
+
+    An object that was read is yours: changing it changes nothing in the store. To change one use `edit`, since that saves what differs from
+    what was read, and keeps what came from elsewhere meanwhile. Assigning an object says what all members that the model knows are to be.
+    What the model does not know, a newer version of the app's, is kept in any case, as it is written.
+
+    Each read is at the version that is current then; `at()` stays where it is. Safe from all threads.
+    """
+
+    #: The rules of the model that the store has other rules for, when they were last compared. Those of the store stand.
+    contradictions: tuple[Contradiction, ...]
+
+    def __init__(self, coordinator: llvs.Coordinator, model: type[_Model]) -> None:
+        """coordinator: whose values they are. model: a class with `llvs.model`."""
+        self._coordinator, self._definition = coordinator, definition_of(model)
+        self._schema = write(schema_of(model))
+        self._compared: Optional[tuple[Optional[str], Schema]] = None
+        self._told: set[str] = set()
+        self.contradictions = ()
+        self._register()
+
+    @property
+    def model(self) -> type[_Model]:
+        """The class of its objects."""
+        return self._definition.model
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of its values begin with in the store."""
+        return self._definition.prefix
+
+    @property
+    def coordinator(self) -> llvs.Coordinator:
+        """The coordinator that it reads and saves through."""
+        return self._coordinator
+
+    def at(self, version: Optional[AnyVersion] = None) -> ModelsAt[_Model]:
+        """The objects at the current version (as it is now), or at another, as a read-only mapping. Raises UnknownVersionError."""
+        return ModelsAt(self._coordinator.at(version), self._definition)
+
+    def __getitem__(self, id: str) -> _Model:
+        return self.at()[id]
+
+    @overload
+    def get(self, id: str, /) -> Optional[_Model]: ...
+
+    @overload
+    def get(self, id: str, /, default: Union[_Model, _Default]) -> Union[_Model, _Default]: ...
+
+    def get(self, id: str, /, default: Any = None) -> Any:
+        """The object under an id, or the default. Raises DecodeError for a value that cannot be read."""
+        return self.at().get(id, default)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.at()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.at())
+
+    def __len__(self) -> int:
+        return len(self.at())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def values(self) -> ValuesView[_Model]:
+        """The objects, fetched by the page, at the version that is current now. Raises DecodeError at one that cannot be read."""
+        return self.at().values()
+
+    def items(self) -> ItemsView[str, _Model]:
+        """Ids and objects, as `values`."""
+        return self.at().items()
+
+    def problems(self) -> dict[str, DecodeError]:
+        """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
+        return self.at().problems()
+
+    def __setitem__(self, id: str, object: _Model) -> None:
+        self.save({id: object})
+
+    def __delitem__(self, id: str) -> None:
+        if id not in self:
+            raise KeyError(id)
+        self.save(remove=[id])
+
+    def update(self, *objects: Any, **named: _Model) -> None:
+        """Saves several objects, given as for `dict.update`, as one version."""
+        self.save(dict(*objects, **named))
+
+    def clear(self) -> None:
+        """Removes all objects, as one version."""
+        self.save(remove=list(self))
+
+    def save(
+        self,
+        objects: Optional[Mapping[str, _Model]] = None,
+        *,
+        remove: Iterable[str] = (),
+        metadata: Optional[_metadata.Metadata] = None,
+        expected: Optional[AnyVersion] = None,
+    ) -> Optional[SavedVersion]:
+        """Saves objects, and removes others, as one version; None when that changes nothing.
+
+        metadata, expected: as for `Coordinator.save`.
+        Raises TypeError for an object that is not what its model says, DecodeError when the value that is there cannot be read (remove it
+        first, if it is to go), and what `Coordinator.save` raises; nothing is saved then.
+        """
+        return self._save(dict(objects or {}), {}, list(remove), metadata, expected)
+
+    @contextmanager
+    def edit(self, id: str, default: Optional[_Model] = None, *, metadata: Optional[_metadata.Metadata] = None) -> Iterator[_Model]:
+        """Gives an object to be changed, and saves at the end of the block what the block changed; nothing when it raises.
+
+            with people.edit("1") as ann:
+                ann.visits += 1
+
+        What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none.
+        Raises KeyError when there is none and no default, and at the end what `save` raises.
+        """
+        found = self._coordinator.value(self.prefix + id)
+        if found is not None:
+            object, reading = self._definition.reading(found.data, found.id, found.stored_version)
+        elif default is not None:
+            object, reading = default, Reading(None, None, 0)
+        else:
+            raise KeyError(id)
+        yield object
+        self._save({id: object}, {id: reading}, [], metadata, None)
+
+    def _save(
+        self,
+        objects: dict[str, _Model],
+        readings: dict[str, Reading],
+        remove: list[str],
+        metadata: Optional[_metadata.Metadata],
+        expected: Optional[AnyVersion],
+    ) -> Optional[SavedVersion]:
+        """Splices each object into what is there, and saves; again as long as the current version moves meanwhile."""
+        while True:
+            base = self._coordinator.current_version
+            rules = self._rules(base)
+            update: dict[str, bytes] = {}
+            for id, object in objects.items():
+                value_id = self.prefix + id
+                there = self._coordinator.value(value_id, at=base)
+                reading = readings.get(id)
+                if reading is None:
+                    reading = Reading(None, None, 0)
+                    if there is not None:
+                        reading = self._definition.reading(there.data, value_id, there.stored_version)[1]
+                made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)
+                if made is not None and (there is None or made != there.data):
+                    update[value_id] = made
+            if not update and not remove and metadata is None:
+                return None
+            if rules.changed and expected is None and self._register():
+                continue
+            try:
+                on = base if expected is None else expected
+                return self._coordinator.save(update=update, remove=[self.prefix + id for id in remove], metadata=metadata, expected=on)
+            except errors.MovedError:
+                if expected is not None:
+                    raise
+
+    # Rules
+
+    def _rules(self, version: str) -> Schema:
+        """The rules at a version with those of the model."""
+        store = self._coordinator.store
+        reference = store.reference(SCHEMA_ID, at=version)
+        stored = None if reference is None else reference.stored_version
+        if self._compared is None or self._compared[0] != stored:
+            try:
+                found = store.schema(version, self._schema)
+            except errors.UnsupportedError as problem:
+                self._tell(f"the rules of the store cannot be followed, and stay as they are: {problem}")
+                found = Schema(self._schema, stored, False, None, (), None)
+            self._compared = (stored, found)
+            self.contradictions = contradictions_of(found)
+            for one in self.contradictions:
+                self._tell(f"{one}; the store's stands")
+            if found.problem is not None:
+                why, where = found.problem
+                self._tell(f"the rules of the store are not valid at {where!r}, so the newest valid ones count: {why}")
+        return self._compared[1]
+
+    def _register(self) -> bool:
+        """Adds the model's rules to the store's, where some are missing; true when that made a version."""
+        if not self._rules(self._coordinator.current_version).changed:
+            return False
+        try:
+            return self._coordinator.register_schema(self._schema).version is not None
+        except (errors.PermissionDeniedError, errors.UnsupportedError):
+            return False  # opened for reading, or rules that only a newer library knows
+
+    def _tell(self, text: str) -> None:
+        """Warns of something, once."""
+        if text not in self._told:
+            self._told.add(text)
+            warnings.warn(f"{self.model.__name__}: {text}", SchemaWarning, stacklevel=2)
+
+    def __repr__(self) -> str:
+        return f"<Collection of {self.model.__name__} under {self.prefix!r} of {self._coordinator._what()}>"

@@ -1,0 +1,278 @@
+"""What makes a class a model: where its values are, how they are written, and by which rules they merge."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any, Callable, Generic, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
+
+from .. import documents
+from ..documents import ConflictKind
+from ._codecs import Anything, Codec
+from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
+from ._types import Compiler, is_pydantic, patterns
+from .errors import DecodeError, Mismatch
+from .rules import MergeRule, segment, short_rule
+
+_Model = TypeVar("_Model")
+_AnyModel = TypeVar("_AnyModel", bound=type)
+
+#: Makes of a value in one form that in the next: a JSON object, as a dictionary that it may change.
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+#: A rule as a model takes it: `llvs.Counter()`, the name of a kind, or as it stands in "__llvs_schema".
+AnyRule = Union[MergeRule, str, Mapping[str, Any]]
+
+
+class Reading(NamedTuple):
+    """A value as it was read: what a save compares with."""
+
+    #: The bytes as they are; None where there is no value.
+    data: Optional[bytes]
+    #: What the model makes of it, written again.
+    written: Optional[bytes]
+    #: The number of its form.
+    form: int
+
+
+class Definition(Generic[_Model]):
+    """A model: a class, the prefix of the ids under which its values are, and its rules. Made by `model`, found by `definition_of`."""
+
+    #: The class.
+    model: type[_Model]
+    #: What the ids of its values begin with.
+    prefix: str
+    #: Its rules, by pattern: what stands under its prefix in "__llvs_schema".
+    rules: Mapping[str, Any]
+
+    def __init__(
+        self,
+        model: type[_Model],
+        prefix: str,
+        namespace: Mapping[str, Any],
+        rules: Mapping[str, AnyRule],
+        upgrades: Sequence[Upgrade],
+        form: str,
+        encode: Optional[Callable[[Any], bytes]],
+        decode: Optional[Callable[[bytes], Any]],
+    ) -> None:
+        """As `model`."""
+        self.model, self.prefix, self._upgrades, self._form = model, prefix, tuple(upgrades), form
+        self._encode, self._decode = encode, decode
+        if encode is None:
+            compiler = Compiler(namespace)
+            self._codec: Codec = compiler.pydantic(model) if is_pydantic(model) else compiler.record(model)
+            names = {name for name, _ in self._codec.parts()}
+            if upgrades and form in names:
+                raise TypeError(f"{model.__name__}: the member {form!r} counts the forms; give another name by form=")
+            found = patterns(self._codec)
+        else:
+            self._codec, found = Anything(), {}
+        found = {"": {}, **found}
+        if self._upgrades:
+            found["/" + segment(form)] = {"pick": "max"}
+        for pattern, rule in rules.items():
+            found[pattern] = rule.rule() if isinstance(rule, MergeRule) else {"as": rule} if isinstance(rule, str) else dict(rule)
+        self.rules = {pattern: short_rule(rule) for pattern, rule in sorted(found.items())}
+        try:
+            documents.check_schema(write({"merge": 1, "ids": {prefix: self.rules}}))
+        except (TypeError, ValueError) as problem:
+            raise TypeError(f"{model.__name__}: its rules are not valid: {problem}") from None
+
+    @property
+    def form(self) -> int:
+        """The number of the form that this program writes: 1, and 1 more for each upgrade."""
+        return len(self._upgrades) + 1
+
+    def read(self, data: bytes, value_id: str, stored_version: Optional[str]) -> _Model:
+        """An object of the model. Raises DecodeError."""
+        return self._read(data, value_id, stored_version)[0]
+
+    def reading(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, Reading]:
+        """An object of the model, with what a save compares. Raises DecodeError."""
+        object, form = self._read(data, value_id, stored_version)
+        return object, Reading(data, self.write(object, value_id, form), form)
+
+    def _read(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, int]:
+        try:
+            if self._decode is not None:
+                try:
+                    made: _Model = self._decode(data)
+                except Exception as problem:
+                    raise Mismatch(f"cannot be decoded: {problem!r}") from problem
+                return made, 1
+            tree = parse(data)
+            form = self._form_of(tree)
+            if form < self.form:
+                tree = parse(self._lift(data, tree, form))
+            object: _Model = self._codec.decode(tree)
+            return object, max(form, self.form)
+        except (Mismatch, NotJSON, RecursionError) as problem:
+            raise self._refusal(problem, data, value_id, stored_version) from problem
+
+    def write(self, object: _Model, value_id: str, form: int = 0) -> bytes:
+        """The JSON text of an object. Raises TypeError where a member is not what the model says."""
+        if not isinstance(object, self.model):
+            expected = f"an object of the class {self.model.__name__} is expected"
+            raise TypeError(f"cannot save {value_id!r}: {expected}, not {type(object).__name__}")
+        if self._encode is not None:
+            return bytes(self._encode(object))
+        try:
+            tree = self._codec.encode(object)
+            return write({**tree, self._form: max(form, self.form)} if self._upgrades else tree)
+        except RecursionError:
+            raise TypeError(f"cannot save {value_id!r}: it is nested too deeply, or holds itself") from None
+        except Mismatch as problem:
+            at = f"the member {problem.pointer!r}" if problem.path else "the object"
+            raise TypeError(f"cannot save {value_id!r} as {self.model.__name__}: {at} {problem.why}. Nothing was saved") from problem
+
+    def splice(self, reading: Reading, object: _Model, current: Optional[bytes], value_id: str, rules: bytes) -> Optional[bytes]:
+        """What to save: what the object says where it differs from what was read, and for the rest what is there by now.
+
+        None when there is nothing to save. current: the bytes that are there now, which may have changed since the reading.
+        Raises TypeError as `write`, DecodeError where what is there cannot be merged.
+        """
+        written = self.write(object, value_id, reading.form)
+        if reading.written is not None and _same(written, reading.written):
+            return None
+        if current is None:
+            return written
+        older = current
+        if self._decode is None:
+            try:
+                tree = parse(current)
+                form = self._form_of(tree)
+                older = self._lift(current, tree, form) if form < self.form else current
+            except (Mismatch, NotJSON) as problem:
+                raise self._refusal(problem, current, value_id, None) from problem
+        merged = documents.merge_values(reading.written, written, older, rules, id=value_id, saving=True)
+        if self._decode is None:
+            if any(record.kind is ConflictKind.NOT_JSON for record in merged.records):
+                raise self._refusal(Mismatch("cannot be merged: it goes beyond the limits of docs/merging.md"), current, value_id, None)
+            if merged.data is not None:
+                return _respelled(merged.data, current)
+        return merged.data
+
+    def _form_of(self, tree: Any) -> int:
+        if not self._upgrades or not isinstance(tree, dict) or self._form not in tree:
+            return 1
+        number = tree[self._form].whole() if isinstance(tree[self._form], Number) else None
+        if number is None or number < 1:
+            raise Mismatch("is no number of a form; forms count from 1", self._form)
+        return int(number)
+
+    def _lift(self, data: bytes, tree: Any, form: int) -> bytes:
+        """The value in the newest form; what the upgrades leave alone stays as it is, to the digit."""
+        if not isinstance(tree, dict):
+            return data
+        before = plain(tree)
+        made = copy.deepcopy(before)
+        for number in range(form, self.form):
+            upgrade = self._upgrades[number - 1]
+            try:
+                made = upgrade(made)
+                made[self._form] = number + 1
+                text = write(made)
+            except Exception as problem:
+                name = getattr(upgrade, "__name__", repr(upgrade))
+                raise Mismatch(f"cannot be upgraded from form {number} to {number + 1} by {name}: {problem!r}") from problem
+        merged = documents.merge_values(write(before), text, data, "auto", saving=True).data
+        return data if merged is None else _respelled(merged, data)
+
+    def _refusal(self, problem: Exception, data: bytes, value_id: str, stored_version: Optional[str]) -> DecodeError:
+        pointer = problem.pointer if isinstance(problem, Mismatch) else ""
+        if isinstance(problem, Mismatch):
+            what = f"the member {pointer!r} {problem.why}" if pointer else f"it {problem.why}"
+        else:
+            what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        return DecodeError(
+            f"cannot read the value {value_id!r} as {self.model.__name__}: {what}. The value is in the store as it was. Give the model a "
+            f"member that takes this, or an upgrade; or put the value right: its JSON is coordinator[{value_id!r}], and "
+            f"coordinator.save(update=...) replaces it",
+            member=pointer,
+            data=data,
+            value_id=value_id,
+            version_id=stored_version,
+        )
+
+    def __repr__(self) -> str:
+        return f"<the model {self.model.__name__} of values under {self.prefix!r}>"
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return one == other or canonical_bytes(one) == canonical_bytes(other)
+
+
+def canonical_bytes(data: bytes) -> Any:
+    """What is equal for texts of equal values; other bytes as they are."""
+    try:
+        return canonical(parse(data))
+    except NotJSON:
+        return data
+
+
+def _respelled(made: bytes, like: bytes) -> bytes:
+    """The same value, written as it was where it is as it was; the very bytes when it is all equal."""
+    try:
+        new, old = parse(made), parse(like)
+    except NotJSON:
+        return made
+    return like if canonical(new) == canonical(old) else write(spelled_like(new, old))
+
+
+def model(
+    prefix: str,
+    *,
+    rules: Mapping[str, AnyRule] = {},
+    upgrades: Sequence[Upgrade] = (),
+    form: str = "form",
+    encode: Optional[Callable[[Any], bytes]] = None,
+    decode: Optional[Callable[[bytes], Any]] = None,
+) -> Callable[[_AnyModel], _AnyModel]:
+    """Makes a dataclass, or a model of pydantic, one whose objects are values of a store, and are merged member by member.
+
+        @llvs.model("contact/")
+        @dataclass
+        class Contact:
+            name: str = ""
+            tags: set[str] = field(default_factory=set)
+            visits: Annotated[int, llvs.Counter()] = 0
+
+        people = coordinator.collection(Contact)
+        people["1"] = Contact("Ann")                    # the value "contact/1"
+
+    prefix: what the ids of its values begin with. rules: by pattern, those that stand at no member: `{"": llvs.Identity("isbn")}`.
+    upgrades: functions that bring a value from form 1 to 2, from 2 to 3, and so on; each takes the JSON object as a dictionary, and returns
+    it. The number of a value's form is its member `form` ("form", unless given), 1 where it has none.
+    encode, decode: for any other class: what makes bytes of an object, and an object of bytes. Rules are given by `rules` alone then.
+
+    The class itself is not changed. Raises TypeError for a class that cannot be a model: a member has no default, a type is not known, or
+    a rule is not for its type.
+    """
+    if not prefix or prefix.startswith("__llvs"):
+        raise ValueError(
+            f"{prefix!r} cannot be the prefix of a model: the ids of its values begin with it, and those of others do not; use 'contact/'"
+        )
+    if (encode is None) != (decode is None):
+        raise TypeError("encode and decode are given both, or neither")
+    if upgrades and encode is not None:
+        raise TypeError("upgrades are for dataclasses and models of pydantic; decode can do that itself")
+    namespace = dict(sys._getframe(1).f_locals)
+
+    def make(cls: _AnyModel) -> _AnyModel:
+        if not isinstance(cls, type):
+            raise TypeError(f"@llvs.model is for classes, not {type(cls).__name__}")
+        if encode is None and not is_pydantic(cls) and "__dataclass_fields__" not in cls.__dict__:
+            raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass below @llvs.model(...), or give encode and decode")
+        made: Definition[Any] = Definition(cls, prefix, namespace, rules, upgrades, form, encode, decode)
+        setattr(cls, "__llvs_model__", made)
+        return cls
+
+    return make
+
+
+def definition_of(cls: type[_Model]) -> Definition[_Model]:
+    """What `model` made of a class. Raises TypeError for one that it has not been applied to."""
+    made = vars(cls).get("__llvs_model__") if isinstance(cls, type) else None
+    if not isinstance(made, Definition):
+        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no model: write @llvs.model('prefix/') above the class")
+    return made

@@ -1,0 +1,198 @@
+"""The figures that documents name, and who knows each: the headers, the code, the tables of scripts/bench, the logs of scripts/test, or the
+program scripts/lib/figure_program.py. scripts/check_figures.py compares.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from read_header import read_header
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("LLVS_BUILD", ROOT / "build"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number, or None where nobody can tell it now. `about`: how far apart two runs may be, as a part of it."""
+
+    value: Callable[[], float | None]
+    about: float = 0
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").replace("_", ""))
+
+
+def constant(name: str) -> Figure:
+    """Of the headers."""
+    return Figure(lambda: float(read_header().constants[name]))
+
+
+def code(path: str, pattern: str, times: int = 1) -> Figure:
+    """A number in a file of the sources, behind a pattern."""
+
+    def value() -> float:
+        found = re.search(pattern + r"\s*([\d_.]+)(?: << (\d+))?", (ROOT / path).read_text())
+        if not found:
+            raise SystemExit(f"scripts/lib/figures.py: {path} has nothing like {pattern}")
+        return number(found[1]) * (1 << int(found[2] or 0)) * times
+
+    return Figure(value)
+
+
+def log(name: str, pattern: str, about: float = 0) -> Figure:
+    """The last number in a log that a pattern finds."""
+
+    def value() -> float | None:
+        path = BUILD / "logs" / name
+        found = re.findall(pattern, path.read_text(errors="replace")) if path.exists() else []
+        return number(found[-1]) if found else None
+
+    return Figure(value, about)
+
+
+def added(name: str, pattern: str, about: float) -> Figure:
+    """The sum of all numbers in a log that a pattern finds."""
+
+    def value() -> float | None:
+        path = BUILD / "logs" / name
+        found = re.findall(pattern, path.read_text(errors="replace")) if path.exists() else []
+        return sum(map(number, found)) if found else None
+
+    return Figure(value, about)
+
+
+def total(program: str, what: str, about: float = 0.15) -> Figure:
+    """A count in the last line but one of a test program's log: "kills: 12"."""
+    return log(f"{program}.log", rf"(?m)^(?!ok).*?\b{what}: (\d+)", about)
+
+
+def passed(suite: str, about: float = 0.1) -> Figure:
+    """The tests of a suite that passed when it was run last."""
+    return log(f"{suite}.result", r"^(\d+)", about)
+
+
+def passed_in_all() -> Figure:
+    """Of the suites that run before the one that asks, 70-documents."""
+
+    def value() -> float | None:
+        suites = [path.name for path in (ROOT / "scripts/suites").iterdir() if path.name < "70"]
+        counts = [passed(suite).value() for suite in suites]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    return Figure(value, 0.1)
+
+
+def row(label: str, values: str, column: int) -> Figure:
+    """A row of the table in docs/performance.md: 0 is ours, 1 the yardstick's."""
+
+    def value() -> float:
+        for line in (ROOT / "docs/performance.md").read_text().splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) > 4 and cells[:2] == [label, values]:
+                return number(cells[3 + column])
+        raise SystemExit(f"scripts/lib/figures.py: docs/performance.md has no row {label}, {values}")
+
+    return Figure(value)
+
+
+@functools.cache
+def printed() -> dict[str, float]:
+    """What the program prints; nothing where the library has not been built."""
+    library = BUILD / "lib/libllvs.so"
+    if not library.exists():
+        return {}
+    environment = os.environ | {"LLVS_LIBRARY": str(library), "PYTHONPATH": str(ROOT / "bindings/python/src")}
+    lines = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/lib/figure_program.py")], env=environment, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    return {name: float(text) for name, text in (line.split() for line in lines)}
+
+
+def program(name: str, about: float = 0) -> Figure:
+    return Figure(lambda: printed().get(name), about)
+
+
+FIGURES: dict[str, Figure] = {
+    "limit.value_id": constant("LLVS_VALUE_ID_SIZE_MAX"),
+    "limit.version_id": constant("LLVS_VERSION_ID_SIZE_MAX"),
+    "limit.value_gib": Figure(lambda: read_header().constants["LLVS_VALUE_SIZE_MAX"] / (1 << 30)),
+    "limit.metadata_mib": Figure(lambda: code("Sources/LLVS/Support/Limits.swift", "metadataSize =").value() / (1 << 20)),
+    "limit.metadata_key": code("Sources/LLVS/Support/Limits.swift", "metadataKeySize ="),
+    "limit.branch": code("Sources/LLVS/Support/Limits.swift", "branchNameSize ="),
+    "limit.changes": code("Sources/LLVS/Support/Limits.swift", "changesPerVersion ="),
+    "limit.json_depth": code("Sources/LLVS/Documents/JSONTreeParser.swift", "depthLimit ="),
+    "limit.json_mib": Figure(lambda: code("Sources/LLVS/Documents/JSONTreeParser.swift", "sizeLimit =").value() / (1 << 20)),
+    "exchange.problems": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "problemCount ="),
+    "exchange.foreign": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "foreignCount ="),
+    "exchange.batch": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "batchSize ="),
+    "store.memory_per_version": program("memory_per_version", 0.01),
+    "store.bytes_per_version": program("bytes_per_version", 0.01),
+    "store.index_per_version": program("index_per_version", 0.02),
+    "store.map_per_id": program("map_per_id", 0.05),
+    "folder.files_per_version": program("folder_files_per_version"),
+    "folder.bytes_per_version": program("folder_bytes_per_version", 0.02),
+    "tests.all": passed_in_all(),
+    "tests.structure": passed("05-structure"),
+    "tests.swift": passed("10-swift"),
+    "tests.c": passed("20-c"),
+    "tests.python": passed("50-python"),
+    "tests.hostile": passed("51-hostile"),
+    "tests.fuzz": passed("33-fuzz"),
+    "faults.killed": total("test_crash", "processes killed"),
+    "faults.looked_for": total("test_crash", "acknowledged versions looked for"),
+    "faults.recordings": total("test_power_cut", "recordings"),
+    "faults.cuts": total("test_power_cut", "cuts"),
+    "faults.disks": total("test_power_cut", "outcomes looked at"),
+    "faults.syncs_failed": total("test_power_cut", "syncs failed"),
+    "faults.killed_before_cut": total("test_power_cut", "kills before the cut"),
+    "faults.injected": total("test_errors", "faults injected"),
+    "faults.told": total("test_errors", "errors told"),
+    "faults.unknown": total("test_errors", "of these unknown outcomes", 0.3),
+    "damage.places": total("test_damage", "damages"),
+    "damage.harmless": total("test_damage", "harmless"),
+    "damage.told": total("test_damage", "told, nothing lost"),
+    "damage.lost": total("test_damage", "lost and told"),
+    "damage.refused": total("test_damage", "refused"),
+    "damage.earlier": total("test_damage", "earlier states", 0.3),
+    "damage.salvages": total("test_damage", "salvages"),
+    "damage.rescued": total("test_damage", "versions rescued that could not be read"),
+    "many.operations": total("test_many_at_once", "operations"),
+    "many.killed": total("test_many_at_once", "processes killed", 0.3),
+    "many.looked_at": total("test_many_at_once", "versions looked at afterwards"),
+    "copies.operations": total("test_copies", "operations"),
+    "copies.copied": total("test_copies", "files copied", 0.3),
+    "copies.killed": total("test_copies", "processes killed", 0.3),
+    "media.operations": total("test_media", "operations"),
+    "media.refused": total("test_media", "calls refused", 0.4),
+    "synced.operations": total("test_synced", "operations"),
+    "synced.looked_at": total("test_synced", "versions looked at afterwards"),
+    "simulated.histories": log("28-convergence.log", r"(\d+) histories from seed 0 on: 2\d{5} steps"),
+    "simulated.attacked": log("28-convergence.log", r"(\d+) histories from seed 0 on: \d{5} steps"),
+    "simulated.merges": log("28-convergence.log", r"(\d+) merges held against the model \(6", 0.15),
+    "injection.runs": added("20-c.xml", r"(\d+) runs, \d+ faults", 0.2),
+    "injection.faults": added("20-c.xml", r"\d+ runs, (\d+) faults", 0.2),
+    "injection.looked_for": added("20-c.xml", r"(\d+) versions promised and found", 0.2),
+    "speed.save": row("one-value versions, normal", "100,000", 0),
+    "speed.save_full": row("one-value versions, full, one thread", "100,000", 0),
+    "speed.save_full_8": row("one-value versions, full, 8 threads", "100,000", 0),
+    "speed.fetch": row("fetch at the head, warm", "100,000", 0),
+    "speed.fetch_1m": row("fetch at the head, warm", "1,000,000", 0),
+    "speed.fetch_sqlite": row("fetch at the head, warm", "100,000", 1),
+    "speed.load_1m": row("load as one version", "1,000,000", 0),
+    "speed.past": row("fetch at a random one of 100,000 versions", "1,000,000", 0),
+    "speed.open_10k": row("open 10,000 versions, read a value", "1,000,000", 0),
+    "speed.open_100k": row("open 100,000 versions, read a value", "1,000,000", 0),
+    "speed.merge": row("merge, 100 + 100 different ids", "100,000", 0),
+    "speed.send": row("1,000 versions, folder, syncs: send", "10,000", 0),
+    "speed.retrieve": row("1,000 versions, folder, syncs: retrieve", "100,000", 0),
+    "speed.nothing_new": row("nothing new, 100,000 versions: again", "1,000", 0),
+}
