@@ -44,7 +44,7 @@ import Testing
                 store.lock.withWrite { store.maps.checkpoint = nil }
                 let base = forgery == .map ? ordinal : ordinal - 700
                 let flattened = try forgery == .map ? before : store.maps.map(base)
-                _ = try store.flatten(try #require(flattened), of: base, isKept: true)
+                _ = try store.maps.flatten(try #require(flattened), of: base, isKept: true)
                 if forgery == .patchedMap {
                     let flat = try #require(store.maps.checkpoint?.flat), root = try #require(before)
                     let patch = try #require(MapPatch.encode(flat, to: root, limit: 3_000))
