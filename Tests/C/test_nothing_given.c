@@ -28,6 +28,7 @@ static void every_function_takes_nothing(void **state) {
     (void)llvs_error_user_code(NULL);
     llvs_error_free(llvs_error_make(0, LLVS_NONE));
     llvs_error_free(NULL);
+    llvs_observer_cancel(NULL);
     llvs_observer_free(NULL);
     REFUSES(llvs_log_observe(0, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_cancel_token_create(NULL, NULL));
@@ -42,10 +43,13 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_open(LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_close(NULL, NULL));
     llvs_store_free(NULL);
+    (void)llvs_store_path(NULL);
     REFUSES(llvs_store_reload(NULL, NULL, NULL));
     REFUSES(llvs_store_statistics(NULL, NULL, NULL));
     REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
     llvs_verify_report_free(NULL);
+    REFUSES(llvs_store_salvage(LLVS_NONE, NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
+    llvs_salvage_report_free(NULL);
     REFUSES(llvs_store_compact(NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_make_version(NULL, LLVS_NONE, NULL, 0, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_version(NULL, LLVS_NONE, NULL, NULL));
@@ -83,6 +87,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_merge(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_merge_heads(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_revert(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    llvs_revert_result_free(NULL);
     REFUSES(llvs_merge_values(LLVS_NONE, NULL, NULL, NULL, NULL, NULL, NULL));
     llvs_merged_value_free(NULL);
     REFUSES(llvs_schema_check(LLVS_NONE, NULL));
@@ -96,6 +101,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_choose(NULL, LLVS_NONE, NULL, 0, NULL, NULL));
     llvs_conflict_list_free(NULL);
     REFUSES(llvs_exchange_open(NULL, LLVS_NONE, NULL, NULL, NULL));
+    (void)llvs_exchange_url(NULL);
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);
     llvs_exchange_result_free(NULL);

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Optional
 
@@ -16,7 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_documents import Generator, dumps
 
-VECTORS = json.loads((Path(__file__).parent.parent / "Vectors" / "documents" / "vectors.json").read_text())["vectors"]
+FILE = Path(__file__).parent.parent / "Vectors" / "documents" / "vectors.json"
+VECTORS = json.loads(FILE.read_text())["vectors"]
+HISTORIES = json.loads(FILE.with_name("histories.json").read_text())["histories"]
 
 
 def shown(record: m.Record, value_id: str) -> dict[str, bytes]:
@@ -84,7 +89,101 @@ def test_random_documents_that_shrink(rng: random.Random) -> None:
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]
-    merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a")
+    merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a", saving=vector.get("saving", False))
     assert merged.data == (None if vector["result"] is None else vector["result"].encode())
     empty = m.conflicts_digest(())
     assert (merged.digest or empty) == vector["digest"]
+    assert [{**json_of(told(record, "a")), "path": list(record.path)} for record in merged.records] == vector["records"]
+
+
+def json_of(record: dict[str, bytes]) -> dict[str, Any]:
+    """The members of a record, without its path."""
+    return {name: json.loads(value) for name, value in record.items()}
+
+
+def test_vectors_in_a_store() -> None:
+    """All of them at once, each under rules of its own: two versions are made and merged."""
+    vectors = {f"{number:05}/v": vector for number, vector in enumerate(VECTORS) if not vector.get("saving")}
+    rules = {value_id[:-1]: json.loads(vector["schema"])["ids"][""] for value_id, vector in vectors.items()}
+    with llvs.Store(storage="memory") as store:
+        def values(side: str) -> dict[str, bytes]:
+            return {value_id: vector[side].encode() for value_id, vector in vectors.items() if vector[side] is not None}
+
+        sides = {side: values(side) for side in ("base", "older", "newer")}
+        base = store.make_version(insert={"__llvs_schema": json.dumps({"merge": 1, "ids": rules}).encode(), **sides["base"]})
+        made = []
+        for side in ("older", "newer"):
+            changed = {value_id: data for value_id, data in sides[side].items() if data != sides["base"].get(value_id)}
+            removed = [value_id for value_id in sides["base"] if value_id not in sides[side]]
+            made.append(store.make_version(base, update=changed, remove=removed))
+        found = store.conflicts(*made)
+        merged = store.at(store.merge(*made))
+        wrong = {}
+        for value_id, vector in vectors.items():
+            base_data, newer, older = (None if vector[side] is None else vector[side].encode() for side in ("base", "newer", "older"))
+            # In a store a side that is there is the newer one where the other has nothing.
+            roles = (older, newer) if newer is None else (newer, older)
+            expected = llvs.merge_values(base_data, *roles, vector["schema"].encode(), id="a")
+            kinds = [record.kind for record in expected.records]
+            if merged.get(value_id) != expected.data or [record.kind for record in found.get(value_id, ())] != kinds:
+                wrong[vector["name"]] = merged.get(value_id), expected
+        assert not wrong
+
+
+def test_vectors_in_a_process_with_another_seed() -> None:
+    """P33: nothing depends on the order in which hashes happen to come, or on anything else that a process has of its own."""
+    script = "import json, sys, hashlib, llvs\nfor v in json.load(open(sys.argv[1]))['vectors']:\n" + (
+        "    texts = [None if v[n] is None else v[n].encode() for n in ('base', 'newer', 'older')]\n"
+        "    made = llvs.merge_values(*texts, v['schema'].encode(), id='a', saving=v.get('saving', False))\n"
+        "    assert made.data == (None if v['result'] is None else v['result'].encode()), v['name']\n"
+    )
+    for seed in ("1", "2"):
+        subprocess.run([sys.executable, "-c", script, str(FILE)], check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+
+
+def test_every_pitfall_has_a_vector() -> None:
+    """By number. P39, merge storms, is about how many merges are made, and held by scripts/simulate."""
+    names = [vector["name"] for vector in VECTORS] + [history["name"] for history in HISTORIES]
+    numbers = {int(name[1:].split()[0]) for name in names if name.startswith("P")}
+    assert numbers == set(range(1, 39))
+
+
+def test_every_cell_of_the_absence_table_has_vectors() -> None:
+    """For each kind: in an object, in an element of a list, and as a whole."""
+    names = {vector["name"] for vector in VECTORS}
+    cells = "-|a|- -|-|b -|a|a -|a|c -|a|b p|-|- p|-|p p|p|- p|-|q p|q|- p|a|p p|a|q p|p|b p|q|b p|-|b p|a|- p|a|a p|a|c p|a|b".split()
+    kinds = {name.split(": ")[0] for name in names if name.endswith(" as a whole")}
+    assert {"register", "counter", "set", "list", "tuple", "text", "bytes"} <= kinds and len(kinds) > 25
+    missing = [
+        f"{kind}: {cell} {where}"
+        for kind in kinds for cell in cells for where in ("in an object", "in an element", "as a whole")
+        if f"{kind}: {cell} {where}" not in names and (kind != "bytes" or where == "as a whole")
+    ]  # fmt: skip
+    assert not missing
+
+
+# Histories: where several versions are involved.
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history["name"])
+def test_histories(history: dict[str, Any]) -> None:
+    arbiters = {"rules": None, "most_recent_change": llvs.MostRecentChange()}
+    with llvs.Store(storage="memory") as store:
+        root = store.make_version(insert={"__llvs_schema": history["schema"].encode()}, timestamp=1.0)
+        made = {"": root}
+        for version in history["versions"]:
+            above = [made[name] for name in version["predecessors"]]
+            if len(above) == 2:
+                found = store.merge(above[0], above[1], arbiters[version["arbiter"]], metadata=version["metadata"])
+            else:
+                value_given = version["value"]
+                changes: dict[str, Any] = {"remove": ["a"]} if value_given is None else {"update": {"a": value_given.encode()}}
+                about = {"timestamp": version["time"], "metadata": {"name": version["name"]}}
+                found = store.make_version(above[0] if above else root, **about, **changes)
+            made[version["name"]] = found
+            value = store.value("a", at=found)
+            assert (None if value is None else value.data.decode()) == version["value"], version["name"]
+            if value is not None:
+                assert value.stored_version == made[version["stored"]].id, version["name"]
+            if len(above) == 2 and version["records"] is not None:
+                assert [record.kind.value for record in store.explain(found).records] == version["records"], version["name"]

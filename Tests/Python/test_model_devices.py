@@ -239,6 +239,18 @@ def test_what_an_old_app_does_not_touch_stays_as_it_is_written(edit: Edit) -> No
         assert after["phones"] == '[{"id":"2","number":"22"},{"label":"home","id":"1","number":"11","used":2.0}]'
 
 
+def test_numbers_stay_as_they_are_written_also_where_the_app_knows_all() -> None:
+    data = b'{"weight":72.50,"stock":1e2,"name":"Ann","visits":-0,"phones":[{"id":"1","number":"11"},{"number":"22","id":"2"}]}'
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"contact/1": data})
+        with notes.collection(OldContact).edit("1") as one:
+            one.name = "Bob"
+        assert notes["contact/1"] == data.replace(b"Ann", b"Bob")
+        with notes.collection(OldContact).edit("1") as one:
+            one.phones[0].number = "12"
+        assert notes["contact/1"] == data.replace(b"Ann", b"Bob").replace(b"11", b"12")
+
+
 def _members(data: bytes) -> dict[str, str]:
     """The members of an object, as they are written."""
     decoder, text, found, at = json.JSONDecoder(), data.decode(), {}, 1
@@ -313,3 +325,28 @@ def test_what_was_merged_and_cannot_be_read() -> None:
         assert other["x/1"] == data and pairs["2"].both == (3, 4) and list(pairs.problems()) == ["1"]
         other.save(update={"x/1": b'{"both":[5,9]}'})
         assert pairs["1"].both == (5, 9)
+
+
+def test_conflicts_of_a_collection_and_choosing() -> None:
+    one, other = devices()
+    with one, other:
+        schema = llvs.schema_of(Contact)
+        schema["ids"]["note"] = "auto"
+        one.save(insert={"__llvs_schema": json.dumps(schema).encode(), "contact/1": BASE, "note": b"[]"})
+        one.sync()
+        other.sync()
+        people = other.collection(Contact)
+        for device, name in ((one, "Anne"), (other, "Anna")):
+            with device.collection(Contact).edit("1") as ann:
+                ann.name = name
+                ann.visits += 1
+            device.save(update={"note": json.dumps({"by": name}).encode()})
+        one.exchange()
+        other.sync()
+        found = people.open_conflicts()
+        assert list(found) == ["1"] and len(other.open_conflicts()) == 2, "only those of the collection's values"
+        (conflict,) = found["1"]
+        assert (conflict.path, conflict.newer, conflict.older) == (("name",), b'"Anna"', b'"Anne"')
+        assert people["1"].name == "Anna" and people["1"].visits == 7
+        other.choose(conflict, "older")
+        assert people["1"].name == "Anne" and people["1"].visits == 7 and people.open_conflicts() == {}

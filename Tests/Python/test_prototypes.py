@@ -46,6 +46,11 @@ def test_all_that_can_be_cancelled_is_cancelled_by_the_c_tests() -> None:
     assert len(cancellable) > 10 and [name for name in cancellable if f"{name}(" not in text] == []
 
 
+def test_all_functions_are_called_with_nothing_by_the_c_tests() -> None:
+    text = (Path(__file__).parents[1] / "C" / "test_nothing_given.c").read_text()
+    assert [name for name in HEADER.functions if f"{name}(" not in text] == []
+
+
 def test_all_functions_are_in_the_library() -> None:
     for name in _abi.PROTOTYPES:
         _abi.lib.raw(name)

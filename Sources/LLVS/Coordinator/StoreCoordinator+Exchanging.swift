@@ -36,7 +36,9 @@ extension StoreCoordinator {
     public struct Exchanged: Sendable {
         /// What it was called as it was attached.
         public var place: String
+        /// What came from the other side, and what could not be taken.
         public var retrieved = ExchangeResult()
+        /// What went to the other side, and what could not be sent.
         public var sent = ExchangeResult()
         /// What ended it; what was done before stands.
         public var failure: (any Error)?
@@ -46,6 +48,7 @@ extension StoreCoordinator {
     public struct ExchangeOutcome: Sendable {
         /// One for each exchange that had its turn.
         public var exchanges: [Exchanged] = []
+        /// Where the current version was and is: another only where the first content of a new store was taken up.
         public var move: Move
         /// The first failure.
         public var failure: (any Error)? { exchanges.lazy.compactMap(\.failure).first }

@@ -4,14 +4,17 @@ extension StoreCoordinator {
     public struct Saved: Sendable {
         /// The new version; nil when there was nothing to save.
         public var version: Version?
+        /// Where the current version was before the save, and is after it.
         public var move: Move
     }
 
     /// Where a value is read.
     public enum Place: Sendable {
+        /// At the current version.
         case current
         /// The newest head of a branch.
         case branch(String)
+        /// At this version, which must be in the store.
         case version(VersionID)
     }
 

@@ -6,6 +6,7 @@ extension StoreCoordinator {
         public var schema: Store.Schema
         /// The version that was made for it; nil when the store held all of it, or where nothing was saved yet.
         public var version: Version?
+        /// Where the current version was before, and is with the version that holds the rules.
         public var move: Move
     }
 

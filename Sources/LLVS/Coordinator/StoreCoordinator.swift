@@ -21,11 +21,13 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var defaultMetadataForNewVersions = Metadata()
         /// Whether exchanges put snapshots.
         public var snapshotPolicy = SnapshotPolicy.off
+        /// A coordinator named "main" that merges by the rules in the store and puts no snapshots.
         public init() {}
     }
 
     /// When a snapshot is put beside the versions of an exchange.
     public enum SnapshotPolicy: UInt32, Sendable {
+        /// Only when `Snapshots.put` is called.
         case off = 0
         /// After an exchange, when the last is at least 7 days and 20 versions old, is missing, or is broken.
         case auto
@@ -37,6 +39,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var from: VersionID
         /// Where it is now; the same when it stayed.
         public var to: VersionID
+        /// A move between two versions; the same twice means that nothing moved.
         public init(from: VersionID, to: VersionID) { self.from = from; self.to = to }
         /// Whether it is another.
         public var isMove: Bool { from != to }

@@ -1,7 +1,16 @@
 /// What came of merging a value.
 public struct MergedValue: Sendable {
     /// Which bytes they are.
-    public enum Source: UInt32, Sendable { case absent = 0, newer, older, computed }
+    public enum Source: UInt32, Sendable {
+        /// There is no value: it was removed.
+        case absent = 0
+        /// The newer side's, byte for byte.
+        case newer
+        /// The older side's, byte for byte.
+        case older
+        /// Neither's: they were put together from both.
+        case computed
+    }
     /// The result; nil when the value is gone.
     public let bytes: [UInt8]?
     /// Whose bytes the result's are: of the newer side where both are equal.

@@ -7,25 +7,34 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
     public struct Callbacks: Sendable {
         /// For messages: "the exchange with example.org".
         public var description: String
+        /// What the other side has, looked up anew each time.
         public var list: @Sendable (OperationControl) throws -> ExchangeListing
+        /// The version files of the names, in order; at least one, and fewer than asked for where they are large.
         public var fetchVersions: @Sendable ([String], OperationControl) throws -> [FetchedFile]
+        /// The changes files of the names, likewise.
         public var fetchChanges: @Sendable ([String], OperationControl) throws -> [FetchedFile]
+        /// Stores the files of each version, its changes before the version; each file whole or not at all.
         public var send: @Sendable ([ExchangeFiles], OperationControl) throws -> Void
         /// Nil: nobody can tell without fetching.
         public var unusable: (@Sendable ([String], OperationControl) throws -> [String])?
         /// Nil, like the three that follow: there are no snapshots; putting one throws `.unsupported`.
         public var readSnapshotFile: (@Sendable (String) throws -> [UInt8]?)?
+        /// Replaces the snapshot file of a name as a whole.
         public var writeSnapshotFile: (@Sendable (String, [UInt8]) throws -> Void)?
+        /// Removes the snapshot file of a name; it is no error when there is none.
         public var deleteSnapshotFile: (@Sendable (String) throws -> Void)?
+        /// The names of all snapshot files, in any order.
         public var snapshotFileNames: (@Sendable () throws -> [String])?
         /// Nil: there is no state to keep.
         public var restorationState: (@Sendable () -> [UInt8])?
+        /// Takes the state to keep; nil: it is forgotten.
         public var setRestorationState: (@Sendable ([UInt8]) -> Void)?
         /// Nil: the other side cannot tell.
         public var observe: (@Sendable (@escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?)?
         /// Called once, at the latest when the transport goes.
         public var close: (@Sendable () -> Void)?
 
+        /// The four closures that every exchange needs; the others are set afterwards, where there is something behind them.
         public init(
             description: String,
             list: @escaping @Sendable (OperationControl) throws -> ExchangeListing,
@@ -42,6 +51,7 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
     private let lock = Lock()
     private var isClosed = false
 
+    /// Keeps the closures until `close`, or until it goes.
     public init(_ callbacks: Callbacks) { self.callbacks = callbacks }
     deinit { close() }
 

@@ -23,6 +23,7 @@ public final class Exchange: @unchecked Sendable {
         public var reportsUnportableIDs = false
         /// For what is compressed (`LLZF`) in a snapshot of another implementation.
         public var decode: ForeignDecoder?
+        /// Nothing is told of ids that others cannot hold, and snapshots of others are read where they are not compressed.
         public init() {}
     }
 
@@ -152,6 +153,7 @@ public struct ExchangeResult: Sendable {
     public var repaired: [VersionID] = []
     /// What could not be, by name; sorted by name.
     public var problems: [ExchangeProblem]
+    /// A result with these versions and problems, and nothing repaired.
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
 
     /// The empty root travels with what was built on it, for stores that know none by themselves, and counts for nothing.
@@ -168,6 +170,7 @@ public struct ExchangeProblem: Sendable {
     public var name: String
     /// Why, with a code of its own.
     public var error: StoreError
+    /// What a transport or importer met, by the name that it has there.
     public init(name: String, error: StoreError) { self.name = name; self.error = error }
 
     static func inOrder(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {

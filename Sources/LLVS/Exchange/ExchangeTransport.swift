@@ -68,6 +68,7 @@ public struct ChangedFiles: Sendable {
     public var name: String
     /// Bytes in each.
     public var versionSize: Int, changesSize: Int
+    /// The files of a version id, and how many bytes are in each.
     public init(name: String, versionSize: Int, changesSize: Int) {
         self.name = name
         self.versionSize = versionSize
@@ -93,11 +94,17 @@ public struct ExchangeListing: Sendable {
     /// A file among those of versions that is none.
     public struct Foreign: Hashable, Sendable {
         /// Where it is.
-        public enum Folder: String, Sendable { case versions, changes }
+        public enum Folder: String, Sendable {
+            /// Among the version files.
+            case versions
+            /// Among the changes files.
+            case changes
+        }
         /// Its name.
         public var name: String
         /// Where it is.
         public var folder: Folder
+        /// A file of this name in that folder.
         public init(name: String, folder: Folder) { self.name = name; self.folder = folder }
     }
 
@@ -121,7 +128,9 @@ public struct ExchangeListing: Sendable {
 
 /// What came of fetching one file.
 public enum FetchedFile: Sendable {
+    /// There is no such file.
     case missing
+    /// All of its bytes.
     case data([UInt8])
     /// There, and large: read when its turn comes, once at most, before anything else is asked of the transport.
     case pieces(any PieceReader)
@@ -137,9 +146,11 @@ public struct ExchangeFiles: Sendable {
     public var version: [UInt8]
     /// The changes file.
     public var changes: OutgoingFile
+    /// With a changes file that may come in pieces.
     public init(name: String, version: [UInt8], changes: OutgoingFile) {
         self.name = name; self.version = version; self.changes = changes
     }
+    /// With a changes file that is in memory as a whole.
     public init(name: String, version: [UInt8], changes: [UInt8]) { self.init(name: name, version: version, changes: OutgoingFile(changes)) }
 }
 

@@ -15,6 +15,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         public var create = true
         /// The path of the store whose versions go through it: the folder may not be that directory, nor lie in it.
         public var store: String?
+        /// A durable folder, which is made when it is not there.
         public init() {}
     }
     /// The folder, as an absolute path.

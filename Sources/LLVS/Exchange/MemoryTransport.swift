@@ -2,11 +2,13 @@
 ///
 /// All transports of one name share one area, which lives as long as any of them. Safe from all threads.
 public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
+    /// The area that it shares with all transports of this name in the process.
     public let name: String
     private let area: Area
     private let lock = Lock()
     private var state: [UInt8] = []
 
+    /// Joins the area of that name, or begins it when no transport has it.
     public init(name: String) {
         self.name = name
         area = Area.shared(name)

@@ -11,6 +11,7 @@ public struct OutgoingFile: Sendable {
     /// Bytes in all.
     public let size: Int
 
+    /// A file that is in memory as a whole.
     public init(_ bytes: [UInt8]) { source = .bytes(bytes); size = bytes.count }
     /// - Parameters:
     ///   - size: bytes in all.

@@ -12,6 +12,7 @@ public struct RecordPieces {
     public let length: Int
     private let knownChecksum: UInt32?
 
+    /// A record of these pieces, in order; they stay the caller's and must not change meanwhile.
     public init(_ pieces: [UnsafeRawBufferPointer]) {
         source = .list(pieces)
         length = pieces.reduce(0) { $0 + $1.count }

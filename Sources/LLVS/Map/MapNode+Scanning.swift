@@ -1,6 +1,8 @@
 /// Which ids an enumeration covers, in byte order.
 public enum IDRange: Sendable, Hashable {
+    /// Every id.
     case all
+    /// The ids that begin with these bytes.
     case prefix([UInt8])
     /// From inclusive, to exclusive; nil is open.
     case range(from: [UInt8]?, to: [UInt8]?)

@@ -18,7 +18,20 @@
 public struct Fork: Hashable, Sendable {
     /// The rows of the table above.
     public enum Kind: UInt8, Sendable {
-        case inserted = 1, twiceInserted, updated, twiceUpdated, removed, twiceRemoved, removedAndUpdated
+        /// Not at the ancestor, on one side now.
+        case inserted = 1
+        /// Not at the ancestor, different on both sides; conflicting.
+        case twiceInserted
+        /// Changed on one side.
+        case updated
+        /// Changed on both sides, differently; conflicting.
+        case twiceUpdated
+        /// Removed on one side.
+        case removed
+        /// Removed on both sides.
+        case twiceRemoved
+        /// Removed on one side (`Fork.side`), changed on the other; conflicting.
+        case removedAndUpdated
 
         /// Whether an arbiter must decide.
         public var isConflicting: Bool {
@@ -30,7 +43,10 @@ public struct Fork: Hashable, Sendable {
     }
     /// One of the two versions merged.
     public enum Side: UInt8, Sendable {
-        case first = 1, second
+        /// The newer version's: the first predecessor of the merge.
+        case first = 1
+        /// The older version's.
+        case second
         /// The other one.
         public var other: Side { self == .first ? .second : .first }
     }
@@ -38,10 +54,11 @@ public struct Fork: Hashable, Sendable {
     public var kind: Kind
     /// The side that inserted, updated or removed; nil where both did.
     public var side: Side?
-    /// What prevails on each side, and at the ancestor; nil where nothing does. When several best common
-    /// ancestors disagree about the id, there is no ancestor reference.
+    /// What prevails on the first side; nil where nothing does.
     public var first: Value.Reference?
+    /// What prevails on the second side; nil where nothing does.
     public var second: Value.Reference?
+    /// What prevails at the common ancestor; nil where nothing does, and when several best common ancestors disagree about the id.
     public var ancestor: Value.Reference?
     /// What the best common ancestors hold of the id, each reference once: the ancestor alone, or, where they disagree, what each of them
     /// does. Versions that were merged across each other have such ancestors: a part of a value was then changed on a side only if it

@@ -5,6 +5,11 @@
 /// of the store held: it may read the store, also at `merge.first` and `merge.second`. An error that it throws
 /// surfaces unchanged from the merge, and nothing is stored.
 public protocol MergeArbiter: Sendable {
+    /// Decides a merge.
+    /// - Parameters:
+    ///   - merge: the two versions, what they have in common, and how each value differs.
+    ///   - store: to read values of any version by.
+    /// - Returns: changes to the first side, at most one for each id, with one for each conflicting fork.
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change]
 }
 
@@ -56,10 +61,13 @@ public enum MergeRelation: UInt32, Sendable {
 
 /// Which heads `mergeHeads` folds.
 public enum HeadSelection: Sendable {
+    /// Every head, on whatever branch.
     case all
     /// The default: versions without a branch that no other such version has among its ancestors.
     case unbranched
+    /// Those of `unbranched`, and the newest head of each of these branches.
     case unbranchedAnd([String])
+    /// The heads of these branches alone.
     case branches([String])
 }
 

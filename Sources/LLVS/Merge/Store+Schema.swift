@@ -16,7 +16,9 @@ extension Store {
     }
 
     /// The rules of the store at a version.
-    /// - Parameter given: rules to be added to them. Nothing is stored.
+    /// - Parameters:
+    ///   - version: where they are read.
+    ///   - given: rules to be added to them. Nothing is stored.
     /// - Throws: `.unknownVersion`; `.invalidArgument` with the pointer to what is wrong as its path when the rules given are not valid;
     ///   `.unsupported` when they, or with rules given those of the store, are of a number that is not known.
     public func schema(at version: VersionID, adding given: [UInt8]? = nil) throws -> Schema {

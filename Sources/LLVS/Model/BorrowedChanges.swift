@@ -1,6 +1,8 @@
 /// A change as it is handed in for the length of one call: its bytes belong to the caller.
 public struct BorrowedChange {
+    /// What the change does.
     public var kind: Value.Change.Kind
+    /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
     public var id: UnsafeRawBufferPointer
     /// For insert and update.
     public var data: UnsafeRawBufferPointer
@@ -8,6 +10,7 @@ public struct BorrowedChange {
     public var storedVersion: VersionID?
     /// For insert and update, instead of `data`: where the bytes have been written already.
     @usableFromInline var written: Unmanaged<WrittenValue>?
+    /// A change whose bytes stay where they are, and must stay as they are until the call that it is given to returns.
     @inlinable
     public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0), storedVersion: VersionID? = nil) {
         self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
@@ -15,11 +18,14 @@ public struct BorrowedChange {
 
     /// All but the version: what is looked at a million times, so that nothing is counted and nothing copied but these words.
     public struct Bytes {
+        /// What the change does.
         public var kind: Value.Change.Kind
+        /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
         public var id: UnsafeRawBufferPointer
         /// For insert and update.
         public var data: UnsafeRawBufferPointer
         @usableFromInline var written: Unmanaged<WrittenValue>?
+        /// The bytes of a change, which stay the caller's.
         @inlinable
         public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
             self.kind = kind; self.id = id; self.data = data
@@ -59,6 +65,7 @@ public struct BorrowedChanges: RandomAccessCollection {
     }
     private let source: Source
 
+    /// Changes that are in a list; their bytes are not copied.
     public init(_ list: [BorrowedChange]) { source = .list(list) }
 
     /// `count` changes, each asked for by its index: its bytes, and for preserve the version.

@@ -13,6 +13,8 @@ public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
+    /// The UTF-8 of a string as it stands: nothing is normalised.
+    /// - Throws: `.invalidValueID` when it is empty or longer than 4,096 bytes.
     public init(_ text: String) throws { try self.init(utf8: Array(text.utf8)) }
 
     /// For bytes that were checked before.
@@ -45,6 +47,7 @@ extension StoreError {
         set { valueIDBytes = newValue?.bytes }
     }
 
+    /// An error that concerns one value.
     public init(_ code: Code, _ message: String, valueID: ValueID?, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
         self.init(code, message, versionID: versionID, path: path, systemCode: systemCode)
         self.valueID = valueID

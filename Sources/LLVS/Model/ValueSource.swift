@@ -7,6 +7,7 @@ public struct ValueSource {
     /// Fills the buffer from its start with what comes next, and answers how many bytes; 0 at the end. Called on the thread
     /// that makes the version, with no lock held. What it throws comes out of making the version, of which nothing is left.
     public var read: (UnsafeMutableRawBufferPointer) throws -> Int
+    /// A value to be read while a version is made; `read` is asked from the start, once, or twice where the size is not known.
     public init(id: ValueID, size: Int? = nil, read: @escaping (UnsafeMutableRawBufferPointer) throws -> Int) {
         self.id = id; self.size = size; self.read = read
     }

@@ -11,6 +11,7 @@ public struct Version: Hashable, Sendable {
     /// What it carries beside its changes.
     public var metadata: Metadata
 
+    /// What is told of a version; nothing is stored by making one.
     public init(id: VersionID, predecessors: [VersionID], timestamp: Double, valueDataSize: UInt64, metadata: Metadata) {
         self.id = id; self.predecessors = predecessors; self.timestamp = timestamp
         self.valueDataSize = valueDataSize; self.metadata = metadata
@@ -35,12 +36,15 @@ public struct Metadata: Hashable, Sendable {
     public struct Entry: Hashable, Sendable {
         /// UTF-8.
         public let key: [UInt8]
+        /// Any bytes; a JSON document by convention.
         public let value: [UInt8]
     }
+    /// All of them, sorted by the bytes of their keys, each key once.
     public private(set) var entries: [Entry] = []
     /// Under which the name of a branch is carried, as a JSON string.
     public static let branchKey = Array("__llvs_branch".utf8)
 
+    /// No entries.
     public init() {}
 
     /// Takes what a version may carry; `checkMade` says what one that is made here may.
@@ -89,6 +93,7 @@ public struct Metadata: Hashable, Sendable {
         }
     }
 
+    /// The value under a key in UTF-8; nil when there is none, and to remove it. O(log n), setting O(n).
     public subscript(key: [UInt8]) -> [UInt8]? {
         get {
             let i = position(of: key)
@@ -105,6 +110,7 @@ public struct Metadata: Hashable, Sendable {
             }
         }
     }
+    /// The same with the UTF-8 of a string as the key.
     public subscript(key: String) -> [UInt8]? {
         get { self[Array(key.utf8)] }
         set { self[Array(key.utf8)] = newValue }

@@ -22,5 +22,6 @@ public struct SalvageReport: Sendable {
         /// versions changed, and lost values, are as they were before or missing.
         public var isComplete: Bool
     }
+    /// Of a salvage that has found nothing yet.
     public init() {}
 }

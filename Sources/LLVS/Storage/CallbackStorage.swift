@@ -33,11 +33,14 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         public var close: () throws -> Void
         /// Small named blobs beside the records; kept in memory unless all three are given.
         public var cacheGet: ((_ name: String) throws -> [UInt8]?)?
+        /// Replaces the blob of a name as a whole; the bytes are borrowed for the call.
         public var cachePut: ((_ name: String, _ data: UnsafeRawBufferPointer) throws -> Void)?
+        /// Removes the blob of a name; it is no error when there is none.
         public var cacheDelete: ((_ name: String) throws -> Void)?
         /// Called once, when nothing is called any more.
         public var release: (() -> Void)?
 
+        /// The functions that every storage needs; the others are set afterwards, where there is something behind them.
         public init(
             append: @escaping (_ records: [UnsafeRawBufferPointer]) throws -> [UInt64],
             list: @escaping (_ mark: UInt64) throws -> (records: [Listed], mark: UInt64),
@@ -57,6 +60,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         public var size: UInt64
         /// Its first bytes, where the host had them at hand: they need not be read then.
         public var first: [UInt8]
+        /// What the host lists: a number, a size in bytes, and the first bytes where they were at hand.
         public init(place: UInt64, size: UInt64, first: [UInt8] = []) { self.place = place; self.size = size; self.first = first }
     }
 

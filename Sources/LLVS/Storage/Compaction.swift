@@ -33,5 +33,6 @@ public struct CompactionReport: Hashable, Sendable {
     public var bytesDeleted: UInt64 = 0
     /// What says that the store is in a synced folder, for which nothing was done: a path.
     public var syncMarker: String?
+    /// Nothing was done.
     public init() {}
 }

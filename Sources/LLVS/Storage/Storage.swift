@@ -12,6 +12,7 @@
 public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".
     var description: String { get }
+    /// Whether it was opened for reading only: nothing is appended then.
     var isReadOnly: Bool { get }
     /// Where it is: an absolute path; empty when it has none.
     var path: String { get }
@@ -95,6 +96,7 @@ public protocol Storage: AnyObject, Sendable {
     /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest. Nil
     /// when it does not say, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
+    /// Whether the blob is there, whatever its bytes are.
     func hasBlob(_ id: BlobID) throws -> Bool
     /// Equal in two looks when no blob came between them; nil when that is not known.
     var blobMark: BlobMark? { get }
@@ -112,7 +114,9 @@ public protocol Storage: AnyObject, Sendable {
     /// Small named blobs beside the records: caches and the coordinator's state. Replaced atomically.
     /// Names are `[a-z0-9._-]{1,100}`. A storage that cannot keep them keeps them in memory.
     func cacheGet(_ name: String) throws -> [UInt8]?
+    /// Puts a blob under the name, in the place of what was there.
     func cachePut(_ name: String, _ data: [UInt8]) throws
+    /// Removes the blob of that name; it is no error when there is none.
     func cacheDelete(_ name: String) throws
     /// Opens what a coordinator writes at each save. Once at a time, where that can be had.
     /// - Throws: `.busy` when another has it open.
@@ -136,6 +140,7 @@ public protocol Storage: AnyObject, Sendable {
 }
 
 extension Storage {
+    /// As `scan(_:_:)`, without a control.
     public func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
     public var path: String { "" }
     public var watchedPlaces: [WatchedPlace] { [] }
@@ -169,6 +174,7 @@ extension Storage {
 
 /// Stores one blob piece by piece. One that is let go unfinished leaves nothing.
 public protocol BlobWriter: AnyObject {
+    /// Adds what comes next; the bytes are borrowed for the call.
     func append(_ bytes: UnsafeRawBufferPointer) throws
     /// The name of the blob, which is now as `Storage.storeBlob` leaves it. Throws when the bytes are not as many as was said.
     /// - Parameter digest: SHA-256 of the bytes.
@@ -191,8 +197,11 @@ public enum BlockShape: Sendable {
 public struct RecordPlace: Hashable, Sendable {
     /// A number of the storage's for the file that it is in.
     public var segment: UInt32
+    /// Where it begins, in bytes; or a number by which the storage finds it again.
     public var offset: UInt64
+    /// Bytes of the record.
     public var length: UInt64
+    /// A place that the storage gave before.
     public init(segment: UInt32, offset: UInt64, length: UInt64) {
         self.segment = segment; self.offset = offset; self.length = length
     }
@@ -200,12 +209,14 @@ public struct RecordPlace: Hashable, Sendable {
 
 /// A record met by `scan`.
 public struct ScannedRecord {
+    /// Where it lies.
     public var place: RecordPlace
     /// The first bytes of the record: all of it when it is at most 64 KiB, else at least 64 KiB.
     /// Valid during the call only.
     public var prefix: UnsafeRawBufferPointer
     /// It is not what was appended, but what tells the version is (`RecordReader.tellsVersion`): values of it are damaged.
     public var isDamaged: Bool
+    /// What a scan tells of one record; the prefix stays the storage's.
     public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) { self.place = place; self.prefix = prefix; self.isDamaged = isDamaged }
     /// How much of a record `prefix` holds at least.
     public static let prefixSize = 64 << 10
@@ -228,6 +239,7 @@ public enum Loss: UInt32, Sendable {
 public struct StorageDamage: Hashable, Sendable {
     /// The file, or what stands for it.
     public var file: String
+    /// Where in the file, in bytes.
     public var offset: UInt64
     /// What is wrong with it, and what can be done. Control characters in names are written out: it can be logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
@@ -239,6 +251,7 @@ public struct StorageDamage: Hashable, Sendable {
     public var lost: Loss
     /// The record concerned, where a storage knows its place and not whose it is.
     var place: RecordPlace?
+    /// A damaged place; without further words a version is taken for lost.
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
         self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value; self.lost = lost
     }
@@ -254,6 +267,7 @@ public struct StorageStatistics: Hashable, Sendable {
     public var syncs: UInt64 = 0
     /// Files of records.
     public var segments: UInt64 = 0
+    /// Nothing counted yet.
     public init() {}
 }
 

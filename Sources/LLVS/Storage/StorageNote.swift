@@ -2,6 +2,7 @@
 public protocol StorageNote: AnyObject, Sendable {
     /// What was written last; nil when nothing was, or it cannot be read.
     func read() throws -> [UInt8]?
+    /// Replaces what was written before, as a whole: after a kill at any moment the one or the other is read.
     func write(_ data: UnsafeRawBufferPointer) throws
 }
 

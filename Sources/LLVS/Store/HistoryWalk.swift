@@ -10,6 +10,7 @@ public struct HistoryQuery: Sendable {
     public var value: ValueID?
     /// Those that recorded a change of a value whose id begins with these bytes; empty: any, or none.
     public var prefix: [UInt8]
+    /// Everything from the heads on, unless it is said otherwise.
     public init(from: [VersionID] = [], hiding: [VersionID] = [], branch: String? = nil, value: ValueID? = nil, prefix: [UInt8] = []) {
         self.from = from; self.hiding = hiding; self.branch = branch; self.value = value; self.prefix = prefix
     }

@@ -8,15 +8,19 @@ extension Store {
         public var changes: [Value.Change]
         /// Whether it is what its id says, where that was looked at already.
         var vouching: Vouching?
+        /// A version with its changes, of which nothing has been checked yet.
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
     }
 
     /// What became of a received version.
     public enum Addition: Sendable {
+        /// It is in the store now, durable as the store is; or waits there for its predecessors.
         case added
+        /// It was here, and is the same.
         case alreadyPresent
         /// It was here and damaged, and is whole again.
         case repaired
+        /// Nothing of it was stored; the error says why.
         case problem(StoreError)
     }
 

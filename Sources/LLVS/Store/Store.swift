@@ -14,6 +14,7 @@ public final class Store: @unchecked Sendable {
         case sqlite
         /// Nothing survives the store.
         case memory
+        /// A storage of the program's own; it belongs to the store from then on, which closes it.
         case custom(any Storage)
     }
 
@@ -43,6 +44,7 @@ public final class Store: @unchecked Sendable {
         public var fileMode: UInt32?
         /// Progress (in versions) and cancellation of opening, which then throws `.cancelled` and leaves nothing open. Not used afterwards.
         public var control = OperationControl()
+        /// A durable store in files, made where there is none, with about 64 MiB for caches.
         public init() {}
     }
 

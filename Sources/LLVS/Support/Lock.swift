@@ -7,8 +7,11 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         pthread_mutex_init(raw, nil)
     }
     deinit { pthread_mutex_destroy(raw); raw.deallocate() }
+    /// Waits until nobody holds it, and takes it. Not recursive.
     @inline(__always) public func lock() { pthread_mutex_lock(raw) }
+    /// Lets go of it; on the thread that holds it.
     @inline(__always) public func unlock() { pthread_mutex_unlock(raw) }
+    /// Runs `body` with the lock held, which must not call code of the host.
     @inline(__always) public func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         return try body()
@@ -24,6 +27,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
 /// A pthread condition, always waited on with one lock.
 public final class Condition: @unchecked Sendable {
     private let raw: UnsafeMutablePointer<pthread_cond_t>
+    /// A condition that nobody waits for.
     public init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_cond_t())
@@ -53,5 +57,6 @@ public final class Condition: @unchecked Sendable {
         return pthread_cond_timedwait(raw, lock.raw, &time) == 0
         #endif
     }
+    /// Wakes all that wait.
     public func broadcast() { pthread_cond_broadcast(raw) }
 }

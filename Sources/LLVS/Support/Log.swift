@@ -9,7 +9,16 @@ import CLLVSShims
 public enum Log {
     /// How much is told: messages of the level and of those before it.
     public enum Level: Int32, Sendable, Comparable {
-        case off = 0, error = 1, warning = 2, info = 3, debug = 4
+        /// Nothing.
+        case off = 0
+        /// What keeps a store or a folder from working.
+        case error = 1
+        /// What is wrong and was passed over.
+        case warning = 2
+        /// What a store does now and then: opening, closing, exchanges, compactions.
+        case info = 3
+        /// Each merge, and the steps of exchanges.
+        case debug = 4
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
     private static let lock = Lock()

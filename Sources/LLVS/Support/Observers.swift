@@ -1,6 +1,7 @@
 /// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
 /// observation. Letting go of the observation cancels it too.
 public protocol ExchangeObservation: AnyObject, Sendable {
+    /// Ends it, and waits for a callback that runs on another thread. Any thread, any number of times.
     func cancel()
 }
 

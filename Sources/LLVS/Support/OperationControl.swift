@@ -2,6 +2,7 @@
 public final class CancelToken: @unchecked Sendable {
     private let lock = Lock()
     private var set = false
+    /// A token that is not set.
     public init() {}
     /// Asks the work to stop. Any thread, any number of times.
     public func cancel() { lock.withLock { set = true } }
@@ -12,13 +13,29 @@ public final class CancelToken: @unchecked Sendable {
 /// How far long work has come. `total` is 0 while it is not known.
 public struct Progress: Sendable {
     /// What the work is doing.
-    public enum Stage: UInt32, Sendable { case listing = 1, receiving, adding, sending, reading, writing, verifying }
+    public enum Stage: UInt32, Sendable {
+        /// Asking the other side of an exchange what it has.
+        case listing = 1
+        /// Fetching versions from there.
+        case receiving
+        /// Storing versions here.
+        case adding
+        /// Writing versions there.
+        case sending
+        /// Reading what is in a store or snapshot.
+        case reading
+        /// Writing a snapshot or another file.
+        case writing
+        /// Comparing what is stored with its checksums.
+        case verifying
+    }
     /// What it is doing.
     public var stage: Stage
     /// How many of `total` are done: versions, files or chunks, by the stage.
     public var completed: UInt64
     /// How many there are to do; 0 while it is not known.
     public var total: UInt64
+    /// How far: the counts are of the stage, not of the whole call.
     public init(stage: Stage, completed: UInt64, total: UInt64) {
         self.stage = stage; self.completed = completed; self.total = total
     }
@@ -30,6 +47,7 @@ public struct OperationControl: Sendable {
     public var progress: (@Sendable (Progress) throws -> Bool)?
     /// Stops the work from any thread.
     public var token: CancelToken?
+    /// Without either the call runs to its end.
     public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token
     }

@@ -8,6 +8,7 @@ public struct WatchedPlace: Sendable {
     public var names: (@Sendable (String) -> Bool)?
     /// Whether it may be missing: it is looked for again whenever something happens.
     public var isOptional: Bool
+    /// A directory, which need not be there yet when it is optional.
     public init(_ path: String, isOptional: Bool = false, names: (@Sendable (String) -> Bool)? = nil) {
         self.path = path; self.isOptional = isOptional; self.names = names
     }

@@ -24,6 +24,7 @@ public final class ReadWriteLock: @unchecked Sendable {
     private let readersLeft = Condition()
     private let writerLeft = Condition()
 
+    /// A lock that nobody holds; about 2 KiB of memory.
     public init() {
         let size = ReadWriteLock.stripeSize * (ReadWriteLock.stripeCount + 1)
         stripes = .allocate(byteCount: size, alignment: ReadWriteLock.stripeSize)
@@ -32,12 +33,14 @@ public final class ReadWriteLock: @unchecked Sendable {
     }
     deinit { stripes.deallocate() }
 
+    /// Runs `body` beside other readers, and never beside a writer.
     @inline(__always) public func withRead<R>(_ body: () throws -> R) rethrows -> R {
         let stripe = enter()
         defer { leave(stripe) }
         return try body()
     }
 
+    /// Runs `body` alone, once those who read have left.
     @inline(__always) public func withWrite<R>(_ body: () throws -> R) rethrows -> R {
         writers.lock()
         holdReaders()

@@ -13,6 +13,7 @@ import Testing
             let older: String?
             let result: String?
             let digest: String
+            let saving: Bool?
         }
         let format: Int
         let vectors: [Vector]
@@ -23,9 +24,10 @@ import Testing
             .appendingPathComponent("Vectors/documents/vectors.json")
         let vectors = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: file))
         #expect(vectors.format == 1)
-        #expect(vectors.vectors.count > 700)
+        #expect(vectors.vectors.count > 1600)
         for vector in vectors.vectors {
-            let merged = try Documents.merged(vector.base, vector.newer, vector.older, schema: vector.schema, id: "a")
+            let merged = try Documents.merged(
+                vector.base, vector.newer, vector.older, schema: vector.schema, id: "a", saving: vector.saving ?? false)
             #expect(merged.bytes.map { String(decoding: $0, as: UTF8.self) } == vector.result, "\(vector.name)")
             #expect(merged.digest(id: Array("a".utf8)) == vector.digest, "\(vector.name)")
         }

@@ -85,7 +85,26 @@ PITFALLS: list[Case] = [
     ("P30 line ends", "text", "a\nb\n", "a\r\nb\r\n", "a\nb\nc\n"),
     ("P31 strings are registers", "auto", {"url": "http://a/b"}, {"url": "http://a/c"}, {"url": "http://x/b"}),
     ("P32 words of JSON", "auto", {"a": True}, {"a": False, "b": True}, {"a": True, "c": True}),
+    ("P33 members and elements have one order", {"/s": "set"}, {"s": []}, {**{name: 1 for name in "qwertyuiop"}, "s": ["q", "w", "e"]},
+     {**{name: 2 for name in "asdfghjkl"}, "s": ["z", "x", "c"]}),
     ("P35 absorption is no law", "auto", {"l": ["a"]}, {"l": ["a"]}, {"l": []}),
+    ("P35 the merge before that", "auto", {"l": ["a"]}, {"l": []}, {"l": ["a", "a"]}),
+    ("P38 left to an arbiter of the host", {"/v": {"pick": "arbiter"}}, {"v": 0, "w": 0}, {"v": 1, "w": 0}, {"v": 2, "w": 3}),
+]  # fmt: skip
+
+#: Saves of a program that does not know all of a value: rules, what it made of the value that it read, what it saves, and that value.
+SAVES: list[Case] = [
+    ("P26 members that the program does not know stay", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","later":{"z":1.50,"a":[1e2]}}'),
+    ("P26 what the program removes is gone with all that is in it", "auto", {"a": {"x": 1}, "b": 1}, {"b": 1}, {"a": {"x": 1, "new": 2}, "b": 1}),
+    ("P26 elements keep what the program does not know", {"/l": {"as": "list", "key": ["/id"]}}, {"l": [{"id": 1, "n": 1}, {"id": 2, "n": 2}]},
+     {"l": [{"id": 2, "n": 2}, {"id": 1, "n": 3}]}, {"l": [{"id": 1, "n": 1, "new": True}, {"id": 2, "n": 2, "new": False}]}),
+    ("P26 a register is merged by member", {"/r": "register"}, {"r": {"x": 1}}, {"r": {"x": 2}}, {"r": {"x": 1, "new": 3}}),
+    ("P26 what the program decided stands", {"/v": {"pick": "older"}}, {"v": 1}, {"v": 2}, {"v": 3}),
+    ("P26 what came meanwhile stays", {"/n": "counter", "/s": "set", "/t": "text"}, {"n": 5, "s": ["a"], "t": "one two"},
+     {"n": 6, "s": ["a", "b"], "t": "one 2"}, {"n": 15, "s": ["c"], "t": "1 two"}),
+    ("P26 a save that changes nothing", "auto", {"name": "A"}, {"name": "A"}, '{ "name":"A", "later":1.50 }'),
+    ("P26 a value that is not there yet", "auto", None, {"name": "A"}, None),
+    ("P26 a value that is no JSON", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","name":"A","later":1}'),
 ]  # fmt: skip
 
 #: What two readers of the specification took differently at first, or one of them got wrong.
@@ -127,19 +146,30 @@ KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
     "set": ("set", ["a"], ["a", "b"], ["c"]),
     "set with key": ({"as": "set", "key": ["/k"]}, [{"k": 1, "v": 0}], [{"k": 1, "v": 1}], [{"k": 1, "v": 0}, {"k": 2}]),
     "list with key": ({"as": "list", "key": ["/k"]}, [{"k": 1, "v": 0}], [{"k": 1, "v": 1}], [{"k": 2}, {"k": 1, "v": 0}]),
+    "list": ("list", [1, 2], [1, 3, 2], [2, 4]),
+    "list of values, each once": ({"as": "list", "key": [""]}, ["a", "b"], ["b", "a", "c"], ["a", "d"]),
     "tuple": ("tuple", [1, 2], [3, 2], [1, 4]),
     "text": ("text", "one two", "one 2", "1 two"),
+    "text by line": ({"as": "text", "unit": "line"}, "one\ntwo\n", "one\n2\n", "1\ntwo\n"),
+    "text by character": ({"as": "text", "unit": "char"}, "abc", "abxc", "ybc"),
+    "text that keeps both": ({"as": "text", "overlap": "both"}, "cat", "dog", "fox"),
+    "counter with bounds": ({"as": "counter", "min": 0, "max": 18}, 10, 13, 17),
+    "bytes": ("bytes", [0], [1], [2]),
     "pick older": ({"pick": "older"}, 0, 1, 2),
     "pick max": ({"pick": "max"}, 0, 1, 2),
     "pick min": ({"pick": "min"}, 0, 1, 2),
+    "pick arbiter": ({"pick": "arbiter"}, 0, 1, 2),
+    "pick min of a member": ({"as": "register", "pick": {"min": "/t"}}, {"t": 0}, {"t": 1}, {"t": 2}),
     "pick max of a member": ({"as": "register", "pick": {"max": "/t"}}, {"t": 0}, {"t": 1}, {"t": 2}),
     "delete wins": ({"delete": "delete"}, 0, 1, 2),
+    "delete wins over objects": ({"delete": "delete"}, {"k": 0}, {"k": 1}, {"k": 0, "l": 2}),
     "absent stands for": ({"absent": 0}, 0, 1, 2),
     "identity": ({"identity": ["/k"]}, {"k": 0}, {"k": 1, "x": 1}, {"k": 2, "y": 1}),
 }
 
-#: The absence table: base, newer, older.
+#: The absence table: base, newer, older; `q` is `p`, and `c` is `a`, written in another way.
 ABSENCE = ["-a-", "--b", "-aa", "-ab", "p--", "p-p", "pp-", "pap", "ppb", "p-b", "pa-", "paa", "pab"]
+ABSENCE += ["-ac", "p-q", "pq-", "paq", "pqb", "pac"]
 
 
 def cases() -> Iterator[Case]:
@@ -148,14 +178,33 @@ def cases() -> Iterator[Case]:
     yield from PITFALLS
     yield from READINGS
     for name, (rule, base, newer, older) in KINDS.items():
-        values = {"p": base, "a": newer, "b": older}
+        texts = {"p": spelled(base), "a": spelled(newer), "b": spelled(older), "q": otherwise(base), "c": otherwise(newer)}
         for cell in ABSENCE:
-            members = [{} if which == "-" else {"v": values[which]} for which in cell]
-            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} in an object", {"/v": rule}, *members)
-            elements = [[] if which == "-" else [{"id": 1, "v": values[which]}] for which in cell]
-            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} in an element", {"/*/v": rule}, *elements)
-            whole = [None if which == "-" else values[which] for which in cell]
-            yield (f"{name}: {cell[0]}|{cell[1]}|{cell[2]} as a whole", {"": rule}, *whole)
+            shown = "|".join(cell)
+            if rule != "bytes":
+                members = ["{}" if which == "-" else f'{{"v":{texts[which]}}}' for which in cell]
+                yield (f"{name}: {shown} in an object", {"/v": rule}, *members)
+                elements = ["[]" if which == "-" else f'[{{"id":1,"v":{texts[which]}}}]' for which in cell]
+                yield (f"{name}: {shown} in an element", {"/*/v": rule}, *elements)
+            # A text as a whole is no JSON.
+            whole = {key: base if key in "pq" else newer if key in "ac" else older for key in texts} if isinstance(base, str) else texts
+            yield (f"{name}: {shown} as a whole", {"": rule}, *(None if which == "-" else whole[which] for which in cell))
+
+
+def spelled(value: Any) -> str:
+    """JSON text."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def otherwise(value: Any) -> str:
+    """The same value written in another way: white space, members from the last to the first, exponents, escapes."""
+    if isinstance(value, dict):
+        return "{ " + " , ".join(f"{otherwise(name)} : {otherwise(value[name])}" for name in reversed(value)) + " }"
+    if isinstance(value, list):
+        return "[ " + " , ".join(map(otherwise, value)) + " ]"
+    if isinstance(value, str):
+        return '"' + "".join(f"\\u{ord(letter):04x}" for letter in value) + '"'
+    return f"{value}.0e0" if isinstance(value, int) and not isinstance(value, bool) else json.dumps(value)
 
 
 def encoded(value: Any) -> Optional[bytes]:
@@ -166,15 +215,15 @@ def encoded(value: Any) -> Optional[bytes]:
 def vectors() -> dict[str, Any]:
     """The file as it is to be."""
     found = []
-    for name, rules, base, newer, older in cases():
+    for saving, (name, rules, base, newer, older) in [*((False, case) for case in cases()), *((True, case) for case in SAVES)]:
         schema = json.dumps({"merge": 1, "ids": {"": rules}}, separators=(",", ":"))
         inputs = [encoded(value) for value in (base, newer, older)]
-        merged = m.merge_values(*inputs, r.parse_schema(schema.encode()).rules("a"))
+        merged = m.merge_values(*inputs, r.parse_schema(schema.encode()).rules("a"), app_wins=saving)
         texts = [None if data is None else data.decode() for data in (*inputs, merged.data)]
         records = [json.loads(j.canonical(record.node("a"))) for record in merged.records]
         found.append({
             "name": name, "schema": schema, "base": texts[0], "newer": texts[1], "older": texts[2], "result": texts[3], "records": records,
-            "digest": m.conflicts_digest([("a", record) for record in merged.records]),
+            "digest": m.conflicts_digest([("a", record) for record in merged.records]), **({"saving": True} if saving else {}),
         })  # fmt: skip
     names = [vector["name"] for vector in found]
     assert len(names) == len(set(names))

@@ -11,6 +11,7 @@
 /// look per segment that is not sealed, plus what is new; `read` one system call. On a network file
 /// system one host only may use a store at a time: locks and the order of writes are not kept between hosts.
 public final class FileStorage: Storage, @unchecked Sendable {
+    /// How a directory is used.
     public struct Options: Sendable {
         /// Makes the store where there is none.
         public var create = true
@@ -34,6 +35,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         public var inspector: RecordInspector?
         /// Tests put failing system calls here.
         var system = FileSystem()
+        /// A durable store, which is made where there is none, with its caches inside.
         public init() {}
     }
 

@@ -8,10 +8,13 @@
 /// "what is new" is "what comes after the last seen". SQLite does not check what it reads, hence the
 /// checksums (CRC-32C) of every row. Not for network file systems: SQLite's locks do not work there.
 public final class SQLiteStorage: Storage, @unchecked Sendable {
+    /// How a database is used.
     public struct Options: Sendable {
         /// Makes the database where there is none.
         public var create = true
+        /// Never writes anything.
         public var readOnly = false
+        /// What a power cut may take.
         public var durability = Durability.full
         /// Seconds for which others that write are waited for.
         public var busyTimeout: Double = 10
@@ -19,6 +22,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         public var fileMode: UInt32 = 0o600
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
+        /// A durable database, which is made where there is none; others that write are waited for, 10 seconds at most.
         public init() {}
 
         var patience: SQLiteConnection.Patience { SQLiteConnection.Patience(seconds: busyTimeout) }

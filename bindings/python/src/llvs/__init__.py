@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
     from .store import Store as Store
+    from .transaction import Transaction as Transaction
     from .transport import (
         FileContent as FileContent,
         OutgoingFile as OutgoingFile,
@@ -196,6 +197,7 @@ _MODULES = {
     "state": "State",
     "storage": "DictStorage Storage",
     "store": "Store",
+    "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "_changes": "Content Entries",

@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import ItemsView, KeysView
+from contextlib import AbstractContextManager
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
 
 import llvs
@@ -237,6 +238,30 @@ class Coordinator(Handle):
             lib.llvs_coordinator_save(pointer, packed.address, packed.count, CHANGE_SIZE, options, None, byref(versions), byref(move))
             found = _pages.versions(versions.value)
             return SavedVersion(found[0], move) if found else None
+
+    def transaction(self, *, metadata: Optional[_metadata.Metadata] = None) -> AbstractContextManager[llvs.Transaction]:
+        """Several values read and written together, and saved as one version at the end of the block; nothing when the block raises.
+
+            with notes.transaction() as values:
+                values["from"], values["to"] = values["to"], values["from"]
+
+        `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves meanwhile,
+        the save goes on top of that, unless a value that the block read or wrote has changed there.
+
+        Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
+        """
+        from .transaction import transaction
+
+        return transaction(self, metadata)
+
+    def transact(self, function: Callable[[llvs.Transaction], _Model], *, metadata: Optional[_metadata.Metadata] = None) -> _Model:
+        """Calls `function` with the values of a transaction, saves, and returns what it returned; again as long as a value moves meanwhile.
+
+        The function may be called several times, so it changes nothing but the values. Raises what it raises, and what `save` raises.
+        """
+        from .transaction import transact
+
+        return transact(self, function, metadata)
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""

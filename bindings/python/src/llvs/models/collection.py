@@ -181,6 +181,11 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
         return self.at().problems()
 
+    def open_conflicts(self) -> dict[str, tuple[llvs.Conflict, ...]]:
+        """The conflicts of its values that nobody has decided yet, by id. `Coordinator.choose` closes them. As `Store.open_conflicts`."""
+        found = self._coordinator.open_conflicts()
+        return {id[len(self.prefix) :]: records for id, records in found.items() if id.startswith(self.prefix)}
+
     def __setitem__(self, id: str, object: _Model) -> None:
         self.save({id: object})
 

@@ -1,0 +1,21 @@
+/* Every initialiser of a struct with a struct_size, for test_header.c. Written by scripts/generate_bindings. */
+CHECK_INIT(llvs_control, LLVS_CONTROL_INIT);
+CHECK_INIT(llvs_store_options, LLVS_STORE_OPTIONS_INIT);
+CHECK_INIT(llvs_statistics, LLVS_STATISTICS_INIT);
+CHECK_INIT(llvs_compaction_report, LLVS_COMPACTION_REPORT_INIT);
+CHECK_INIT(llvs_version_options, LLVS_VERSION_OPTIONS_INIT);
+CHECK_INIT(llvs_heads_options, LLVS_HEADS_OPTIONS_INIT);
+CHECK_INIT(llvs_history_options, LLVS_HISTORY_OPTIONS_INIT);
+CHECK_INIT(llvs_range, LLVS_RANGE_INIT);
+CHECK_INIT(llvs_merge_options, LLVS_MERGE_OPTIONS_INIT);
+CHECK_INIT(llvs_merge_values_options, LLVS_MERGE_VALUES_OPTIONS_INIT);
+CHECK_INIT(llvs_conflict_options, LLVS_CONFLICT_OPTIONS_INIT);
+CHECK_INIT(llvs_exchange_options, LLVS_EXCHANGE_OPTIONS_INIT);
+CHECK_INIT(llvs_import_options, LLVS_IMPORT_OPTIONS_INIT);
+CHECK_INIT(llvs_move, LLVS_MOVE_INIT);
+CHECK_INIT(llvs_coordinator_options, LLVS_COORDINATOR_OPTIONS_INIT);
+CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT);
+CHECK_INIT(llvs_transport_callbacks, LLVS_TRANSPORT_CALLBACKS_INIT);
+CHECK_INIT(llvs_fault, LLVS_FAULT_INIT);
+CHECK_INIT(llvs_storage_subject, LLVS_STORAGE_SUBJECT_INIT);
+CHECK_INIT(llvs_transport_subject, LLVS_TRANSPORT_SUBJECT_INIT);

@@ -1,0 +1,165 @@
+"""Writes histories.json: what merges of several versions of one value must give, by the model in Tests/Python/documents.
+
+    histories.py        writes the file anew
+    histories.py --check  says whether it is what the model gives now
+
+For what three values alone do not show: several bases, who is newer, what a merge keeps the reference of, who wins of two merges.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "Python"))
+
+from documents import rules as r  # noqa: E402
+from documents.versions import Graph, Held  # noqa: E402
+
+
+class Save(NamedTuple):
+    """A version that stores the value, or removes it."""
+
+    name: str
+    above: str
+    value: Any
+
+
+class Merge(NamedTuple):
+    """A merge of two versions; `metadata` tells apart merges that different devices make of the same two."""
+
+    name: str
+    one: str
+    other: str
+    metadata: Optional[dict[str, str]] = None
+    arbiter: str = "rules"
+    #: What it must come to where the model, which knows of no arbiters, cannot tell: the value, and the version that stores it.
+    expected: Optional[tuple[Any, str]] = None
+
+
+COUNTER = {"/n": "counter"}
+
+
+def three(base: Any, one: Any, two: Any, last: Any) -> list[Any]:
+    """Three saves on one version."""
+    return [Save("o", "", base), Save("x", "o", one), Save("y", "o", two), Save("z", "o", last)]
+
+
+A, B = {"device": "a"}, {"device": "b"}
+
+#: name, rules, steps in the order of time
+HISTORIES: list[tuple[str, Any, list[Any]]] = [
+    ("P2 several bases: a criss-cross counts each increment once", COUNTER, [
+        Save("o", "", {"n": 0}), Save("x", "o", {"n": 1}), Save("y", "o", {"n": 10}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
+        Save("x2", "m", {"n": 111}), Save("y2", "k", {"n": 1011}), Merge("z", "x2", "y2"),
+    ]),
+    ("P2 several bases: one side left alone what both merges decided", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 2}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
+        Save("x2", "m", {"v": 5}), Save("y2", "k", {"v": 2, "w": 1}), Merge("z", "x2", "y2"),
+    ]),
+    ("P2 three levels of criss-cross", COUNTER, [
+        Save("o", "", {"n": 0}), Save("x", "o", {"n": 1}), Save("y", "o", {"n": 2}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
+        Save("x2", "m", {"n": 4}), Save("y2", "k", {"n": 5}), Merge("m2", "x2", "y2", A), Merge("k2", "x2", "y2", B),
+        Save("x3", "m2", {"n": 16}), Save("y3", "k2", {"n": 26}), Merge("z", "x3", "y3"),
+    ]),
+    ("P4 an increment that was taken over counts twice", COUNTER, [
+        Save("o", "", {"n": 0}), Save("x", "o", {"n": 1}), Save("y", "o", {"n": 0, "w": 1}),
+        Save("picked", "y", {"n": 1, "w": 1}), Merge("z", "x", "picked"),
+    ]),
+    ("P34 three registers, merged from the left", "auto", [
+        *three({"v": 0}, {"v": 1}, {"v": 2}, {"v": 3}), Merge("xy", "x", "y"), Merge("xyz", "xy", "z"),
+    ]),
+    ("P34 three registers, merged from the right", "auto", [
+        *three({"v": 0}, {"v": 1}, {"v": 2}, {"v": 3}), Merge("yz", "y", "z"), Merge("xyz", "x", "yz"),
+    ]),
+    ("P34 three lists, merged from the left", "auto", [
+        *three([], ["x"], ["y"], ["z"]), Merge("xy", "x", "y"), Merge("xyz", "xy", "z"),
+    ]),
+    ("P34 three lists, merged from the right", "auto", [
+        *three([], ["x"], ["y"], ["z"]), Merge("yz", "y", "z"), Merge("xyz", "x", "yz"),
+    ]),
+    ("P36 a merge makes nothing newer", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("other", "o", {"v": 0, "w": 1}), Save("y", "o", {"v": 2}),
+        Merge("m", "x", "other"), Merge("z", "m", "y"),
+    ]),
+    ("P36 a merge that comes to the bytes of a side keeps its reference", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 2}), Merge("m", "x", "y"),
+        Save("c", "o", {"v": 3}), Merge("z", "m", "c"),
+    ]),
+    ("P37 a whole value never beats a merge that kept both", "auto", [
+        Save("o", "", {"v": 0, "w": 0}), Save("x", "o", {"v": 1, "w": 0}), Save("y", "o", {"v": 0, "w": 1}), Merge("m", "x", "y", A),
+        Merge("k", "x", "y", B, "most_recent_change", ({"v": 0, "w": 1}, "y")),
+        Merge("z", "m", "k", None, "rules", ({"v": 1, "w": 1}, "m")),
+    ]),
+    ("P37 nor where the whole value came first", "auto", [
+        Save("o", "", {"v": 0, "w": 0}), Save("x", "o", {"v": 1, "w": 0}), Save("y", "o", {"v": 0, "w": 1}),
+        Merge("k", "x", "y", B, "most_recent_change", ({"v": 0, "w": 1}, "y")), Merge("m", "x", "y", A),
+        Merge("z", "k", "m", None, "rules", ({"v": 1, "w": 1}, "m")),
+    ]),
+    ("an edit beats a removal, whichever is the newer", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", None), Merge("z", "x", "y"),
+    ]),
+    ("a removal that the other side did not touch stands", "auto", [
+        Save("o", "", {"v": 0}), Save("y", "o", None), Save("x", "o", {"v": 0}), Merge("z", "x", "y"),
+    ]),
+    ("contested: two merges decided otherwise", {"/v": {"pick": "newer"}}, [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 2}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
+        Save("x2", "m", {"v": 1}), Save("y2", "k", {"v": 2, "w": 1}), Merge("z", "x2", "y2"),
+    ]),
+]  # fmt: skip
+
+
+def text_of(value: Any) -> Optional[str]:
+    """The value as JSON text."""
+    return None if value is None else json.dumps(value, separators=(",", ":"))
+
+
+def history(name: str, rules: Any, steps: list[Any]) -> dict[str, Any]:
+    """One history, with what each version holds, the version that stores that, and what merges had to decide."""
+    schema = json.dumps({"merge": 1, "ids": {"": "bytes", "a": rules}}, separators=(",", ":"))
+    rule_set, graph, versions = r.parse_schema(schema.encode()).rules("a"), Graph(), []
+    graph.add("", 1.0, (), {})
+    for number, step in enumerate(steps):
+        time = 10.0 + number
+        if isinstance(step, Save):
+            text = text_of(step.value)
+            state = {} if text is None else {"a": Held(text.encode(), (time, step.name), step.name)}
+            graph.add(step.name, time, (step.above,), state)
+            versions.append({
+                "name": step.name, "time": time, "predecessors": [step.above] if step.above else [], "value": text,
+                "stored": None if text is None else step.name,
+            })  # fmt: skip
+            continue
+        above = (step.one, step.other)
+        # A merge version has the time right behind the later of the two, so that no save comes between.
+        time = max(graph.times[one] for one in above) + 1e-6
+        if step.expected is not None:
+            value, stored = step.expected
+            held: Optional[Held] = Held(json.dumps(value, separators=(",", ":")).encode(), (graph.times[stored], stored), stored)
+            records = None
+        else:
+            outcome = graph.merge("a", *above, rule_set)
+            held = outcome.same_as or outcome.held and Held(outcome.held.data, outcome.held.recency, step.name)
+            records = [record.kind for record in outcome.records]
+        graph.add(step.name, time, above, {} if held is None else {"a": held})
+        versions.append({
+            "name": step.name, "predecessors": list(above), "arbiter": step.arbiter, "metadata": step.metadata,
+            "value": None if held is None else held.data.decode(), "stored": None if held is None else held.stored, "records": records,
+        })  # fmt: skip
+    return {"name": name, "schema": schema, "versions": versions}
+
+
+def text() -> str:
+    """The file's text."""
+    lines = ",\n".join(json.dumps(history(*one), ensure_ascii=False) for one in HISTORIES)
+    return '{"format": 1, "histories": [\n' + lines + "\n]}\n"
+
+
+if __name__ == "__main__":
+    path = HERE / "histories.json"
+    if "--check" in sys.argv[1:]:
+        sys.exit(path.read_text() != text())
+    path.write_text(text())

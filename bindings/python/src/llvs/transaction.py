@@ -1,0 +1,110 @@
+"""Transactions: several values read and written together, and saved as one version or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional, TypeVar
+
+import llvs
+
+from . import _metadata, errors
+from ._memory import BytesLike, as_bytes
+from .versions import SavedVersion
+
+_Result = TypeVar("_Result")
+
+
+class Transaction(MutableMapping[str, bytes]):
+    """The values at the version that was current at the beginning, with what the transaction has written; see `Coordinator.transaction`."""
+
+    #: The version that was saved at the end; None before, and when nothing was written.
+    saved: Optional[SavedVersion]
+
+    def __init__(self, coordinator: llvs.Coordinator) -> None:
+        self._coordinator = coordinator
+        self._base = coordinator.at()
+        #: What was written, None where it was removed; and the ids that were looked at. All of them count once there was an iteration.
+        self._written: dict[str, Optional[bytes]] = {}
+        self._read: set[str] = set()
+        self._has_iterated = False
+        self.saved = None
+
+    @property
+    def version(self) -> str:
+        """The id of the version that is read."""
+        return self._base.version
+
+    def __getitem__(self, id: str) -> bytes:
+        if id in self._written:
+            found = self._written[id]
+        else:
+            found = self._base.get(id)
+            self._read.add(id)
+        if found is None:
+            raise KeyError(id)
+        return found
+
+    def __setitem__(self, id: str, data: BytesLike) -> None:
+        self._written[id] = as_bytes(data, f"the value of {id!r}")
+
+    def __delitem__(self, id: str) -> None:
+        self[id]
+        self._written[id] = None
+
+    def __iter__(self) -> Iterator[str]:
+        self._has_iterated = True
+        kept = {id for id in self._base if self._written.get(id, b"") is not None}
+        return iter(sorted(kept | {id for id, data in self._written.items() if data is not None}, key=str.encode))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return f"<Transaction at version {self.version}, {len(self._written)} values written>"
+
+    def _save(self, metadata: Optional[_metadata.Metadata]) -> None:
+        """Saves what was written, on whatever is current by then, as long as nothing that the transaction looked at has changed."""
+        update = {id: data for id, data in self._written.items() if data is not None}
+        remove = [id for id, data in self._written.items() if data is None]
+        if not update and not remove and metadata is None:
+            return
+        on = self.version
+        while True:
+            try:
+                self.saved = self._coordinator.save(update=update, remove=remove, metadata=metadata, expected=on)
+                return
+            except errors.MovedError:
+                on = self._coordinator.current_version
+                self._check(on)
+
+    def _check(self, version: str) -> None:
+        store, seen = self._coordinator.store, self._read | set(self._written)
+        for change in store.diff(self.version, version, with_data=False):
+            if self._has_iterated or change.id in seen:
+                raise errors.MovedError(
+                    f"the transaction was not saved: {change.id!r} has changed since it began. Read what is there now, and do it again; "
+                    "Coordinator.transact does that by itself",
+                    value_id=change.id,
+                    version_id=version,
+                )
+
+
+@contextmanager
+def transaction(coordinator: llvs.Coordinator, metadata: Optional[_metadata.Metadata]) -> Iterator[Transaction]:
+    """As `Coordinator.transaction`."""
+    values = Transaction(coordinator)
+    yield values
+    values._save(metadata)
+
+
+def transact(coordinator: llvs.Coordinator, function: Callable[[Any], _Result], metadata: Optional[_metadata.Metadata]) -> _Result:
+    """As `Coordinator.transact`."""
+    while True:
+        values = Transaction(coordinator)
+        result = function(values)
+        try:
+            values._save(metadata)
+        except errors.MovedError:
+            continue
+        return result

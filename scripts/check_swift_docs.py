@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Every public declaration of a Swift module has words of its own, and the articles show what the example runs.
+
+    scripts/check_swift_docs.py GRAPH...      symbol graphs (swift-symbolgraph-extract) of one module each
+    scripts/check_swift_docs.py --articles    the code in Sources/LLVS/LLVS.docc stands in examples/swift, line for line
+    scripts/check_swift_docs.py --self-test   a declaration without words is found, and a line that the example has not
+
+A declaration needs none that the compiler made, that fulfils a requirement of a protocol (it has that one's words), that is a
+default for one, or that overrides another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Iterable
+
+ROOT = Path(__file__).resolve().parent.parent
+CATALOGUE = ROOT / "Sources" / "LLVS" / "LLVS.docc"
+EXAMPLES = ROOT / "examples" / "swift"
+
+
+def without_words(graph: dict[str, Any]) -> list[str]:
+    """What is public and says nothing, as file:line: name."""
+    inherited = {
+        relation["source"]
+        for relation in graph["relationships"]
+        if "sourceOrigin" in relation or relation["kind"] in ("defaultImplementationOf", "overrides")
+    }
+    found = []
+    for symbol in graph["symbols"]:
+        name = symbol["identifier"]["precise"]
+        if "::SYNTHESIZED::" in name or name in inherited or symbol["kind"]["identifier"] == "swift.extension":
+            continue
+        lines = symbol.get("docComment", {}).get("lines", [])
+        if any(line["text"].strip() for line in lines):
+            continue
+        place = symbol.get("location", {})
+        file = place.get("uri", "").removeprefix("file://").removeprefix(f"{ROOT}/")
+        line = place.get("position", {}).get("line", -1) + 1
+        found.append(f"{file}:{line}: {'.'.join(symbol['pathComponents'])}")
+    return sorted(found)
+
+
+def blocks(text: str) -> list[list[str]]:
+    """The lines of each block of Swift in an article."""
+    return [block.splitlines() for block in re.findall(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def stands_in(block: list[str], sources: Iterable[list[str]]) -> bool:
+    return any(source[i : i + len(block)] == block for source in sources for i in range(len(source)))
+
+
+def articles() -> int:
+    sources = [path.read_text().splitlines() for path in sorted(EXAMPLES.rglob("*.swift"))]
+    count, failed = 0, 0
+    for path in sorted(CATALOGUE.glob("*.md")):
+        for block in blocks(path.read_text()):
+            count += 1
+            if not stands_in(block, sources):
+                failed += 1
+                print(f"{path.relative_to(ROOT)}: this stands in no example:\n    " + "\n    ".join(block))
+    print(f"{count} blocks of code, {failed} of them in no example")
+    return 1 if failed or count == 0 else 0
+
+
+def graphs(paths: list[str]) -> int:
+    count, failed = 0, 0
+    for path in paths:
+        graph = json.loads(Path(path).read_text())
+        count += len(graph["symbols"])
+        for line in without_words(graph):
+            failed += 1
+            print(f"without words: {line}")
+    print(f"{count} public symbols, {failed} of them without words")
+    return 1 if failed or count == 0 else 0
+
+
+def self_test() -> int:
+    def symbol(name: str, *words: str, **more: Any) -> dict[str, Any]:
+        comment = {"docComment": {"lines": [{"text": line} for line in words]}} if words else {}
+        return {"identifier": {"precise": name}, "kind": {"identifier": "swift.method"}, "pathComponents": ["Type", name]} | comment | more
+
+    place = {"uri": f"file://{ROOT}/Sources/LLVS/x.swift", "position": {"line": 6}}
+    graph = {
+        "symbols": [
+            symbol("told", "What it does."), symbol("planted", location=place), symbol("empty", "", " "), symbol("witness"),
+            symbol("default"), symbol("s:x::SYNTHESIZED::y"),
+        ],
+        "relationships": [
+            {"kind": "memberOf", "source": "witness", "target": "Type", "sourceOrigin": {"identifier": "s", "displayName": "P"}},
+            {"kind": "defaultImplementationOf", "source": "default", "target": "s"},
+        ],
+    }
+    assert without_words(graph) == [":0: Type.empty", "Sources/LLVS/x.swift:7: Type.planted"], without_words(graph)
+    assert blocks("a\n```swift\nlet x = 1\n```\n```c\nint x;\n```\n") == [["let x = 1"]]
+    assert stands_in(["b", "c"], [["a", "b", "c"]]) and not stands_in(["b", "d"], [["a", "b", "c"], ["d"]])
+    print("what is planted is found")
+    return 0
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if sys.argv[1:] == ["--articles"]:
+        return articles()
+    if len(sys.argv) < 2:
+        print(__doc__)
+        return 2
+    return graphs(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
