@@ -1164,6 +1164,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_stor
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
     LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
 /**
+ * The version that stood at a time: the newest of `head` and its ancestors that is not later, among those behind which none is that is not
+ * later. (Where two lines were apart at that time and merged afterwards, the one of the later version.)
+ * @param time     seconds since 1970-01-01 UTC
+ * @param head     a version; empty: the most recent head
+ * @param version  a list of the one version, or NULL when all are later
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (a time that is no number). Cost: the
+ * versions that are later. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_version_at(LLVS_BORROWED llvs_store *store, double time, llvs_bytes head,
+    LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+/**
  * All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage
  * errors. Since 0.1.
  */
@@ -1642,7 +1653,8 @@ typedef struct llvs_merge_options {
     llvs_relation relation;
     /** For llvs_store_merge_heads and llvs_coordinator_merge. */
     llvs_head_selection selection;
-    uint32_t reserved;
+    /** For llvs_store_revert and llvs_store_cherry_pick of a merge: against which of its predecessors; LLVS_SIDE_NONE: the first. */
+    llvs_side parent;
     /** Names for the selection, UTF-8. */
     const llvs_bytes *branches;
     size_t branch_count;
@@ -1654,8 +1666,10 @@ typedef struct llvs_merge_options {
      * where one is undone, in values looked at (LLVS_STAGE_READING). Cancelled, nothing is stored.
      */
     const llvs_control *control;
+    /** For llvs_coordinator_undo: this version, whoever saved it, instead of the last save of this device; empty: that. */
+    llvs_bytes version;
 } llvs_merge_options;
-#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
@@ -1689,40 +1703,6 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
-/** What undoing a version came to; immutable, owned. Since 0.1. */
-typedef struct llvs_revert_result {
-    uint32_t struct_size;
-    uint32_t reserved;
-    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
-    const llvs_version_info *version;
-    /** The ids of the values that are again as they were before the version, in byte order. */
-    const llvs_bytes *undone;
-    size_t undone_count;
-    /**
-     * The ids of the values that the version changed and that were changed again since, to something else than they were before it, in
-     * byte order: they keep what they are.
-     */
-    const llvs_bytes *superseded;
-    size_t superseded_count;
-} llvs_revert_result;
-/** Releases the result. Since 0.1. */
-LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
-/**
- * Records the inverse of a version's changes on top of a head: undo, without losing what came since.
- * @param version   whose changes to undo
- * @param at        the new version's predecessor
- * @param options   metadata and control; may be NULL
- * @param result    the new version, and what was undone and what was not; may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Nothing is stored then. Since 0.1.
- */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
-    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
-
-/* ------------------------------------------------------------------------------------------------
- * Merging inside values
- * ------------------------------------------------------------------------------------------------ */
-
 /** What a conflict was about. Since 0.1. */
 typedef uint32_t llvs_conflict_kind;
 enum llvs_conflict_kind_value {
@@ -1747,7 +1727,7 @@ enum llvs_conflict_kind_value {
     /** Both sides changed what the rules leave to a value merger of the host; without one the newer stands. */
     LLVS_CONFLICT_ARBITER = 10
 };
-/** What a merge decided where both sides had changed the same. Borrowed from the merged value. Since 0.1. */
+/** What a merge decided where both sides had changed the same. Borrowed from what it was told with. Since 0.1. */
 typedef struct llvs_conflict {
     uint32_t struct_size;
     llvs_conflict_kind kind;
@@ -1770,6 +1750,64 @@ typedef struct llvs_conflict {
     /** The merge version that decided it; empty where there is none. */
     llvs_bytes version;
 } llvs_conflict;
+/** What undoing a version, or picking one, came to; immutable, owned. Since 0.1. */
+typedef struct llvs_revert_result {
+    uint32_t struct_size;
+    /** From llvs_store_cherry_pick: rules count among the values that were picked; once both lines are merged, that counts twice. */
+    llvs_bool counts;
+    /** The new version; NULL when there was nothing left to undo, and nothing was stored. */
+    const llvs_version_info *version;
+    /**
+     * The ids of the values that were changed, in byte order: those of which something, or all, is again as it was before the version; of a
+     * pick, those that took over something of it.
+     */
+    const llvs_bytes *undone;
+    size_t undone_count;
+    /**
+     * The ids of the values of which the version changed something that was changed again since, to something else than it was before it, in
+     * byte order: that stays. Where rules merge inside a value it may be in both lists.
+     */
+    const llvs_bytes *superseded;
+    size_t superseded_count;
+    /** What had to be decided, in byte order of the ids; NULL behind the last. */
+    const llvs_conflict *const *conflicts;
+    size_t conflict_count;
+    /** The versions that were undone, newest first. */
+    const llvs_bytes *versions;
+    size_t version_count;
+    /** From llvs_coordinator_undo and llvs_coordinator_redo: as the save was described; empty when it was not. */
+    llvs_bytes description;
+} llvs_revert_result;
+/** Releases the result. Since 0.1. */
+LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
+/**
+ * Records the inverse of a version's changes on top of a head: undo, without losing what came since. A merge with the version as the base,
+ * the head as the newer side and the version's predecessor as the other: values that rules of the store are for are merged inside, so what
+ * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed.
+ * @param version   whose changes to undo
+ * @param at        the new version's predecessor
+ * @param options   parent, metadata and control; may be NULL
+ * @param result    the new version, and what was undone and what was not; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_INVALID_ARGUMENT (a second predecessor that is not there), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Nothing is stored then. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Does what a version changed once more on top of a head, as a merge with the version's predecessor as the base and the version as the newer
+ * side. What a counter counted counts twice when the two lines are merged later (`counts`): pick what will not be merged, or pick no counters.
+ * @param onto      the new version's predecessor
+ * @param result    the new version, and the ids that took over something, those of which something else stands, and conflicts; may be NULL
+ * Other parameters and errors: as llvs_store_revert. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_cherry_pick(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes onto,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Merging inside values
+ * ------------------------------------------------------------------------------------------------ */
+
 /** Where the bytes of a merged value come from. Since 0.1. */
 typedef uint32_t llvs_merged_source;
 enum llvs_merged_source_value {
@@ -2252,8 +2290,13 @@ typedef struct llvs_coordinator_options {
     /** Metadata of every save; entries given to a save go before. */
     const llvs_metadata_entry *metadata;
     size_t metadata_count;
+    /**
+     * Names the device, or the person at it, whose saves llvs_coordinator_undo takes back, UTF-8: the same each time, and another on each
+     * device. Saves then carry it under "__llvs_device". Empty: nothing can be undone.
+     */
+    llvs_bytes device;
 } llvs_coordinator_options;
-#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, LLVS_NONE_INIT, 0, 0, 0 }
+#define LLVS_COORDINATOR_OPTIONS_INIT { (uint32_t)sizeof(llvs_coordinator_options), 0, 0, LLVS_NONE_INIT, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Opens a coordinator, and its store; llvs_coordinator_attach adds exchanges.
@@ -2333,6 +2376,31 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coor
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes rules,
     LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
+/**
+ * Takes back the last save of this device (llvs_coordinator_options) that led to the current version and was not undone yet, as
+ * llvs_store_revert does, in a version of its own, which becomes current: what others changed since stays. Found in the history, so it goes on
+ * after a restart, and after syncs. Saves one after the other with the same JSON string under "__llvs_group" in their metadata count as one;
+ * a JSON string under "__llvs_description" comes back as `description`.
+ *
+ * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save before.
+ * @param only_tell  1: nothing is stored; the result tells by `versions` and `description` what would be undone
+ * @param options    version, parent, metadata and control; may be NULL
+ * @param move       where the current version went; may be NULL
+ * @param result     what was undone and what was not; NULL when there is nothing to undo; may be NULL
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (the coordinator has no device, and no version is given), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
+ * storage errors. Nothing is stored then. Cost: the versions since that save, and what it changed. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_undo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Takes back the last undo of this device, when it saved nothing since. `versions` of the result is that undo.
+ * Parameters and errors: as llvs_coordinator_undo. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_redo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
+    LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
+    LLVS_OWNED llvs_error **error);
 /**
  * Attaches an exchange.
  * @param place    a URL, under which its state is kept, as for llvs_exchange_open; with a `host_transport` the name under which its state
@@ -2677,7 +2745,7 @@ LLVS_LAYOUT(llvs_heads_options, 32);
 LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
-LLVS_LAYOUT(llvs_merge_options, 56);
+LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
@@ -2688,13 +2756,13 @@ LLVS_LAYOUT(llvs_schema, 96);
 LLVS_LAYOUT(llvs_conflict_list, 40);
 LLVS_LAYOUT(llvs_conflict_options, 40);
 LLVS_LAYOUT(llvs_value_question, 88);
-LLVS_LAYOUT(llvs_revert_result, 48);
+LLVS_LAYOUT(llvs_revert_result, 96);
 LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_snapshot, 96);
-LLVS_LAYOUT(llvs_coordinator_options, 56);
+LLVS_LAYOUT(llvs_coordinator_options, 72);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 96);

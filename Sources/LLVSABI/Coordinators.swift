@@ -41,7 +41,7 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
     return entry(error) {
         let out = try required(coordinator, "coordinator")
         var settings = StoreCoordinator.Options()
-        if let input = try optionalStruct(options, "llvs_coordinator_options") {
+        if let input = try optionalStruct(options, "llvs_coordinator_options", earlierSizes: [56]) {
             switch input.snapshot_policy {
             case LLVS_SNAPSHOT_OFF.rawValue: settings.snapshotPolicy = .off
             case LLVS_SNAPSHOT_AUTO.rawValue: settings.snapshotPolicy = .auto
@@ -52,6 +52,7 @@ public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<l
             settings.arbiter = try arbiter(input.arbiter)
             settings.defaultMetadataForNewVersions = try metadata(input.metadata, input.metadata_count)
             settings.store = try storeOptions(input.store)
+            if input.device.size != 0 { settings.device = try text(input.device, "device", limit: Limits.valueIDSize) }
         }
         out.pointee = CoordinatorHandle(try StoreCoordinator(path: storePath(path, settings.store), options: settings)).owned
     }
@@ -141,6 +142,46 @@ public func llvs_coordinator_register_schema(
         write(done.move, to: move)
         if let schema { schema.pointee = try SchemaHandle(done.schema, version: done.version).handedOut }
     }
+}
+
+private func undo(
+    _ coordinator: OpaquePointer?, _ only_tell: llvs_bool, _ options: UnsafePointer<llvs_merge_options>?,
+    _ move: UnsafeMutablePointer<llvs_move>?, _ result: StructOut<llvs_revert_result>?, isRedo: Bool
+) throws {
+    try begin(move)
+    let coordinator = try openCoordinator(coordinator), settings = try MergeSettings(options)
+    if try flag(only_tell, "only_tell") {
+        let found = try coordinator.undoable(settings.control)
+        guard let what = isRedo ? found.redo : found.undo, let result else { return }
+        var told = Store.Reverted()
+        told.versions = what.versions
+        result.pointee = try RevertResultHandle(told, description: what.description).handedOut
+        return
+    }
+    let done = try isRedo ? coordinator.redo(metadata: settings.metadata, settings.control)
+        : settings.version.map { try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, settings.control) }
+        ?? coordinator.undo(metadata: settings.metadata, settings.control)
+    write(done.move, to: move)
+    guard let what = done.what, let result else { return }
+    result.pointee = try RevertResultHandle(done.reverted, description: what.description).handedOut
+}
+
+@_cdecl("llvs_coordinator_undo") @implementation
+public func llvs_coordinator_undo(
+    _ coordinator: OpaquePointer!, _ only_tell: llvs_bool, _ options: UnsafePointer<llvs_merge_options>!,
+    _ move: UnsafeMutablePointer<llvs_move>!, _ result: StructOut<llvs_revert_result>!, _ error: ErrorOut!
+) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) { try undo(coordinator, only_tell, options, move, result, isRedo: false) }
+}
+
+@_cdecl("llvs_coordinator_redo") @implementation
+public func llvs_coordinator_redo(
+    _ coordinator: OpaquePointer!, _ only_tell: llvs_bool, _ options: UnsafePointer<llvs_merge_options>!,
+    _ move: UnsafeMutablePointer<llvs_move>!, _ result: StructOut<llvs_revert_result>!, _ error: ErrorOut!
+) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) { try undo(coordinator, only_tell, options, move, result, isRedo: true) }
 }
 
 // MARK: Exchanging and merging

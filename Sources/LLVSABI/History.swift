@@ -83,6 +83,15 @@ public func llvs_store_merge_bases(_ store: OpaquePointer!, _ a: llvs_bytes, _ b
     }
 }
 
+@_cdecl("llvs_store_version_at") @implementation
+public func llvs_store_version_at(
+    _ store: OpaquePointer!, _ time: Double, _ head: llvs_bytes, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
+    LLVSABI.version(store, version, error) {
+        try $0.version(at: time - Version.secondsFrom1970To2001, head: optionalVersionID(head, "head"))
+    }
+}
+
 @_cdecl("llvs_store_versions_of") @implementation
 public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
     LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id")) }

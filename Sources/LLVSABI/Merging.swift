@@ -9,10 +9,16 @@ struct MergeSettings {
     var selection = HeadSelection.unbranched
     var metadata = Metadata()
     var control = OperationControl()
+    var parent = Fork.Side.first
+    var version: VersionID?
 
     init(_ input: UnsafePointer<llvs_merge_options>?) throws {
-        guard let input = try optionalStruct(input, "llvs_merge_options") else { return }
-        guard input.reserved == 0 else { throw InputError.reserved("llvs_merge_options") }
+        guard let input = try optionalStruct(input, "llvs_merge_options", earlierSizes: [56]) else { return }
+        parent = switch input.parent {
+        case LLVS_SIDE_NONE.rawValue, LLVS_SIDE_FIRST.rawValue: .first
+        case LLVS_SIDE_SECOND.rawValue: .second
+        default: throw InputError.constant("parent", input.parent)
+        }
         relation = switch input.relation {
         case LLVS_RELATION_ANY.rawValue: .any
         case LLVS_RELATION_RELATED.rawValue: .related
@@ -29,6 +35,7 @@ struct MergeSettings {
         }
         metadata = try LLVSABI.metadata(input.metadata, input.metadata_count)
         control = try LLVSABI.control(input.control)
+        version = try optionalVersionID(input.version, "llvs_merge_options.version")
     }
 }
 
@@ -66,7 +73,22 @@ public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ 
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let made = try store.revert(
-            versionID(version, "version"), at: versionID(at, "at"), metadata: settings.metadata, settings.control)
+            versionID(version, "version"), at: versionID(at, "at"), parent: settings.parent, metadata: settings.metadata, settings.control)
+        if let result { result.pointee = try RevertResultHandle(made).handedOut }
+    }
+}
+
+@_cdecl("llvs_store_cherry_pick") @implementation
+public func llvs_store_cherry_pick(
+    _ store: OpaquePointer!, _ version: llvs_bytes, _ onto: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
+    _ result: StructOut<llvs_revert_result>!, _ error: ErrorOut!
+) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) {
+        let store = try LLVSABI.store(store), settings = try MergeSettings(options)
+        let made = try store.cherryPick(
+            versionID(version, "version"), onto: versionID(onto, "onto"), parent: settings.parent, metadata: settings.metadata,
+            settings.control)
         if let result { result.pointee = try RevertResultHandle(made).handedOut }
     }
 }
@@ -75,7 +97,8 @@ public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ 
 final class RevertResultHandle: StructHandle<llvs_revert_result>, @unchecked Sendable {
     private let version: VersionList?
 
-    init(_ made: Store.Reverted) throws {
+    /// - Parameter description: of what was undone.
+    init(_ made: Store.Reverted, description: String? = nil) throws {
         let arena = Arena()
         func array(_ ids: [ValueID]) throws -> UnsafePointer<llvs_bytes> {
             let start = try arena.array(llvs_bytes.self, ids.count)
@@ -84,9 +107,14 @@ final class RevertResultHandle: StructHandle<llvs_revert_result>, @unchecked Sen
         }
         let version = try made.version.map { try VersionList([$0]) }
         self.version = version
+        let versions = try arena.array(llvs_bytes.self, made.versions.count)
+        for (i, id) in made.versions.enumerated() { (versions + i).initialize(to: try arena.copy(id)) }
+        let conflicts = try Items(made.conflicts, in: arena) { try llvs_conflict($0.record, id: $0.id.bytes, in: $1) }
         try super.init(arena, llvs_revert_result(
-            struct_size: UInt32(sizeOf: llvs_revert_result.self), reserved: 0, version: version?.contents.pointee.items[0],
-            undone: array(made.undone), undone_count: made.undone.count, superseded: array(made.superseded), superseded_count: made.superseded.count))
+            struct_size: UInt32(sizeOf: llvs_revert_result.self), counts: made.counts ? 1 : 0, version: version?.contents.pointee.items[0],
+            undone: array(made.undone), undone_count: made.undone.count, superseded: array(made.superseded), superseded_count: made.superseded.count,
+            conflicts: conflicts.start, conflict_count: conflicts.count, versions: UnsafePointer(versions), version_count: made.versions.count,
+            description: try description.map { try arena.copy($0) } ?? noBytes))
     }
 }
 

@@ -7,11 +7,13 @@
 
 enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000, MANY = 3000 };
 enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED,
-            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, CHANGES, DIFFERENCES, MERGE, MERGE_BY_HAND, REVERT, KINDS };
+            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, CHANGES, DIFFERENCES, CONFLICTS, EXPLAIN, OPEN_CONFLICTS, MERGE, MERGE_BY_HAND,
+            REVERT, CHERRY_PICK, KINDS };
 static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
                                          "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator",
                                          "open", "open a database", "open a storage of the host", "open a coordinator", "changes", "differences",
-                                         "merge", "merge with an arbiter of the host", "revert"};
+                                         "conflicts", "explain", "open conflicts", "merge", "merge with an arbiter of the host", "revert",
+                                         "cherry-pick"};
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
@@ -226,6 +228,19 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         llvs_change_cursor_free(cursor);
         return status;
     }
+    case CONFLICTS:
+    case EXPLAIN:
+    case OPEN_CONFLICTS: {
+        llvs_conflict_options options = LLVS_CONFLICT_OPTIONS_INIT;
+        llvs_conflict_list *conflicts;
+        options.control = control;
+        if (s->kind == CONFLICTS) status = llvs_store_conflicts(s->store, llvs_id(&many), llvs_id(&made[1]), &options, &conflicts, error);
+        else if (s->kind == EXPLAIN) status = llvs_store_explain(s->store, llvs_id(&many), &options, &conflicts, error);
+        else status = llvs_store_open_conflicts(s->store, llvs_id(&many), &options, &conflicts, error);
+        if (status == LLVS_OK) assert_int_equal(conflicts->count, 0);
+        llvs_conflict_list_free(conflicts);
+        return status;
+    }
     case MERGE: return llvs_store_merge(s->store, llvs_id(&many), llvs_id(&made[1]), NULL, &merging, NULL, error);
     case MERGE_BY_HAND: {
         llvs_arbiter *arbiter;
@@ -235,6 +250,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         return status;
     }
     case REVERT: return llvs_store_revert(s->store, llvs_id(&many), llvs_id(&many), &merging, NULL, error);
+    case CHERRY_PICK: return llvs_store_cherry_pick(s->store, llvs_id(&many), llvs_id(&made[1]), &merging, NULL, error);
     default: return llvs_coordinator_merge(s->coordinator, &merging, NULL, error);
     }
 }

@@ -368,6 +368,84 @@ static void a_value_merger_is_asked(void **state) {
     llvs_store_free(store);
 }
 
+static void undoing_keeps_the_members_that_came_since(void **state) {
+    llvs_version_id versions[2], later;
+    llvs_store *store = counted(versions);
+    llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
+    llvs_revert_result *done;
+    llvs_change change;
+    llvs_buffer data;
+    (void)state;
+    /* From {"f":0,"n":1} to {"f":1,"n":2}; then more. */
+    change = update("d", "{\"f\":1,\"g\":1,\"n\":5}");
+    OK(llvs_store_make_version(store, llvs_id(&versions[0]), &change, 1, sizeof change, NULL, &later, NULL, &error));
+    OK(llvs_store_revert(store, llvs_id(&versions[0]), llvs_id(&later), &options, &done, &error));
+    assert_true(done->version && done->undone_count == 1 && done->superseded_count == 0 && done->conflict_count == 0 && !done->counts);
+    assert_true(done->version_count == 1 && done->description.size == 0);
+    assert_null(done->conflicts[0]);
+    OK(llvs_store_value(store, llvs_str("d"), done->version->id, &data, NULL, &error));
+    assert_string_equal((const char *)data.data, "{\"f\":0,\"g\":1,\"n\":4}");
+    llvs_buffer_dispose(&data);
+    llvs_revert_result_free(done);
+    OK(llvs_store_cherry_pick(store, llvs_id(&versions[1]), llvs_id(&later), NULL, &done, &error));
+    assert_true(done->version && done->counts && done->conflict_count == 1 && is(done->conflicts[0]->path, "[\"f\"]"));
+    OK(llvs_store_value(store, llvs_str("d"), done->version->id, &data, NULL, &error));
+    assert_string_equal((const char *)data.data, "{\"f\":2,\"g\":1,\"n\":7}");
+    llvs_buffer_dispose(&data);
+    llvs_revert_result_free(done);
+    options.parent = LLVS_SIDE_SECOND;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_revert(store, llvs_id(&versions[0]), llvs_id(&later), &options, &done, &error));
+    options.parent = 3;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_cherry_pick(store, llvs_id(&versions[0]), llvs_id(&later), &options, &done, &error));
+    assert_null(done);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
+static void a_coordinator_undoes_its_own_saves(void **state) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options how = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_version_options more = LLVS_VERSION_OPTIONS_INIT;
+    llvs_metadata_entry description;
+    llvs_coordinator *notes;
+    llvs_change change = insert("x", "1");
+    llvs_move move = LLVS_MOVE_INIT;
+    llvs_revert_result *done;
+    llvs_buffer data;
+    (void)state;
+    options.storage = LLVS_STORAGE_MEMORY;
+    how.store = &options;
+    how.device = llvs_str("phone");
+    OK(llvs_coordinator_open(LLVS_NONE, &how, &notes, &error));
+    OK(llvs_coordinator_undo(notes, 0, NULL, &move, &done, &error));
+    assert_true(!done && !move.moved);
+    description.key = llvs_str("__llvs_description");
+    description.value = llvs_str("\"Typing\"");
+    more.metadata = &description;
+    more.metadata_count = 1;
+    OK(llvs_coordinator_save(notes, &change, 1, sizeof change, &more, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_undo(notes, 1, NULL, &move, &done, &error));
+    assert_true(done && !done->version && !move.moved && done->version_count == 1 && is(done->description, "Typing"));
+    llvs_revert_result_free(done);
+    OK(llvs_coordinator_undo(notes, 0, NULL, &move, &done, &error));
+    assert_true(done->version && move.moved && done->undone_count == 1);
+    llvs_revert_result_free(done);
+    OK(llvs_coordinator_value(notes, llvs_str("x"), &data, NULL, &error));
+    assert_null(data.data);
+    OK(llvs_coordinator_redo(notes, 0, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_value(notes, llvs_str("x"), &data, NULL, &error));
+    assert_int_equal(data.size, 1);
+    llvs_buffer_dispose(&data);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_undo(notes, 2, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_close(notes, &error));
+    llvs_coordinator_free(notes);
+    how.device = LLVS_NONE;
+    OK(llvs_coordinator_open(LLVS_NONE, &how, &notes, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_undo(notes, 0, NULL, NULL, NULL, &error));
+    OK(llvs_coordinator_close(notes, &error));
+    llvs_coordinator_free(notes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_sides_edits_are_kept),
@@ -380,6 +458,8 @@ int main(void) {
         cmocka_unit_test(a_coordinator_registers_rules),
         cmocka_unit_test(conflicts_are_listed_explained_and_decided),
         cmocka_unit_test(a_value_merger_is_asked),
+        cmocka_unit_test(undoing_keeps_the_members_that_came_since),
+        cmocka_unit_test(a_coordinator_undoes_its_own_saves),
         cmocka_unit_test(stores_are_merged_by_rules),
         cmocka_unit_test(rules_for_an_arbiter_are_checked),
     };

@@ -94,6 +94,10 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_schema(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_register_schema(NULL, LLVS_NONE, NULL, NULL, NULL));
     llvs_schema_free(NULL);
+    REFUSES(llvs_store_version_at(NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_cherry_pick(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_undo(NULL, 0, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_coordinator_redo(NULL, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_value_merger_create(NULL, NULL, NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_conflicts(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_explain(NULL, LLVS_NONE, NULL, NULL, NULL));

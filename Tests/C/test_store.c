@@ -1,6 +1,8 @@
 /* Versions, history, values and differences, as a host uses them. */
 #include "support.h"
 
+#include <math.h>
+
 #include <time.h>
 
 static void a_version_is_read_back(void **state) {
@@ -703,6 +705,32 @@ static void ids_of_one_checksum_are_told_apart(void **state) {
     llvs_store_free(store);
 }
 
+static void a_version_is_found_by_its_time(void **state) {
+    llvs_store *store = memory_store();
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_version_id ids[2];
+    llvs_version_list *found;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        options.timestamp = 1000.0 * (i + 1);
+        OK(llvs_store_make_version(store, i ? llvs_id(&ids[0]) : LLVS_NONE, NULL, 0, 0, &options, &ids[i], NULL, &error));
+    }
+    OK(llvs_store_version_at(store, 999, LLVS_NONE, &found, &error));
+    assert_null(found);
+    OK(llvs_store_version_at(store, 1999, LLVS_NONE, &found, &error));
+    assert_int_equal(found->count, 1);
+    assert_memory_equal(found->items[0]->id.data, ids[0].text, ids[0].size);
+    llvs_version_list_free(found);
+    OK(llvs_store_version_at(store, 5000, llvs_id(&ids[0]), &found, &error));
+    assert_memory_equal(found->items[0]->id.data, ids[0].text, ids[0].size);
+    llvs_version_list_free(found);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_version_at(store, (double)NAN, LLVS_NONE, &found, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_version_at(store, 0, llvs_str("x"), &found, &error));
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_read_back),
@@ -722,6 +750,7 @@ int main(void) {
         cmocka_unit_test(a_version_made_twice_is_one),
         cmocka_unit_test(values_come_in_pieces),
         cmocka_unit_test(ids_of_one_checksum_are_told_apart),
+        cmocka_unit_test(a_version_is_found_by_its_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,7 @@ static void merging_by_rules() {
     int thrown = 0;
     try { plain.merge(first, second, joins); } catch (const Thrown &one) { thrown = one.number; }
     EXPECT(thrown == 7);
+    EXPECT(store.version_at(1e12)->id == chosen && !store.version_at(0, chosen));
     EXPECT(schema.contradictions.size() == 1 && schema.contradictions[0].newer == "\"counter\"" && !schema.version);
 }
 
@@ -201,15 +202,24 @@ static void parts() {
     memory.storage = LLVS_STORAGE_MEMORY;
     llvs_coordinator_options settings = llvs::Coordinator::options();
     settings.store = &memory;
+    settings.device = llvs_str("a");
     llvs::Coordinator coordinator("", settings);
     EXPECT(coordinator.register_schema("{\"merge\":1}").changed && coordinator.store().heads().empty());
-    EXPECT(!coordinator.value("given"));
+    EXPECT(!coordinator.value("given") && !coordinator.undo() && !coordinator.redo(true));
     given = 0;
     llvs::VersionOptions more;
     more.sources = {{"given", give}};
     llvs::VersionID saved = coordinator.save({llvs::Change::insert("small", "1")}, more);
     EXPECT(saved == coordinator.current_version());
-    EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990) && coordinator.value("small")->data == "1");
+    std::optional<llvs::Reverted> told = coordinator.undo(true), undone = coordinator.undo();
+    EXPECT(told && !told->version && told->versions == undone->versions && undone->versions.at(0) == saved && undone->undone.size() == 2);
+    EXPECT(!coordinator.value("small"));
+    std::optional<llvs::Reverted> redone = coordinator.redo();
+    EXPECT(redone->version->id == coordinator.current_version() && coordinator.value("small")->data == "1");
+    EXPECT(coordinator.revert(saved).version && !coordinator.value("small"));
+    EXPECT(coordinator.store().cherry_pick(saved, coordinator.current_version()).undone.size() == 2);
+    coordinator.redo();
+    EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990));
 }
 
 static void merges() {

@@ -28,6 +28,7 @@ ABI = {
     "uint64_t": _parameters.U64,
     "int32_t": _parameters.I32,
     "int64_t": _parameters.I64,
+    "double": _parameters.DOUBLE,
     "llvs_bool": _parameters.BOOL,
 }
 

@@ -73,6 +73,7 @@ extension StoreCoordinator {
     private func make(_ save: UnsafePointer<Save>) throws -> Version? {
         var all = lock.withLock { metadata }
         for entry in save.pointee.own.entries { all[entry.key] = entry.value }
+        if let mark = deviceMark { all[UndoMarks.deviceKey] = mark }
         var base = current
         var movesCurrent = true
         let branch = save.pointee.branch
@@ -94,7 +95,7 @@ extension StoreCoordinator {
         }
         if save.pointee.isEmpty { return nil }
         if base == current { base = try writeRegistered() }
-        if branch == nil { base = try store.join(headsLike: base, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences) }
+        if branch == nil { base = try self.base() }
         let version = try store.makeVersion(
             basedOn: base, borrowing: save.pointee.changes, reading: save.pointee.sources, metadata: all, timestamp: save.pointee.timestamp)
         if movesCurrent {
@@ -102,6 +103,11 @@ extension StoreCoordinator {
             move(to: version.id)
         }
         return version
+    }
+
+    /// What to save on: the current version, joined with heads that have its state. The caller holds `saveGate`.
+    func base() throws -> VersionID {
+        try store.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
     /// The version that a place names; nil for a branch without a head.

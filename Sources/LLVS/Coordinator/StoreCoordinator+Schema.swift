@@ -54,7 +54,7 @@ extension StoreCoordinator {
         // On the empty root it says nothing of the device or of the time, so that it is the same version everywhere.
         let version = try [change].withBorrowed {
             try store.makeVersion(
-                basedOn: current, borrowing: $0, metadata: isFirst ? Metadata() : lock.withLock { metadata }, id: nil,
+                basedOn: isFirst ? current : base(), borrowing: $0, metadata: isFirst ? Metadata() : lock.withLock { metadata }, id: nil,
                 timestamp: isFirst ? Clock.after(EmptyRoot.version.timestamp) : nil)
         }
         differences = KnownDifferences()

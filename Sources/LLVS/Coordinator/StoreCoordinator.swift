@@ -19,6 +19,9 @@ public final class StoreCoordinator: @unchecked Sendable {
         public var arbiter: any MergeArbiter = RulesArbiter()
         /// Given to every version that `save` makes, beside what the save itself gives.
         public var defaultMetadataForNewVersions = Metadata()
+        /// Names the device, or the person at it, whose saves `undo` takes back: saves then carry it in their metadata. The same each time
+        /// the coordinator is opened, and another on each device. Nil: nothing can be undone.
+        public var device: String?
         /// Whether exchanges put snapshots.
         public var snapshotPolicy = SnapshotPolicy.off
         /// A coordinator named "main" that merges by the rules in the store and puts no snapshots.
@@ -71,6 +74,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     var metadata: Metadata
     /// Rules that were registered before there was a version to write them on; nil: none. Used by who is through `saveGate`.
     var registered: [UInt8]?
+    /// Saves of which nothing could be undone any more. Used by who is through `saveGate`.
+    var passedOver: Set<VersionID> = []
     let observers = Observers<VersionID>()
 
     /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.

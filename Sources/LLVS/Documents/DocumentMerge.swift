@@ -84,7 +84,8 @@ public struct DocumentMerge {
         try Memory.expect(total, "Merging a value")
         let trees = try [base, newer, older].map { try $0.map { try read($0, as: kind) } }
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) } + [rules.text ?? JSONText(whole: empty, as: .raw)]
+        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) }
+            + (rules.text.map { [$0] } ?? (asked == nil ? [] : [JSONText(whole: empty, as: .raw)]))
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = ValueMerge(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)

@@ -86,6 +86,17 @@ final class DocumentValues {
 
     // MARK: Equality
 
+    /// Whether both are the same JSON; false where one is none.
+    static func areSame(_ a: [UInt8], _ b: [UInt8]) throws -> Bool {
+        let work = DocumentWork()
+        return try a.withUnsafeBytes { a in
+            try b.withUnsafeBytes { b in
+                guard let x = try JSONTreeParser.parse(a, work: work), let y = try JSONTreeParser.parse(b, work: work) else { return false }
+                return try DocumentValues([x, y], work: work).same(ValueRef(tree: 0, node: 0), ValueRef(tree: 1, node: 0))
+            }
+        }
+    }
+
     /// Whether both are the same value, or both are absent. Not for computed ones.
     func same(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
         if a == b { return true }

@@ -24,7 +24,7 @@ enum SchemaRegistration {
                 let merged = try SchemaMerge.merge(base: nil, newer: own, older: other)
                 let contradictions = try merged.records.filter { try !meansSame($0) }
                 let bytes = merged.bytes ?? sides[0]
-                if try isSame(bytes, sides[0], work) { return (Array(held), contradictions) }
+                if try DocumentValues.areSame(bytes, sides[0]) { return (Array(held), contradictions) }
                 try bytes.withUnsafeBytes { _ = try MergeSchema($0) }
                 return (bytes, contradictions)
             }
@@ -62,15 +62,6 @@ enum SchemaRegistration {
             return try object(ids) { rule in
                 let bytes = try written(rule)
                 return prefixes.contains(Array(tree.text(rule - 1))) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
-            }
-        }
-    }
-
-    private static func isSame(_ a: [UInt8], _ b: [UInt8], _ work: DocumentWork) throws -> Bool {
-        try a.withUnsafeBytes { a in
-            try b.withUnsafeBytes { b in
-                guard let x = try JSONTreeParser.parse(a, work: work), let y = try JSONTreeParser.parse(b, work: work) else { return false }
-                return try DocumentValues([x, y], work: work).same(ValueRef(tree: 0, node: 0), ValueRef(tree: 1, node: 0))
             }
         }
     }

@@ -32,6 +32,7 @@ enum HeldValueRules {
     /// No rules are for it: by the app's merger.
     case whole
 
+    var areRules: Bool { if case .rules = self { true } else { false } }
     var hasCounter: Bool { if case .rules(let rules) = self { rules.hasCounter } else { false } }
     /// Whether a value that is gone stands for another: then also what one side alone did is to be merged.
     var standsForMissing: Bool { if case .rules(let rules) = self { rules.top?.absent != nil } else { false } }
@@ -84,6 +85,41 @@ struct HeldMerge {
                     }
                     return Outcome(result: result, records: merged.records, contested: merged.contested)
                 }
+            }
+        }
+    }
+
+    /// Merges in roles that are given, whichever value is the more recent. `.a` is the newer side's.
+    func merge(_ base: HeldValue?, newer: HeldValue?, older: HeldValue?) throws -> Outcome {
+        try withBytes(base) { o in
+            try withBytes(newer) { x in
+                try withBytes(older) { y in
+                    let merged = try merged(o, x, y, ContestedValues(), false)
+                    let result: Result = switch merged.source {
+                    case .absent: .absent
+                    case .newer: .a
+                    case .older: .b
+                    case .computed: .computed(merged.bytes ?? [], recency: 0)
+                    }
+                    return Outcome(result: result, records: merged.records)
+                }
+            }
+        }
+    }
+
+    /// Whether both are the same bytes, or both are absent.
+    func areSame(_ a: HeldValue?, _ b: HeldValue?) throws -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        return try HeldValue.isSameReference(a, b) || haveSameBytes(a, b)
+    }
+
+    /// Whether both are the same JSON, however it is written, or the same bytes.
+    func areSameDocument(_ a: HeldValue?, _ b: HeldValue?) throws -> Bool {
+        if try areSame(a, b) { return true }
+        return try withBytes(a) { p in
+            try withBytes(b) { q in
+                guard let p, let q else { return false }
+                return try DocumentValues.areSame(Array(p), Array(q))
             }
         }
     }

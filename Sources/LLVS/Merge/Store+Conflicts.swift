@@ -70,7 +70,9 @@ extension Store {
     func explained(_ ordinal: UInt32, _ query: ConflictQuery, _ control: PacedControl) throws -> Conflicts {
         let sides = lock.withRead { dag.predecessors(ordinal) }
         guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
-        var (conflicts, marks) = try found(sides[0], sides[1], query, control, standing: ordinal)
+        // Whoever made it, the newer one is the first.
+        let isOrdered = lock.withRead { dag.isNewer(sides[0], sides[1]) }
+        var (conflicts, marks) = try found(sides[isOrdered ? 0 : 1], sides[isOrdered ? 1 : 0], query, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
         for i in conflicts.items.indices { conflicts.items[i].version = made.id }

@@ -1,4 +1,4 @@
-/// Merging versions and heads, and undoing.
+/// Merging versions and heads.
 extension Store {
     /// Merges two versions and returns the result: the newer of the two when one is an ancestor of the other
     /// (nothing is stored), else a merge version.
@@ -269,58 +269,5 @@ extension Store {
         // Heads are no ancestors of each other; only `target` can be one of theirs.
         if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty { chosen.append(target) }
         return lock.withRead { chosen.sorted(by: dag.isNewer) }
-    }
-
-    /// What undoing a version came to.
-    public struct Reverted: Sendable {
-        /// The version that undoes it; nil when there was nothing to undo any more, and nothing was stored.
-        public var version: Version?
-        /// The ids that are again as they were before the version.
-        public var undone: [ValueID] = []
-        /// Those that the version changed and that were changed again since, to something else than they were before it: they keep what
-        /// they are.
-        public var superseded: [ValueID] = []
-    }
-
-    /// Undoes what a version changed (against its first predecessor), on top of a head, without losing what came since: the three-way
-    /// merge with the version as the ancestor, the head as the newer side, and the version's first predecessor as the other.
-    /// - Parameters:
-    ///   - version: whose changes are undone.
-    ///   - head: what the new version stands on.
-    ///   - metadata: of the new version.
-    ///   - control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
-    /// - Throws: `.unknownVersion`, and what `makeVersion` throws.
-    @discardableResult
-    public func revert(
-        _ version: VersionID, at head: VersionID, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
-    ) throws -> Reverted {
-        try checkWritable("Reverting")
-        let paced = control.paced(.reading, doing: "Undoing version \(version) of \(self.description)")
-        try paced.look()
-        let undone = try requireOrdinal(version), target = try requireOrdinal(head)
-        let before = lock.withRead { dag.rows[Int(undone)].first }
-        let now = try maps.prevailing(at: target)
-        var changes: [Value.Change] = [], reverted = Reverted()
-        func undo(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
-            try paced.step()
-            let id = ValueID(unchecked: key), prevails = try now.lookup(key)
-            // By bytes: an undo stores them anew, and what came before it can be undone all the same.
-            if try isSameValue(prevails, became, key) {
-                // The same bytes stored again are nothing to undo.
-                if try isSameValue(was, became, key) { return }
-                changes.append(was.map { .preserve(.init(id: id, version: versionID($0.version))) } ?? .remove(id))
-                reverted.undone.append(id)
-            } else if try !isSameValue(prevails, was, key) {
-                reverted.superseded.append(id)
-            }
-        }
-        if before == History.none {
-            try MapNode.forEachDifference(nil, maps.map(undone, paced), undo)
-        } else {
-            try forEachDifference(before, undone, paced) { try undo($0.key, $0.before, $0.after) }
-        }
-        try paced.look()
-        if !changes.isEmpty { reverted.version = try makeVersion(basedOn: head, changes: changes, metadata: metadata) }
-        return reverted
     }
 }

@@ -73,6 +73,18 @@ public:
         });
         return detail::take(made);
     }
+    /// Takes back the last save of this device; nothing when there is none. See llvs_coordinator_undo.
+    std::optional<Reverted> undo(bool only_tell = false, const MergeOptions &more = {}, Move *move = nullptr) {
+        return undo(llvs_coordinator_undo, only_tell, more, move);
+    }
+    /// Takes back what a version changed, whoever saved it.
+    Reverted revert(std::string_view version, const MergeOptions &more = {}, Move *move = nullptr) {
+        return *undo(llvs_coordinator_undo, false, more, move, version);
+    }
+    /// Takes back the last undo of this device; nothing when there is none. See llvs_coordinator_redo.
+    std::optional<Reverted> redo(bool only_tell = false, const MergeOptions &more = {}, Move *move = nullptr) {
+        return undo(llvs_coordinator_redo, only_tell, more, move);
+    }
     /// When one of several exchanges fails, the others have their turn all the same: then the first failure is thrown, and `done` has
     /// what was done, by each exchange as well.
     ExchangeResult exchange(const llvs_control *control = nullptr, ExchangeResult *done = nullptr) {
@@ -142,6 +154,16 @@ public:
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
+    template <typename Function>
+    std::optional<Reverted> undo(
+        Function function, bool only_tell, const MergeOptions &more, Move *move, std::string_view version = {}) {
+        detail::BorrowedMergeOptions options(more, version);
+        Moving moving(move);
+        llvs_revert_result *made = nullptr;
+        detail::run([&](llvs_error **error) { return function(raw(), only_tell, options.raw(), &moving.raw, &made, error); });
+        if (!made) return std::nullopt;
+        return detail::take(made);
+    }
     /// Where a call puts the move, which is told when it is over, also by an exception.
     struct Moving {
         explicit Moving(Move *told) : told_(told) {}

@@ -142,6 +142,8 @@ private:
 /// What a merge is asked for, besides the versions and the arbiter; see llvs_merge_options.
 struct MergeOptions {
     llvs_relation relation = LLVS_RELATION_ANY;
+    /// Of a merge that is undone or picked: against which of its predecessors.
+    llvs_side parent = LLVS_SIDE_FIRST;
     /// Which heads, and the branches that it names.
     llvs_head_selection selection = LLVS_HEADS_UNBRANCHED;
     std::vector<std::string> branches;
@@ -156,9 +158,11 @@ namespace detail {
 /// Options in their borrowed form, for one call.
 class BorrowedMergeOptions {
 public:
-    explicit BorrowedMergeOptions(const MergeOptions &options) : entries_(options.metadata) {
+    explicit BorrowedMergeOptions(const MergeOptions &options, std::string_view version = {}) : entries_(options.metadata) {
+        raw_.version = bytes(version);
         for (const std::string &branch : options.branches) branches_.push_back(bytes(branch));
         raw_.relation = options.relation;
+        raw_.parent = options.parent;
         raw_.selection = options.selection;
         raw_.branches = branches_.data();
         raw_.branch_count = branches_.size();

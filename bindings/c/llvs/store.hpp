@@ -74,13 +74,38 @@ struct CompactionReport {
     std::optional<std::string> sync_marker;
 };
 
-/// What undoing a version came to; see llvs_revert_result.
+/// What undoing a version, or picking one, came to; see llvs_revert_result.
 struct Reverted {
     /// Nothing when all that the version changed was changed again since: then nothing is stored.
     std::optional<Version> version;
-    /// The ids that are again as they were before the version, and those that were changed again since, which keep what they are.
+    /// The ids of which something was changed, and those of which something was changed since, which stays.
     std::vector<std::string> undone, superseded;
+    std::vector<Conflict> conflicts;
+    /// Of a pick: what was counted counts twice once both lines are merged.
+    bool counts = false;
+    /// The versions that were undone, newest first, and how the save was described.
+    std::vector<std::string> versions;
+    std::string description;
 };
+
+namespace detail {
+
+/// Takes over a result.
+inline Reverted take(llvs_revert_result *made) {
+    Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
+    auto strings = [](const llvs_bytes *ids, std::size_t count) {
+        std::vector<std::string> found;
+        for (std::size_t i = 0; i < count; i++) found.push_back(string(ids[i]));
+        return found;
+    };
+    Reverted reverted{std::nullopt, strings(made->undone, made->undone_count), strings(made->superseded, made->superseded_count),
+                      conflicts(made->conflicts, made->conflict_count), made->counts != 0, strings(made->versions, made->version_count),
+                      string(made->description)};
+    if (made->version) reverted.version.emplace(*made->version);
+    return reverted;
+}
+
+} // namespace detail
 
 /// A store. Safe from all threads.
 class Store {
@@ -185,6 +210,10 @@ public:
     std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
     }
+    /// The version that stood at a time, in seconds since 1970; nothing when all are later. See llvs_store_version_at.
+    std::optional<Version> version_at(double time, std::string_view head = {}) const {
+        return one([&](auto out, auto error) { return llvs_store_version_at(raw(), time, detail::bytes(head), out, error); });
+    }
     bool is_ancestor(std::string_view ancestor, std::string_view descendant) const {
         llvs_bool answer = 0;
         detail::run([&](llvs_error **error) { return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error); });
@@ -254,12 +283,16 @@ public:
         detail::run([&](llvs_error **error) {
             return llvs_store_revert(raw(), detail::bytes(version), detail::bytes(at), options.raw(), &made, error);
         });
-        detail::Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
-        Reverted reverted;
-        if (made->version) reverted.version.emplace(*made->version);
-        for (std::size_t i = 0; i < made->undone_count; i++) reverted.undone.push_back(detail::string(made->undone[i]));
-        for (std::size_t i = 0; i < made->superseded_count; i++) reverted.superseded.push_back(detail::string(made->superseded[i]));
-        return reverted;
+        return detail::take(made);
+    }
+    /// Does what a version changed once more, on top of another; see llvs_store_cherry_pick.
+    Reverted cherry_pick(std::string_view version, std::string_view onto, const MergeOptions &more = {}) {
+        detail::BorrowedMergeOptions options(more);
+        llvs_revert_result *made = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_store_cherry_pick(raw(), detail::bytes(version), detail::bytes(onto), options.raw(), &made, error);
+        });
+        return detail::take(made);
     }
     /// The rules for merging at a version, and what comes of adding others; see llvs_store_schema.
     Schema schema(std::string_view at, std::string_view adding = {}) const {

@@ -174,7 +174,7 @@ extension Arguments {
         var options = llvs_merge_options()
         options.relation = constant(2)
         options.selection = constant(3)
-        if input.byte() > 250 { options.reserved = 1 }
+        if input.byte() > 200 { options.parent = constant(2) }
         let branches = list()
         options.branches = branches.start
         options.branch_count = branches.count

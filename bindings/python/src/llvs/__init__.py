@@ -145,6 +145,7 @@ if TYPE_CHECKING:
         Statistics as Statistics,
         VerifyReport as VerifyReport,
     )
+    from .replay import Step as Step
     from .snapshot import Snapshot as Snapshot
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
@@ -193,6 +194,7 @@ _MODULES = {
     "observer": "Observer",
     "reader": "ValueReader",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
+    "replay": "Step",
     "snapshot": "Snapshot",
     "state": "State",
     "storage": "DictStorage Storage",

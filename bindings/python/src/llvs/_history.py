@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Union
 
 from . import _abi, _constants as c, _pages, _structs, errors
 from ._handle import Handle
 from ._memory import BytesArray, address, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .versions import CHANGE_KINDS, AnyVersion, ChangeKind, Version
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -232,6 +235,16 @@ class HistoryReading(Handle):
         """
         with self._call as pointer:
             return tuple(take_versions(lib.llvs_store_merge_bases, pointer, version_bytes(a), version_bytes(b)))
+
+    def version_at(self, time: Union[datetime, float], head: Optional[AnyVersion] = None) -> Optional[Version]:
+        """The version that stood at a time: the newest of `head` (the most recent head) and its ancestors that is not later; None when all are.
+
+        time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the later.
+        Raises UnknownVersionError, InvalidArgumentError (a time that is no number). Cost: the versions that are later.
+        """
+        seconds = float(time) if isinstance(time, (int, float)) else time.timestamp()
+        with self._call as pointer:
+            return take_version(lib.llvs_store_version_at, pointer, seconds, b"" if head is None else version_bytes(head))
 
     def versions_of(self, id: str) -> tuple[Version, ...]:
         """All versions that stored bytes for a value id, newest first. Raises InvalidIDError. (`value_history` has removals and merges as well.)"""

@@ -12,7 +12,7 @@ from ._handle import Handle
 from ._history import Cursor, take_version, the
 from ._memory import decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
 from .versions import AnyVersion, Change, Version
 from .state import Range
 
@@ -144,30 +144,72 @@ class Merging(Handle):
         version: AnyVersion,
         *,
         at: AnyVersion,
+        parent: int = 1,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        What was changed again since stays as it is. The result tells what was undone and what was not; its `version` is None, and nothing is
-        stored, when nothing is left to undo.
-        Raises UnknownVersionError, CancelledError, StorageError; nothing is stored then.
+        Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a whole,
+        or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is None, and
+        nothing is stored, when nothing is left to undo.
+
+        parent: against which predecessor a merge is undone, 1 or 2.
+        Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is stored
+        then.
         """
+        return self._swapped(lib.llvs_store_revert, version, at, parent, metadata, progress, cancel)
+
+    def cherry_pick(
+        self,
+        version: AnyVersion,
+        *,
+        onto: AnyVersion,
+        parent: int = 1,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Reverted:
+        """Does what a version changed once more on top of `onto`: a merge with the version's predecessor as the base, and it as the newer side.
+
+        What a counter counted counts twice when the two lines are merged later (`counts` of the result): pick what will not be merged, or
+        pick no counters. Parameters and errors as for `revert`.
+        """
+        return self._swapped(lib.llvs_store_cherry_pick, version, onto, parent, metadata, progress, cancel)
+
+    def _swapped(
+        self,
+        function: Any,
+        version: AnyVersion,
+        head: AnyVersion,
+        parent: int,
+        metadata: Optional[_metadata.Metadata],
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> Reverted:
         control = Control(progress, cancel)
-        options = MergeOptions(metadata, control=control)
+        options = MergeOptions(metadata, control=control, parent=parent)
+        found = ctypes.c_void_p()
         with self._call as pointer, control:
-            found = ctypes.c_void_p()
-            lib.llvs_store_revert(pointer, version_bytes(version), version_bytes(at), options.reference, byref(found))
-            try:
-                made = _structs.llvs_revert_result.from_address(found.value or 0)
-                undone, superseded = (
-                    tuple(map(decode, _pages.bytes_array(ids, count)))
-                    for ids, count in ((made.undone, made.undone_count), (made.superseded, made.superseded_count))
-                )
-                return Reverted(_pages.version_at(made.version) if made.version else None, undone, superseded)
-            finally:
-                lib.llvs_revert_result_free(found.value)
+            function(pointer, version_bytes(version), version_bytes(head), options.reference, byref(found))
+        return take_reverted(found.value or 0)
+
+    def replay(self, prefix: str, a: AnyVersion, b: AnyVersion) -> Iterator[llvs.Step]:
+        """The steps from version `a` to version `b`, of values whose ids begin with `prefix`: playback, forwards or backwards.
+
+            for step in store.replay("drawing/", first, last):
+                for change in step.changes: ...                     # step.version is what the state then is
+
+        The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and on to
+        `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that change
+        nothing under the prefix are left out.
+
+        Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what is recorded in those of the way.
+        """
+        from .replay import replay
+
+        return replay(cast("llvs.Store", self), prefix, a, b)
 
     def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
         """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.

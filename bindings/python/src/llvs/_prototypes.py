@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._parameters import (
-    BOOL, BYTES, ERROR, FUNCTION, I32, I64, POINTER, SIZE, STATUS, TEXT, U32, U64, Parameter, borrowed, owned,
+    BOOL, BYTES, DOUBLE, ERROR, FUNCTION, I32, I64, POINTER, SIZE, STATUS, TEXT, U32, U64, Parameter, borrowed, owned,
 )
 
 #: name: (result, parameters), in the order of the headers.
@@ -58,6 +58,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_successors": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_is_ancestor": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_bool*"), ERROR]),
     "llvs_store_merge_bases": (STATUS, [borrowed("llvs_store*"), BYTES, BYTES, owned("llvs_version_list**"), ERROR]),
+    "llvs_store_version_at": (STATUS, [borrowed("llvs_store*"), DOUBLE, BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_versions_of": (STATUS, [borrowed("llvs_store*"), BYTES, owned("llvs_version_list**"), ERROR]),
     "llvs_store_history": (STATUS, [
         borrowed("llvs_store*"), borrowed("llvs_history_options*"), borrowed("llvs_control*"), owned("llvs_history_cursor**"), ERROR,
@@ -107,6 +108,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     ]),
     "llvs_revert_result_free": (None, [owned("llvs_revert_result*")]),
     "llvs_store_revert": (STATUS, [
+        borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR,
+    ]),
+    "llvs_store_cherry_pick": (STATUS, [
         borrowed("llvs_store*"), BYTES, BYTES, borrowed("llvs_merge_options*"), owned("llvs_revert_result**"), ERROR,
     ]),
     "llvs_merge_values": (STATUS, [
@@ -160,6 +164,12 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_value": (STATUS, [borrowed("llvs_coordinator*"), BYTES, owned("llvs_buffer*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_register_schema": (STATUS, [
         borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_move*"), owned("llvs_schema**"), ERROR,
+    ]),
+    "llvs_coordinator_undo": (STATUS, [
+        borrowed("llvs_coordinator*"), BOOL, borrowed("llvs_merge_options*"), borrowed("llvs_move*"), owned("llvs_revert_result**"), ERROR,
+    ]),
+    "llvs_coordinator_redo": (STATUS, [
+        borrowed("llvs_coordinator*"), BOOL, borrowed("llvs_merge_options*"), borrowed("llvs_move*"), owned("llvs_revert_result**"), ERROR,
     ]),
     "llvs_coordinator_attach": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_exchange_options*"), ERROR]),
     "llvs_coordinator_exchange": (STATUS, [

@@ -353,24 +353,13 @@ class llvs_merge_options(ctypes.Structure):
         ("struct_size", c_uint32),
         ("relation", c_uint32),
         ("selection", c_uint32),
-        ("reserved", c_uint32),
+        ("parent", c_uint32),
         ("branches", c_void_p),
         ("branch_count", c_size_t),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
         ("control", c_void_p),
-    ]
-
-
-class llvs_revert_result(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("version", c_void_p),
-        ("undone", c_void_p),
-        ("undone_count", c_size_t),
-        ("superseded", c_void_p),
-        ("superseded_count", c_size_t),
+        ("version", llvs_bytes),
     ]
 
 
@@ -387,6 +376,23 @@ class llvs_conflict(ctypes.Structure):
         ("rule_pattern", llvs_bytes),
         ("id", llvs_bytes),
         ("version", llvs_bytes),
+    ]
+
+
+class llvs_revert_result(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("counts", c_uint32),
+        ("version", c_void_p),
+        ("undone", c_void_p),
+        ("undone_count", c_size_t),
+        ("superseded", c_void_p),
+        ("superseded_count", c_size_t),
+        ("conflicts", c_void_p),
+        ("conflict_count", c_size_t),
+        ("versions", c_void_p),
+        ("version_count", c_size_t),
+        ("description", llvs_bytes),
     ]
 
 
@@ -538,6 +544,7 @@ class llvs_coordinator_options(ctypes.Structure):
         ("arbiter", c_void_p),
         ("metadata", c_void_p),
         ("metadata_count", c_size_t),
+        ("device", llvs_bytes),
     ]
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import ItemsView, KeysView
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
 
 import llvs
 
@@ -18,14 +18,17 @@ from ._options import NO_OPTIONS, StoreOptions, VersionOptions, durability_numbe
 from ._memory import Column, PathLike, encode, path_bytes, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
-from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions
-from .versions import AnyVersion, Change, SavedVersion, Value
+from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
+from .versions import AnyVersion, Change, SavedVersion, Value, Version
 from .observer import Observer, notify_thunk, observe
 from .reader import ValueReader
 from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, url_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -72,6 +75,7 @@ class Coordinator(Handle):
         arbiter: Optional[AnyArbiter] = None,
         metadata: Optional[_metadata.Metadata] = None,
         schema: Optional[Union[Mapping[str, Any], bytes]] = None,
+        device: str = "",
         name: str = "",
         snapshots: str = "off",
         exchange_durability: str = "full",
@@ -93,6 +97,8 @@ class Coordinator(Handle):
         exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         schema: rules for merging that the app brings along, which are registered as by `register_schema`.
+        device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves then
+        carry it in their metadata, under "__llvs_device".
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
@@ -111,7 +117,7 @@ class Coordinator(Handle):
         self._exchange_durability = exchange_durability
         durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
-        pieces = Column([encode(name)])
+        pieces = Column([encode(name), encode(device)])
         options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
@@ -126,6 +132,8 @@ class Coordinator(Handle):
             )
             if pieces.sizes[0]:
                 made.name.data, made.name.size = pieces.addresses[0], pieces.sizes[0]
+            if pieces.sizes[1]:
+                made.device.data, made.device.size = pieces.addresses[1], pieces.sizes[1]
             control = Control(progress, cancel)
             options.struct.control = control.address
             with control:
@@ -222,15 +230,22 @@ class Coordinator(Handle):
         branch: Optional[str] = None,
         expected: Optional[AnyVersion] = None,
         timestamp: Optional[float] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
     ) -> Optional[SavedVersion]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
         None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves each go on the one before.
         With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
         since 1970, instead of the clock's; it is later than its predecessor's in any case.
+        group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a person:
+        `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".
         Parameters and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
+        if group is not None or description is not None:
+            marks = (("__llvs_group", group), ("__llvs_description", description))
+            metadata = {**(metadata or {}), **{key: text for key, text in marks if text is not None}}
         is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
         with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
@@ -239,29 +254,38 @@ class Coordinator(Handle):
             found = _pages.versions(versions.value)
             return SavedVersion(found[0], move) if found else None
 
-    def transaction(self, *, metadata: Optional[_metadata.Metadata] = None) -> AbstractContextManager[llvs.Transaction]:
+    def transaction(
+        self, *, metadata: Optional[_metadata.Metadata] = None, group: Optional[str] = None, description: Optional[str] = None
+    ) -> AbstractContextManager[llvs.Transaction]:
         """Several values read and written together, and saved as one version at the end of the block; nothing when the block raises.
 
             with notes.transaction() as values:
                 values["from"], values["to"] = values["to"], values["from"]
 
         `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves meanwhile,
-        the save goes on top of that, unless a value that the block read or wrote has changed there.
+        the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for `save`.
 
         Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
         """
         from .transaction import transaction
 
-        return transaction(self, metadata)
+        return transaction(self, metadata, group=group, description=description)
 
-    def transact(self, function: Callable[[llvs.Transaction], _Model], *, metadata: Optional[_metadata.Metadata] = None) -> _Model:
+    def transact(
+        self,
+        function: Callable[[llvs.Transaction], _Model],
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
+    ) -> _Model:
         """Calls `function` with the values of a transaction, saves, and returns what it returned; again as long as a value moves meanwhile.
 
         The function may be called several times, so it changes nothing but the values. Raises what it raises, and what `save` raises.
         """
         from .transaction import transact
 
-        return transact(self, function, metadata)
+        return transact(self, function, metadata, group=group, description=description)
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
         """The value that prevails at the current version, or at another. As `Store.value`."""
@@ -356,6 +380,10 @@ class Coordinator(Handle):
 
         return Collection(self, model)
 
+    def version_at(self, time: Union[datetime, float]) -> Optional[Version]:
+        """The version that stood at a time on the way to the current one. As `Store.version_at`."""
+        return self.store.version_at(time, self.current_version)
+
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
         return self.store.schema(self.current_version)
@@ -399,6 +427,58 @@ class Coordinator(Handle):
                 continue
             assert saved is not None
             return saved
+
+    def undo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+        """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
+
+        A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart, and
+        after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes on with
+        the save before.
+
+        Raises InvalidArgumentError (the coordinator has no device), StorageError. Cost: the versions since that save, and what it changed.
+        """
+        return self._undo(lib.llvs_coordinator_undo, metadata)
+
+    def redo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+        """Takes back the last undo of this device, when it saved nothing since. None: there is nothing to redo. Errors as for `undo`."""
+        return self._undo(lib.llvs_coordinator_redo, metadata)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a save of this device to undo. Errors and cost as for `undo`."""
+        return self._undo(lib.llvs_coordinator_undo, None, only_tell=True) is not None
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an undo of this device to take back. Errors and cost as for `undo`."""
+        return self._undo(lib.llvs_coordinator_redo, None, only_tell=True) is not None
+
+    @property
+    def undo_description(self) -> Optional[str]:
+        """What the save that `undo` would take back did, as it was described; None when it was not, or there is none."""
+        found = self._undo(lib.llvs_coordinator_undo, None, only_tell=True)
+        return found.description if found else None
+
+    @property
+    def redo_description(self) -> Optional[str]:
+        """The same of `redo`."""
+        found = self._undo(lib.llvs_coordinator_redo, None, only_tell=True)
+        return found.description if found else None
+
+    def _undo(
+        self, function: Any, metadata: Optional[_metadata.Metadata], *, only_tell: bool = False, version: bytes = b"", parent: int = 1
+    ) -> Optional[Reverted]:
+        options = MergeOptions(metadata, parent=parent, version=version)
+        found = ctypes.c_void_p()
+        with self._call as pointer:
+            function(pointer, int(only_tell), options.reference, None, byref(found))
+        return take_reverted(found.value) if found.value else None
+
+    def revert(self, version: AnyVersion, *, parent: int = 1, metadata: Optional[_metadata.Metadata] = None) -> Reverted:
+        """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`."""
+        found = self._undo(lib.llvs_coordinator_undo, metadata, version=version_bytes(version), parent=parent)
+        assert found is not None
+        return found
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
         """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).

@@ -10,7 +10,7 @@ import llvs
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
 from ._changes import CHANGE_SIZE, ChangeArray
 from ._handle import Handle
-from ._memory import BytesArray, copy, decode, encode
+from ._memory import BytesArray, address, copy, decode, encode
 from .control import Control
 from .versions import FORK_KINDS, SIDES, Change, Fork, Reference, Version
 
@@ -298,7 +298,11 @@ class MergeOptions:
         relation: str = "any",
         selection: Heads | str = Heads.UNBRANCHED,
         control: Control | None = None,
+        parent: int = 1,
+        version: bytes = b"",
     ) -> None:
+        if parent not in (1, 2):
+            raise errors.InvalidArgumentError(f"{parent!r} is no predecessor: 1 is the first, 2 the second")
         if relation not in _RELATIONS:
             raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
         if isinstance(selection, str):
@@ -311,25 +315,67 @@ class MergeOptions:
             struct_size=ctypes.sizeof(_structs.llvs_merge_options),
             relation=_RELATIONS[relation],
             selection=selection._kind,
+            parent=c.SIDE_SECOND if parent == 2 else c.SIDE_FIRST,
             branches=self._branches.address,
             branch_count=self._branches.count,
             metadata=self._entries.address,
             metadata_count=self._entries.count,
             control=control.address if control is not None else None,
         )
+        self._version = version
+        if version:
+            self._struct.version = _structs.llvs_bytes(address(version), len(version))
         self.reference = ctypes.byref(self._struct)
 
 
 class Reverted(NamedTuple):
-    """What undoing a version came to."""
+    """What undoing a version, or picking one, came to."""
 
-    #: The version that undoes it; None when there was nothing left to undo, and nothing was stored.
+    #: The version that was made; None when there was nothing left to change, and nothing was stored.
     version: Optional[Version]
-    #: The ids of the values that are again as they were before the version.
+    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that took
+    #: over something of it.
     undone: tuple[str, ...]
-    #: The ids of the values that the version changed and that were changed again since, to something else than they were before it: they
-    #: keep what they are.
+    #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
+    #: that stays. Where rules merge inside a value it may be in both.
     superseded: tuple[str, ...]
+    #: What had to be decided, in byte order of the ids.
+    conflicts: tuple[llvs.Conflict, ...] = ()
+    #: Of a pick: rules count among the values; once both lines are merged, that counts twice.
+    counts: bool = False
+    #: The ids of the versions that were undone, newest first.
+    versions: tuple[str, ...] = ()
+    #: Of `Coordinator.undo` and `redo`: as the save was described; None when it was not.
+    description: Optional[str] = None
+
+
+def take_reverted(pointer: int) -> Reverted:
+    """What an `llvs_revert_result` says, which is released."""
+    try:
+        made = _structs.llvs_revert_result.from_address(pointer)
+        undone, superseded, versions = (
+            tuple(map(decode, _pages.bytes_array(ids, count)))
+            for ids, count in (
+                (made.undone, made.undone_count), (made.superseded, made.superseded_count), (made.versions, made.version_count)
+            )
+        )
+        records: tuple[llvs.Conflict, ...] = ()
+        if made.conflict_count:
+            from .documents import conflicts
+
+            records = conflicts(made.conflicts, made.conflict_count)
+        text = made.description
+        return Reverted(
+            _pages.version_at(made.version) if made.version else None,
+            undone,
+            superseded,
+            records,
+            bool(made.counts),
+            versions,
+            decode(copy(text.data, text.size)) if text.size else None,
+        )
+    finally:
+        lib.llvs_revert_result_free(pointer)
 
 
 class _Resolving:

@@ -63,7 +63,7 @@ class Transaction(MutableMapping[str, bytes]):
     def __repr__(self) -> str:
         return f"<Transaction at version {self.version}, {len(self._written)} values written>"
 
-    def _save(self, metadata: Optional[_metadata.Metadata]) -> None:
+    def _save(self, metadata: Optional[_metadata.Metadata], **about: Any) -> None:
         """Saves what was written, on whatever is current by then, as long as nothing that the transaction looked at has changed."""
         update = {id: data for id, data in self._written.items() if data is not None}
         remove = [id for id, data in self._written.items() if data is None]
@@ -72,7 +72,7 @@ class Transaction(MutableMapping[str, bytes]):
         on = self.version
         while True:
             try:
-                self.saved = self._coordinator.save(update=update, remove=remove, metadata=metadata, expected=on)
+                self.saved = self._coordinator.save(update=update, remove=remove, metadata=metadata, expected=on, **about)
                 return
             except errors.MovedError:
                 on = self._coordinator.current_version
@@ -91,20 +91,22 @@ class Transaction(MutableMapping[str, bytes]):
 
 
 @contextmanager
-def transaction(coordinator: llvs.Coordinator, metadata: Optional[_metadata.Metadata]) -> Iterator[Transaction]:
+def transaction(coordinator: llvs.Coordinator, metadata: Optional[_metadata.Metadata], **about: Any) -> Iterator[Transaction]:
     """As `Coordinator.transaction`."""
     values = Transaction(coordinator)
     yield values
-    values._save(metadata)
+    values._save(metadata, **about)
 
 
-def transact(coordinator: llvs.Coordinator, function: Callable[[Any], _Result], metadata: Optional[_metadata.Metadata]) -> _Result:
+def transact(
+    coordinator: llvs.Coordinator, function: Callable[[Any], _Result], metadata: Optional[_metadata.Metadata], **about: Any
+) -> _Result:
     """As `Coordinator.transact`."""
     while True:
         values = Transaction(coordinator)
         result = function(values)
         try:
-            values._save(metadata)
+            values._save(metadata, **about)
         except errors.MovedError:
             continue
         return result

@@ -17,7 +17,8 @@ Dataclasses need nothing else; models of pydantic are taken where pydantic is in
 
 from __future__ import annotations
 
-from .collection import Collection, ModelsAt
+from .at import ModelsAt
+from .collection import Collection
 from .definition import AnyRule, Definition, Upgrade, definition_of, model
 from .errors import DecodeError, SchemaWarning
 from .rules import Absent, Convert, Counter, DeleteWins, Identity, Key, MergeRule, Named, Pick, Register, Text, Tuple

@@ -1,4 +1,4 @@
-"""Collections: the values of a model, as a mapping from ids to objects."""
+"""Collections: the values of a model, as a mutable mapping from ids to objects."""
 
 from __future__ import annotations
 
@@ -13,88 +13,13 @@ from .. import _metadata, errors
 from ..documents import Schema
 from ..versions import AnyVersion, SavedVersion
 from ._json import write
-from .definition import Definition, Reading, definition_of
+from .at import ModelsAt
+from .definition import Reading, definition_of
 from .errors import DecodeError, SchemaWarning
 from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of
 
 _Model = TypeVar("_Model")
 _Default = TypeVar("_Default")
-
-
-class ModelsAt(Mapping[str, _Model], Generic[_Model]):
-    """The objects of a model at a version: a read-only mapping from ids, without the prefix. It never changes."""
-
-    def __init__(self, state: llvs.State, definition: Definition[_Model]) -> None:
-        self._state, self._definition = state.prefix(definition.prefix), definition
-
-    @property
-    def version(self) -> str:
-        """The id of the version."""
-        return self._state.version
-
-    def __getitem__(self, id: str) -> _Model:
-        found = self._state.value(self._definition.prefix + id) if isinstance(id, str) else None
-        if found is None:
-            raise KeyError(id)
-        return self._definition.read(found.data, found.id, found.stored_version)
-
-    @overload
-    def get(self, id: str, /) -> Optional[_Model]: ...
-
-    @overload
-    def get(self, id: str, /, default: Union[_Model, _Default]) -> Union[_Model, _Default]: ...
-
-    def get(self, id: str, /, default: Any = None) -> Any:
-        """The object under an id, or the default. Raises DecodeError for a value that cannot be read."""
-        return self[id] if id in self else default
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and self._definition.prefix + id in self._state
-
-    def __iter__(self) -> Iterator[str]:
-        size = len(self._definition.prefix)
-        return (id[size:] for id in self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)
-
-    def values(self) -> ValuesView[_Model]:
-        """The objects, fetched by the page. Raises DecodeError at one that cannot be read; `problems` tells all of these."""
-        return _Values(self)
-
-    def items(self) -> ItemsView[str, _Model]:
-        """Ids and objects, fetched by the page. Raises DecodeError as `values`."""
-        return _Items(self)
-
-    def problems(self) -> dict[str, DecodeError]:
-        """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
-        found = {}
-        for id, data in self._state.items():
-            try:
-                self._definition.read(data, id, None)
-            except DecodeError as problem:
-                found[id[len(self._definition.prefix) :]] = problem
-        return found
-
-    def _walk(self) -> Iterator[tuple[str, _Model]]:
-        size = len(self._definition.prefix)
-        for id, data in self._state.items():
-            yield id[size:], self._definition.read(data, id, None)
-
-    def __repr__(self) -> str:
-        return f"<{self._definition.model.__name__} under {self._definition.prefix!r} at version {self._state.version}>"
-
-
-class _Items(ItemsView[str, _Model]):
-    def __iter__(self) -> Iterator[tuple[str, _Model]]:
-        models: ModelsAt[_Model] = self._mapping  # type: ignore[attr-defined]
-        return models._walk()
-
-
-class _Values(ValuesView[_Model]):
-    def __iter__(self) -> Iterator[_Model]:
-        models: ModelsAt[_Model] = self._mapping  # type: ignore[attr-defined]
-        return (one for _, one in models._walk())
 
 
 class Collection(MutableMapping[str, _Model], Generic[_Model]):
@@ -209,23 +134,34 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         remove: Iterable[str] = (),
         metadata: Optional[_metadata.Metadata] = None,
         expected: Optional[AnyVersion] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
     ) -> Optional[SavedVersion]:
         """Saves objects, and removes others, as one version; None when that changes nothing.
 
-        metadata, expected: as for `Coordinator.save`.
+        metadata, expected, group, description: as for `Coordinator.save`.
         Raises TypeError for an object that is not what its model says, DecodeError when the value that is there cannot be read (remove it
         first, if it is to go), and what `Coordinator.save` raises; nothing is saved then.
         """
-        return self._save(dict(objects or {}), {}, list(remove), metadata, expected)
+        return self._save(dict(objects or {}), {}, list(remove), expected, metadata=metadata, group=group, description=description)
 
     @contextmanager
-    def edit(self, id: str, default: Optional[_Model] = None, *, metadata: Optional[_metadata.Metadata] = None) -> Iterator[_Model]:
+    def edit(
+        self,
+        id: str,
+        default: Optional[_Model] = None,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
+    ) -> Iterator[_Model]:
         """Gives an object to be changed, and saves at the end of the block what the block changed; nothing when it raises.
 
             with people.edit("1") as ann:
                 ann.visits += 1
 
         What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none.
+        metadata, group, description: as for `Coordinator.save`.
         Raises KeyError when there is none and no default, and at the end what `save` raises.
         """
         found = self._coordinator.value(self.prefix + id)
@@ -236,15 +172,15 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         else:
             raise KeyError(id)
         yield object
-        self._save({id: object}, {id: reading}, [], metadata, None)
+        self._save({id: object}, {id: reading}, [], None, metadata=metadata, group=group, description=description)
 
     def _save(
         self,
         objects: dict[str, _Model],
         readings: dict[str, Reading],
         remove: list[str],
-        metadata: Optional[_metadata.Metadata],
         expected: Optional[AnyVersion],
+        **about: Any,
     ) -> Optional[SavedVersion]:
         """Splices each object into what is there, and saves; again as long as the current version moves meanwhile."""
         while True:
@@ -262,13 +198,13 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)
                 if made is not None and (there is None or made != there.data):
                     update[value_id] = made
-            if not update and not remove and metadata is None:
+            if not update and not remove and about["metadata"] is None:
                 return None
             if rules.changed and expected is None and self._register():
                 continue
             try:
                 on = base if expected is None else expected
-                return self._coordinator.save(update=update, remove=[self.prefix + id for id in remove], metadata=metadata, expected=on)
+                return self._coordinator.save(update=update, remove=[self.prefix + id for id in remove], expected=on, **about)
             except errors.MovedError:
                 if expected is not None:
                     raise

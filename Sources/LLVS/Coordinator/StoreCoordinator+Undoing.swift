@@ -1,0 +1,172 @@
+/// What versions say in their metadata so that a device finds what to undo, in whatever process, and whatever came by sync.
+enum UndoMarks {
+    /// The device that saved: a JSON string.
+    static let deviceKey = Array("__llvs_device".utf8)
+    /// Saves of one group, one after the other, count as one: a JSON string.
+    static let groupKey = Array("__llvs_group".utf8)
+    /// What the save did, for a person: a JSON string.
+    static let descriptionKey = Array("__llvs_description".utf8)
+    /// The versions that this one undoes: a JSON array of ids, newest first.
+    static let undoKey = Array("__llvs_undo".utf8)
+    /// The undo that this one takes back: a JSON string, its id.
+    static let redoKey = Array("__llvs_redo".utf8)
+
+    static func json(_ text: [UInt8]) -> [UInt8] {
+        var out: [UInt8] = []
+        text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+        return out
+    }
+
+    static func json(_ ids: [VersionID]) -> [UInt8] {
+        Array("[\(ids.map { "\"\($0)\"" }.joined(separator: ","))]".utf8)
+    }
+
+    /// The strings of a JSON array, or of a string alone; none where it is something else.
+    static func strings(_ bytes: [UInt8]?) -> [String] {
+        guard let bytes else { return [] }
+        // A string alone is no document.
+        let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
+        return whole.withUnsafeBytes { raw in
+            guard let text = try? JSONTreeParser.parse(raw, work: DocumentWork()), let top = text.tree.children(of: 0).first else { return [] }
+            let nodes = text.tree.kind(top) == .array ? text.tree.children(of: top) : [top]
+            return nodes.filter { text.tree.kind($0) == .string }.map { String(decoding: text.tree.text($0), as: UTF8.self) }
+        }
+    }
+}
+
+/// Undoing what this device saved, and doing it again.
+extension StoreCoordinator {
+    /// What there is to undo or to redo.
+    public struct Undoable: Sendable {
+        /// The saves that count as one, newest first; of a redo the undo.
+        public var versions: [VersionID] = []
+        /// As the newest of them was described.
+        public var description: String?
+    }
+
+    /// What an undo or a redo did.
+    public struct Undone: Sendable {
+        /// What it was about; nil: there was nothing to undo.
+        public var what: Undoable?
+        public var reverted = Store.Reverted()
+        public var move: Move
+    }
+
+    /// As it stands in the metadata of saves.
+    var deviceMark: [UInt8]? { options.device.map { UndoMarks.json(Array($0.utf8)) } }
+
+    private func device() throws -> [UInt8] {
+        guard let mark = deviceMark else {
+            throw StoreError(
+                .invalidArgument,
+                "The coordinator \(options.name) has no device, so it cannot tell its saves from those of others. Open it with one.")
+        }
+        return mark
+    }
+
+    /// What `undo` would take back: the last save of this device among what led to the current version that was not undone yet, with those
+    /// before it that are of its group; and what `redo` would. Read from the history, so it survives restarts.
+    /// - Throws: `.invalidArgument` when the coordinator has no device.
+    /// - Complexity: the versions since that save.
+    public func undoable(_ control: OperationControl = OperationControl()) throws -> (undo: Undoable?, redo: Undoable?) {
+        let device = try device()
+        return try moving("Looking for what to undo") { try find(device, control) }.result
+    }
+
+    /// Takes back the last save of this device that was not undone yet, as `Store.revert` does, in a version of its own. What others
+    /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before.
+    /// - Throws: `.invalidArgument` when the coordinator has no device, and as `Store.revert`.
+    public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
+        let device = try device()
+        return try revert(metadata, control) { try self.find(device, control).undo }
+    }
+
+    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result.
+    /// - Throws: as `Store.revert`.
+    public func revert(
+        _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
+    ) throws -> Undone {
+        try revert(metadata, control, parent) { Undoable(versions: [version]) }
+    }
+
+    /// Takes back the last undo of this device, when it saved nothing since.
+    /// - Throws: as `undo`.
+    public func redo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
+        let device = try device()
+        return try revert(metadata, control, isRedo: true) { try self.find(device, control).redo }
+    }
+
+    private func revert(
+        _ own: Metadata, _ control: OperationControl, _ parent: Fork.Side = .first, isRedo: Bool = false, _ which: () throws -> Undoable?
+    ) throws -> Undone {
+        let (done, move) = try moving(isRedo ? "Redoing" : "Undoing") { () throws -> (Undoable?, Store.Reverted) in
+            guard let what = try which() else { return (nil, Store.Reverted()) }
+            let paced = control.paced(.reading, doing: "Undoing what was saved in \(store.description)")
+            var merge = try SwappedMerge(onto: store.requireOrdinal(current, toBuildOn: true), in: store, paced)
+            for version in what.versions {
+                let ordinal = try store.requireOrdinal(version)
+                try merge.undo(ordinal, to: store.predecessor(of: ordinal, parent))
+            }
+            var all = lock.withLock { metadata }
+            for entry in own.entries { all[entry.key] = entry.value }
+            if let device = deviceMark { all[UndoMarks.deviceKey] = device }
+            if let description = what.description { all[UndoMarks.descriptionKey] = UndoMarks.json(Array(description.utf8)) }
+            if isRedo, let undo = what.versions.first {
+                all[UndoMarks.redoKey] = UndoMarks.json(Array(undo.description.utf8))
+            } else {
+                all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
+            }
+            let changes = try merge.changes()
+            let reverted = try store.make(changes, of: merge, on: changes.isEmpty ? current : base(), all, paced)
+            if let version = reverted.version {
+                differences = KnownDifferences()
+                self.move(to: version.id)
+            } else {
+                passedOver.formUnion(what.versions)
+            }
+            return (what, reverted)
+        }
+        return Undone(what: done.0, reverted: done.1, move: move)
+    }
+
+    /// The caller holds `saveGate`.
+    private func find(_ device: [UInt8], _ control: OperationControl) throws -> (undo: Undoable?, redo: Undoable?) {
+        var undo: Undoable?, redo: Undoable?, group: [UInt8]?, isRedoKnown = false
+        var undone: Set<String> = [], redone: Set<String> = []
+        guard current != EmptyRoot.id else { return (nil, nil) }
+        let walk = try store.walk(HistoryQuery(from: [current]), control)
+        search: while true {
+            let page = try walk.next(64, control)
+            if page.isEmpty { break }
+            for step in page {
+                guard let version = try store.version(step.version), version.metadata[UndoMarks.deviceKey] == device,
+                      version.predecessors.count == 1 else { continue }
+                let name = version.id.description, description = UndoMarks.strings(version.metadata[UndoMarks.descriptionKey]).first
+                if let taken = UndoMarks.strings(version.metadata[UndoMarks.redoKey]).first {
+                    redone.insert(taken)
+                } else if version.metadata[UndoMarks.undoKey] != nil {
+                    if redone.contains(name) { continue }
+                    undone.formUnion(UndoMarks.strings(version.metadata[UndoMarks.undoKey]))
+                    if !isRedoKnown, !passedOver.contains(version.id) {
+                        redo = Undoable(versions: [version.id], description: description)
+                        isRedoKnown = true
+                    }
+                } else if !undone.contains(name), !passedOver.contains(version.id) {
+                    // Whoever saved anew has nothing to redo.
+                    isRedoKnown = true
+                    let own = version.metadata[UndoMarks.groupKey]
+                    if undo == nil {
+                        guard try store.changeCount(of: version.id) > 0 else { continue }
+                        undo = Undoable(versions: [version.id], description: description)
+                        group = own
+                        if own == nil { break search }
+                    } else {
+                        if own != group { break search }
+                        undo?.versions.append(version.id)
+                    }
+                }
+            }
+        }
+        return (undo, redo)
+    }
+}

@@ -1,0 +1,209 @@
+/// Undoing a version, and doing it again elsewhere: merges with other roles.
+///
+///     operation             base            newer         older
+///     revert v at h         v               h             predecessor of v
+///     cherry-pick v onto h  predecessor     v             h
+extension Store {
+    /// What undoing a version, or picking one, came to.
+    public struct Reverted: Sendable {
+        /// The version that was made; nil when nothing was to be changed any more, and nothing was stored.
+        public var version: Version?
+        /// The ids of which something was changed: of a revert, what is again as it was before the version.
+        public var undone: [ValueID] = []
+        /// Those that the version changed and of which something was changed since, to something else: that was kept.
+        public var superseded: [ValueID] = []
+        /// What was decided where both had changed the same, in byte order of the ids.
+        public var conflicts: [Conflict] = []
+        /// Whether rules count among the values that were picked: once the two lines are merged, what was counted counts twice.
+        public var counts = false
+        /// The versions that were undone.
+        public var versions: [VersionID] = []
+
+        /// Nothing was done.
+        public init() {}
+    }
+
+    /// Undoes what a version changed, on top of a head, without losing what came since. Values that rules of the store are for are merged
+    /// inside: what came since stays, member by member.
+    /// - Parameters:
+    ///   - parent: against which of its predecessors a merge is undone; the first unless told.
+    ///   - control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
+    /// - Throws: `.unknownVersion`, `.invalidArgument` for a second predecessor that is not there, and what `makeVersion` throws.
+    @discardableResult
+    public func revert(
+        _ version: VersionID, at head: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> Reverted {
+        try checkWritable("Reverting")
+        let paced = control.paced(.reading, doing: "Undoing version \(version) of \(self.description)")
+        try paced.look()
+        let undone = try requireOrdinal(version), before = try predecessor(of: undone, parent)
+        var merge = try SwappedMerge(onto: requireOrdinal(head), in: self, paced)
+        try merge.undo(undone, to: before)
+        return try make(merge.changes(), of: merge, on: head, metadata, paced)
+    }
+
+    /// Does what a version changed once more, on top of a head. What it changed stands where the head changed the same.
+    /// - Parameters: as for `revert`; `parent` tells against which of its predecessors a merge is picked.
+    /// - Throws: as `revert`.
+    @discardableResult
+    public func cherryPick(
+        _ version: VersionID, onto head: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> Reverted {
+        try checkWritable("Cherry-picking")
+        let paced = control.paced(.reading, doing: "Picking version \(version) of \(self.description)")
+        try paced.look()
+        let picked = try requireOrdinal(version), before = try predecessor(of: picked, parent)
+        var merge = try SwappedMerge(onto: requireOrdinal(head), in: self, paced)
+        try merge.pick(picked, from: before)
+        return try make(merge.changes(), of: merge, on: head, metadata, paced)
+    }
+
+    /// Makes the version, if there is anything in it.
+    func make(
+        _ changes: [Value.Change], of merge: SwappedMerge, on head: VersionID, _ metadata: Metadata, _ control: PacedControl
+    ) throws -> Reverted {
+        try control.look()
+        var done = merge.report
+        done.undone = changes.map(\.id)
+        if !changes.isEmpty { done.version = try makeVersion(basedOn: head, changes: changes, metadata: metadata) }
+        return done
+    }
+
+    /// Nil for a root.
+    func predecessor(of version: UInt32, _ side: Fork.Side) throws -> UInt32? {
+        let sides = lock.withRead { dag.predecessors(version) }
+        if side == .first { return sides.first }
+        guard sides.count == 2 else {
+            throw StoreError(
+                .invalidArgument, "Version \(versionID(version)) has no second predecessor. Only merges have.",
+                versionID: versionID(version).description)
+        }
+        return sides[1]
+    }
+}
+
+/// Merges of values onto a head in other roles than those of a merge of versions, one version after the other.
+struct SwappedMerge {
+    private let store: Store
+    private let head: UInt32
+    private let schema: MergeSchema?
+    private let control: PacedControl
+    /// What the head holds after what was merged so far, of the ids that were concerned.
+    private var held: [ValueID: HeldValue?] = [:]
+    private var superseded: Set<ValueID> = []
+    private var conflicts: [Conflict] = []
+    private var counts = false
+    private var versions: [VersionID] = []
+
+    init(onto head: UInt32, in store: Store, _ control: PacedControl) throws {
+        self.store = store
+        self.head = head
+        self.control = control
+        // Rules that nobody knows here decide nothing: values are then taken as a whole.
+        let entry = try store.schemaEntry(at: head)
+        schema = try entry.flatMap { try store.problem(ofSchema: $0)?.isUnknownMerge == true ? nil : store.countingSchema($0) }
+    }
+
+    /// The head is the newer side: what was changed since stays.
+    mutating func undo(_ version: UInt32, to before: UInt32?) throws {
+        versions.append(store.versionID(version))
+        try forEachDifference(before, version) { merge, key, was, became in
+            let id = ValueID(unchecked: key), now = try merge.now(id, key)
+            // What was removed since stays removed, whatever it was.
+            if now == nil, became != nil {
+                if was != nil { merge.superseded.insert(id) }
+                return
+            }
+            let held = merge.merger(key)
+            let outcome = try held.merge(HeldValue(became), newer: now, older: HeldValue(was))
+            try merge.take(outcome, id, newer: now, older: HeldValue(was), held, isRevert: true)
+        }
+    }
+
+    /// The version is the newer side.
+    mutating func pick(_ version: UInt32, from before: UInt32?) throws {
+        versions.append(store.versionID(version))
+        try forEachDifference(before, version) { merge, key, was, became in
+            let id = ValueID(unchecked: key), now = try merge.now(id, key), held = merge.merger(key)
+            if held.rules.hasCounter { merge.counts = true }
+            let outcome = try held.merge(HeldValue(was), newer: HeldValue(became), older: now)
+            try merge.take(outcome, id, newer: HeldValue(became), older: now, held, isRevert: false)
+        }
+    }
+
+    private func merger(_ key: UnsafeRawBufferPointer) -> HeldMerge {
+        let isSchema = MergeSchema.idBytes.withUnsafeBytes { Bytes.equal(key, $0) }
+        let rules = isSchema ? nil : schema?.rules(for: key)
+        return HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control)
+    }
+
+    private func now(_ id: ValueID, _ key: UnsafeRawBufferPointer) throws -> HeldValue? {
+        if let known = held[id] { return known }
+        return HeldValue(try store.maps.entry(key, at: head))
+    }
+
+    private mutating func take(
+        _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: HeldValue?, older: HeldValue?, _ merge: HeldMerge, isRevert: Bool
+    ) throws {
+        var result: HeldValue? = switch outcome.result {
+        case .a: newer
+        case .b: older
+        case .absent: nil
+        case .computed(let bytes, let recency): HeldValue(.computed(bytes, recency: recency))
+        }
+        // What comes to the same as what is there stays as it is written.
+        let now = isRevert ? newer : older
+        if case .computed = outcome.result, try merge.areSameDocument(result, now) { result = now }
+        conflicts += outcome.records.map { Conflict(id: id, version: nil, record: $0, isByRules: merge.rules.areRules) }
+        let decided = outcome.records.contains { $0.kind != .bound }
+        // Of a revert, `older` is what was there before: not reached where something was decided.
+        if isRevert ? decided : try decided && !merge.areSameDocument(result, newer) { superseded.insert(id) }
+        held[id] = .some(result)
+    }
+
+    private mutating func forEachDifference(
+        _ before: UInt32?, _ version: UInt32,
+        _ body: (inout SwappedMerge, UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
+    ) throws {
+        func look(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
+            try control.step()
+            try Memory.check()
+            // The same bytes stored again are nothing.
+            if try store.isSameValue(was, became, key) { return }
+            try body(&self, key, was, became)
+        }
+        if let before {
+            try store.forEachDifference(before, version, control) { try look($0.key, $0.before, $0.after) }
+        } else {
+            try MapNode.forEachDifference(nil, store.maps.map(version, control), look)
+        }
+    }
+
+    /// What to change at the head, in byte order of the ids.
+    func changes() throws -> [Value.Change] {
+        try held.keys.sorted().compactMap { id -> Value.Change? in
+            guard let result = held[id] else { return nil }
+            return try id.bytes.withUnsafeBytes { key -> Value.Change? in
+                let entry = try store.maps.entry(key, at: head), merge = merger(key)
+                guard let result else { return entry == nil ? nil : .remove(id) }
+                if try merge.areSame(result, HeldValue(entry)) { return nil }
+                switch result.content {
+                case .stored(let stored): return .preserve(Value.Reference(id: id, version: store.versionID(stored.version)))
+                case .computed(let bytes, _): return .update(id, data: bytes)
+                }
+            }
+        }
+    }
+
+    /// But for the version, and what was changed.
+    var report: Store.Reverted {
+        var report = Store.Reverted()
+        report.superseded = superseded.sorted()
+        report.conflicts = conflicts.sorted { $0.id < $1.id }
+        report.counts = counts
+        report.versions = versions
+        return report
+    }
+}

@@ -1,0 +1,261 @@
+"""Undo, redo, revert and cherry-pick: merges in other roles, of values and of members, in groups, across restarts and syncs."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import llvs
+import pytest
+
+RULES = {"merge": 1, "ids": {"d/": {"/n": "counter", "/tags": "set", "/bio": "text", "/items": {"as": "list", "key": ["/id"]}}}}
+
+
+@pytest.fixture
+def store() -> Iterator[llvs.Store]:
+    with llvs.Store(storage="memory") as store:
+        yield store
+
+
+def made(store: llvs.Store, at: Optional[llvs.Version], **values: Any) -> llvs.Version:
+    """A version with these values, as JSON; None removes."""
+    ids = {id.replace("_", "/"): value for id, value in values.items()}
+    return store.make_version(
+        at, update={id: json.dumps(value).encode() for id, value in ids.items() if value is not None},
+        remove=[id for id, value in ids.items() if value is None],
+    )
+
+
+def ruled(store: llvs.Store, **values: Any) -> llvs.Version:
+    return store.make_version(made(store, None, **values), update={"__llvs_schema": json.dumps(RULES).encode()})
+
+
+def state(store: llvs.Store, at: Any) -> dict[str, Any]:
+    return {id: json.loads(data) for id, data in store.at(at).items() if not id.startswith("__llvs")}
+
+
+def test_members_that_came_since_stay(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A", "n": 10, "tags": ["a"], "bio": "One two three.", "items": [{"id": 1, "t": 1}]}, plain=0)
+    edit = made(store, base, d_1={"name": "B", "n": 13, "tags": ["b"], "bio": "One 2 three.", "items": [{"id": 2}, {"id": 1, "t": 2}]}, plain=1)
+    later = made(
+        store, edit,
+        d_1={"name": "B", "n": 20, "tags": ["b", "c"], "bio": "One 2 three four.", "items": [{"id": 2}, {"id": 3}, {"id": 1, "t": 2}], "new": 1},
+    )
+    done = store.revert(edit, at=later)
+    assert done.version is not None and done.undone == ("d/1", "plain") and done.superseded == () and done.conflicts == ()
+    assert done.versions == (edit.id,) and not done.counts
+    assert state(store, done.version) == {
+        "d/1": {"name": "A", "n": 17, "tags": ["a", "c"], "bio": "One two three four.", "items": [{"id": 3}, {"id": 1, "t": 1}], "new": 1},
+        "plain": 0,
+    }
+    # L13: at the version itself it is what was before, byte for byte; and undone again, what was.
+    exact = store.revert(edit, at=edit)
+    assert exact.version is not None and dict(store.at(exact.version)) == dict(store.at(base))
+    again = store.revert(done.version, at=done.version)
+    assert again.version is not None and dict(store.at(again.version)) == dict(store.at(later))
+
+
+def test_what_was_changed_since_stays_and_is_told(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"a": 0, "b": 0}, d_2={"a": 0}, plain=0, gone=0, d_gone={"a": 0}, d_new=None, same=0)
+    edit = made(store, base, d_1={"a": 1, "b": 1}, d_2={"a": 1}, plain=1, gone=1, d_gone={"a": 1}, d_new={"a": 1}, same=1)
+    later = made(store, edit, d_1={"a": 2, "b": 1}, d_2={"a": 2}, plain=2, gone=None, d_gone=None, d_new={"a": 2}, same=0)
+    done = store.revert(edit, at=later)
+    assert done.version is not None and done.undone == ("d/1",)
+    # Removed since, it stays so; what was made by the version and edited since stays.
+    assert done.superseded == ("d/1", "d/2", "d/gone", "d/new", "gone", "plain")
+    assert state(store, done.version) == {"d/1": {"a": 2, "b": 0}, "d/2": {"a": 2}, "plain": 2, "d/new": {"a": 2}, "same": 0}
+    (one, two, three, four) = done.conflicts
+    assert [conflict.id for conflict in done.conflicts] == ["d/1", "d/2", "d/new", "plain"]
+    assert (one.path, one.base, one.newer, one.older) == (("a",), b"1", b"2", b"0") and three.kind is llvs.ConflictKind.DELETE_EDIT
+    nothing = store.revert(edit, at=done.version)
+    assert nothing.version is None and nothing.undone == () and "d/1" in nothing.superseded
+
+
+def test_a_merge_is_undone_against_either_side(store: llvs.Store) -> None:
+    base = ruled(store, x=0, y=0)
+    a = made(store, base, x=1)
+    b = made(store, base, y=2)
+    merged = store.merge(a, b)
+    assert merged.predecessors == (b.id, a.id)
+    first, second = store.revert(merged, at=merged), store.revert(merged, at=merged, parent=2)
+    assert first.version is not None and state(store, first.version) == {"x": 0, "y": 2}
+    assert second.version is not None and state(store, second.version) == {"x": 1, "y": 0}
+    with pytest.raises(llvs.InvalidArgumentError, match="second predecessor"):
+        store.revert(a, at=merged, parent=2)
+    with pytest.raises(llvs.InvalidArgumentError):
+        store.revert(a, at=merged, parent=3)
+    root = next(version for version in store.history() if not version.predecessors)
+    gone = store.revert(root, at=root)
+    assert gone.version is not None and state(store, gone.version) == {}
+
+
+def test_cherry_pick(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"a": 0, "n": 1}, plain=0, d_2={"a": 0}, d_3={"a": 0})
+    head = made(store, base, d_1={"a": 0, "n": 5, "b": 1}, plain=5, d_2={"a": 9}, d_3=None)
+    picked = made(store, base, d_1={"a": 1, "n": 2}, plain=1, d_2={"a": 1, "c": 1}, d_3={"a": 1}, d_4={"a": 1})
+    done = store.cherry_pick(picked, onto=head)
+    assert done.version is not None and done.version.predecessors == (head.id,) and done.counts
+    # The newer role is the picked version's: what both changed is as it has it.
+    assert state(store, done.version) == {"d/1": {"a": 1, "n": 6, "b": 1}, "plain": 1, "d/2": {"a": 1, "c": 1}, "d/3": {"a": 1}, "d/4": {"a": 1}}
+    assert [conflict.id for conflict in done.conflicts] == ["d/2", "d/3", "plain"] and done.superseded == ()
+    again = store.cherry_pick(picked, onto=picked)
+    # A counter counts each time.
+    assert again.version is not None and state(store, again.version)["d/1"] == {"a": 1, "n": 3} and again.undone == ("d/1",)
+    plain = made(store, base, plain=7)
+    assert not store.cherry_pick(plain, onto=head).counts
+    with pytest.raises(llvs.UnknownVersionError):
+        store.cherry_pick("nothing", onto=head)
+
+
+def saved(notes: llvs.Coordinator, value: Any, id: str = "x", **more: Any) -> llvs.SavedVersion:
+    made = notes.save(update={id: json.dumps(value).encode()}, **more)
+    assert made is not None
+    return made
+
+
+def test_undo_and_redo_step_by_step() -> None:
+    with llvs.Coordinator(storage="memory", device="a") as notes:
+        assert notes.undo() is None and not notes.can_undo and notes.redo() is None and not notes.can_redo
+        for number in range(4):
+            saved(notes, number, description=f"set {number}")
+        assert notes.can_undo and notes.undo_description == "set 3" and not notes.can_redo
+        values: list[Any] = []
+        descriptions = []
+        while done := notes.undo():
+            assert done.version is not None and done.version.id == notes.current_version
+            values.append(json.loads(notes.get("x", b"null")))
+            descriptions.append(done.description)
+        assert values == [2, 1, 0, None] and descriptions == ["set 3", "set 2", "set 1", "set 0"]
+        assert not notes.can_undo and notes.redo_description == "set 0"
+        for expected in (0, 1):
+            redone = notes.redo()
+            assert redone is not None and json.loads(notes["x"]) == expected
+        assert notes.undo() is not None and json.loads(notes["x"]) == 0
+        assert notes.redo() is not None and json.loads(notes["x"]) == 1
+        # Whoever saves anew has nothing to redo.
+        saved(notes, 9)
+        assert not notes.can_redo and notes.redo() is None
+        assert notes.undo() is not None and json.loads(notes["x"]) == 1
+        assert notes.undo() is not None and json.loads(notes["x"]) == 0
+
+
+def test_groups_count_as_one() -> None:
+    with llvs.Coordinator(storage="memory", device="a") as notes:
+        saved(notes, 0)
+        saved(notes, 1, group="drag", description="drag")
+        saved(notes, 7, "y", group="drag")
+        saved(notes, 2, group="drag")
+        saved(notes, 3, group="other")
+        assert notes.undo() is not None and json.loads(notes["x"]) == 2
+        done = notes.undo()
+        assert done is not None and len(done.versions) == 3 and json.loads(notes["x"]) == 0 and "y" not in notes
+        redone = notes.redo()
+        assert redone is not None and json.loads(notes["x"]) == 2 and json.loads(notes["y"]) == 7
+        assert notes.redo() is not None and json.loads(notes["x"]) == 3
+
+
+def test_undo_goes_on_after_a_restart_and_a_sync(tmp_path: Path) -> None:
+    def device(name: str) -> llvs.Coordinator:
+        return llvs.Coordinator(tmp_path / name, exchange=tmp_path / "shared", device=name, schema=RULES)
+
+    with device("a") as a, device("b") as b:
+        saved(a, {"n": 1, "a": 0, "b": 0}, "d/1")
+        a.sync()
+        b.sync()
+        saved(a, {"n": 2, "a": 1, "b": 0}, "d/1", description="mine")
+        saved(b, {"n": 5, "a": 0, "b": 1}, "d/1", description="theirs")
+        for notes in (a, b, a):
+            notes.sync()
+        assert json.loads(a["d/1"]) == {"n": 6, "a": 1, "b": 1} and a.current_version == b.current_version
+    with device("a") as a, device("b") as b:
+        assert a.undo_description == "mine" and b.undo_description == "theirs"
+        done = a.undo()
+        assert done is not None and json.loads(a["d/1"]) == {"n": 5, "a": 0, "b": 1} and done.superseded == ()
+        # What others saved since stays.
+        saved(b, {"n": 7, "a": 8, "b": 1}, "d/1")
+        for notes in (a, b, a):
+            notes.sync()
+        assert json.loads(a["d/1"]) == {"n": 6, "a": 8, "b": 1}
+    with device("a") as a:
+        done = a.redo()
+        assert done is not None and json.loads(a["d/1"]) == {"n": 7, "a": 8, "b": 1} and done.superseded == ("d/1",)
+
+
+def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
+    with llvs.Coordinator(storage="memory", device="a") as notes:
+        saved(notes, 0)
+        saved(notes, 1)
+        saved(notes, 5, "y")
+        notes.undo()
+        # Somebody else changes it.
+        other = notes.store.make_version(notes.current_version, update={"x": b"7"})
+        assert notes.merge() and notes.current_version == other.id
+        done = notes.undo()
+        assert done is not None and done.version is None and done.superseded == ("x",) and notes.current_version == other.id
+        first = notes.undo()
+        assert first is not None and first.version is None and first.superseded == ("x",)
+        assert notes.undo() is None and json.loads(notes["x"]) == 7
+
+
+def test_a_given_version_is_reverted() -> None:
+    with llvs.Coordinator(storage="memory", device="a") as notes:
+        saved(notes, 0)
+        one = saved(notes, 1, "y")
+        saved(notes, 2, "z")
+        done = notes.revert(one)
+        assert done.version is not None and done.version.id == notes.current_version and sorted(notes) == ["x", "z"]
+        # It is undone by now, and is not undone once more.
+        assert notes.undo() is not None and sorted(notes) == ["x"]
+        assert notes.undo() is not None and sorted(notes) == []
+    with llvs.Coordinator(storage="memory") as notes:
+        one = saved(notes, 1)
+        assert notes.revert(one).version is not None and len(notes) == 0
+        for function in (notes.undo, notes.redo):
+            with pytest.raises(llvs.InvalidArgumentError, match="no device"):
+                function()
+        with pytest.raises(llvs.InvalidArgumentError):
+            notes.can_undo
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_undoing_everything_of_one_leaves_the_others(seed: int) -> None:
+    """Two devices edit members of their own and a common counter and set; whoever undoes all leaves what the other did."""
+    chance = random.Random(seed)
+
+    def device(name: str) -> llvs.Coordinator:
+        return llvs.Coordinator(storage="memory", exchange=f"memory:test_undo-{seed}", device=name, schema=RULES)
+
+    with device("a") as a, device("b") as b:
+        notes = {"a": a, "b": b}
+        first = a.save(insert={"d/1": b'{"n":0,"tags":[],"a":0,"b":0}'}, metadata={"__llvs_device": "setup"})
+        assert first is not None
+        a.sync()
+        b.sync()
+        totals, tags, undone = {"a": 0, "b": 0}, {"a": [0], "b": [0]}, 0
+        for step in range(25):
+            name = chance.choice("ab")
+            mine = notes[name]
+            if chance.random() < 0.3:
+                mine.sync()
+                continue
+            value = json.loads(mine["d/1"])
+            delta = chance.randrange(1, 5)
+            value["n"] += delta
+            value["tags"].append(f"{name}{step}")
+            value[name] = step + 1
+            saved(mine, value, "d/1")
+            totals[name] += delta
+            tags[name].append(step)
+        for one in (a, b, a):
+            one.sync()
+        while (done := a.undo()) is not None and done.version is not None:
+            undone += 1
+            if chance.random() < 0.3:
+                a.sync()
+        for one in (a, b, a):
+            one.sync()
+        value = json.loads(b["d/1"])
+        assert value["a"] == 0 and value["b"] == (tags["b"][-1] + 1 if len(tags["b"]) > 1 else 0)
+        assert value["n"] == totals["b"] and sorted(value["tags"]) == sorted(f"b{step}" for step in tags["b"][1:]), seed

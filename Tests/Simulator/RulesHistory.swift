@@ -1,0 +1,321 @@
+import LLVS
+import LLVSTestSupport
+
+/// One history of stores with rules: counters, sets, keyed lists, members, reverts; criss-crosses; rules and arbiters of an app mixed.
+///
+/// Half of the histories merge by rules only, with whatever metadata: then every version is exact. In the others some devices have arbiters of
+/// their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
+final class RulesHistory {
+    /// How a device merges.
+    enum Resolver: Int, CaseIterable { case store, given, marked, merger, newest, host }
+
+    /// What is known of an edit, or of a revert.
+    private struct Edit {
+        var device: Int
+        var delta = 0
+        var added: String?
+        var removed: [String] = []
+        /// What the device's own member then is.
+        var member: Int?
+    }
+
+    static let rules = """
+        {"merge":1,"ids":{"count":"counter","doc":{"/list":{"as":"list","key":["/id"]},"/n":"counter","/set":"set"}}}
+        """
+    static let roundsAllowed = 12
+
+    let seed: UInt64
+    private var random: SeededRandom
+    private let isExact: Bool
+    private let reverts: Bool
+    private var resolvers: [Resolver] = []
+    private var stores: [Store] = []
+    private var exchanges: [Exchange] = []
+    private var current: [VersionID] = []
+    private var edits: [VersionID: Edit] = [:]
+    private var checked: Set<VersionID> = []
+    private var counts = Simulation.Counts()
+    private let trace: ((String) -> Void)?
+    private let defect: Defect?
+
+    /// - Parameter defect: with `.arbiter` one device of those that are to merge by rules does not.
+    init(seed: UInt64, defect: Defect? = nil, trace: ((String) -> Void)? = nil) {
+        self.seed = seed
+        self.defect = defect
+        self.trace = trace
+        random = SeededRandom(seed: seed)
+        isExact = Bool.random(using: &random)
+        reverts = Int.random(in: 0..<3, using: &random) == 0
+    }
+
+    static func run(seed: UInt64, defect: Defect? = nil, trace: ((String) -> Void)? = nil) -> Result<Simulation.Counts, Failure> {
+        let history = RulesHistory(seed: seed, defect: defect, trace: trace)
+        do { return .success(try history.run()) } catch let failure as Failure { return .failure(failure) } catch {
+            return .failure(Failure("error", "\(error)"))
+        }
+    }
+
+    private func chance(_ n: Int) -> Bool { Int.random(in: 0..<n, using: &random) == 0 }
+    private func say(_ text: @autoclosure () -> String) { if let trace { trace(text()) } }
+
+    private func run() throws -> Simulation.Counts {
+        counts.histories = 1
+        try begin()
+        for _ in 0..<Int.random(in: 5...40, using: &random) {
+            counts.steps += 1
+            let device = Int.random(in: stores.indices, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0...3: try edit(device)
+            case 4: if reverts { try revert(device) } else { try edit(device) }
+            case 5: try merge(device)
+            case 6: try mergeTwo(device)
+            case 7: try exchange(device, retrieves: true)
+            default: try exchange(device, retrieves: chance(2))
+            }
+        }
+        try settle()
+        for exchange in exchanges { exchange.close() }
+        for store in stores { try store.close() }
+        return counts
+    }
+
+    private func begin() throws {
+        let count = Int.random(in: 2...5, using: &random)
+        let safe: [Resolver] = [.store, .store, .given, .marked], name = "rules \(seed)"
+        for i in 0..<count {
+            resolvers.append(defect == .arbiter && i == 0 ? .newest : (isExact ? safe : Resolver.allCases).randomElement(using: &random) ?? .store)
+            var options = Store.Options()
+            options.storage = .memory
+            stores.append(try Store(path: "", options: options))
+            exchanges.append(Exchange(store: stores[i], transport: MemoryTransport(name: name)))
+        }
+        say("\(count) devices merge by \(resolvers), \(isExact ? "exact" : "mixed")\(reverts ? ", and revert" : "")")
+        let start = Document(members: [Int](repeating: 0, count: count))
+        let root = try stores[0].makeVersion(basedOn: nil, changes: [
+            try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"), try change("plain", "0")
+        ])
+        edits[root.id] = Edit(device: 0)
+        current = [VersionID](repeating: root.id, count: count)
+        try exchange(0, retrieves: false)
+        for device in stores.indices.dropFirst() { try exchange(device, retrieves: true) }
+    }
+
+    private func change(_ id: String, _ text: String) throws -> Value.Change { .update(try ValueID(id), data: Array(text.utf8)) }
+
+    private func text(_ device: Int, _ id: String, _ version: VersionID) throws -> String {
+        let value = try stores[device].value(try ValueID(id), at: version)
+        return value.map { String(decoding: $0.data, as: UTF8.self) } ?? ""
+    }
+
+    // MARK: Steps
+
+    private func edit(_ device: Int) throws {
+        var edit = Edit(device: device, delta: [1, 1, 2, -3].randomElement(using: &random) ?? 1)
+        var document = try document(device, current[device])
+        edit.added = "t\(edits.count)"
+        edit.member = edits.count
+        document.number += edit.delta
+        document.members[device] = edits.count
+        if chance(3), let gone = document.set.randomElement(using: &random) {
+            edit.removed = [gone]
+            document.set.removeAll { $0 == gone }
+            document.list.removeAll { $0 == gone }
+        }
+        if let added = edit.added {
+            document.set.append(added)
+            document.list.insert(added, at: Int.random(in: 0...document.list.count, using: &random))
+        }
+        if chance(4) { document.list.shuffle(using: &random) }
+        var changes = [try change("doc", document.text)]
+        changes.append(try change("count", "\((Int(try text(device, "count", current[device])) ?? 0) + edit.delta)"))
+        if chance(3) { changes.append(try change("plain", "\(edits.count)")) }
+        let made = try stores[device].makeVersion(basedOn: current[device], changes: changes)
+        edits[made.id] = edit
+        current[device] = made.id
+        counts.versions += 1
+        say("device \(device) saves \(made.id): \(document.text)")
+        try check(device)
+    }
+
+    /// Takes back an edit of its own that was not taken back yet.
+    private func revert(_ device: Int) throws {
+        let store = stores[device], at = current[device]
+        let own = try edits.filter { entry in
+            try entry.value.device == device && entry.value.added != nil && store.isAncestor(entry.key, of: at)
+        }
+        guard let (version, edit) = own.min(by: { $0.key.description < $1.key.description }) else { return }
+        guard let made = try store.revert(version, at: at).version else { return }
+        var undone = Edit(device: device, delta: -edit.delta)
+        undone.removed = edit.added.map { [$0] } ?? []
+        edits[version]?.added = nil
+        edits[made.id] = undone
+        current[device] = made.id
+        say("device \(device) reverts \(version): \(made.id)")
+        try check(device)
+    }
+
+    private func arbiter(_ device: Int) throws -> any MergeArbiter {
+        let schema = try Array(Self.rules.utf8).withUnsafeBytes { try MergeSchema($0) }
+        return switch resolvers[device] {
+        case .store, .marked: RulesArbiter()
+        case .given: RulesArbiter(schema)
+        case .merger: RulesArbiter(merger: Longer())
+        case .newest: BuiltInArbiter.mostRecentChange
+        case .host: FirstSide()
+        }
+    }
+
+    /// A value merger: what has the larger bytes stands.
+    private struct Longer: ValueMerger {
+        func merge(_ question: ValueQuestion) -> ValueAnswer {
+            let newer = question.newer ?? [], older = question.older ?? []
+            return .value(newer.lexicographicallyPrecedes(older) ? older : newer)
+        }
+    }
+
+    /// An arbiter of the app that knows nothing of values.
+    private struct FirstSide: MergeArbiter {
+        func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+            merge.forks.filter(\.fork.isConflicting).map { id, fork in fork.first.map { .preserve($0) } ?? .remove(id) }
+        }
+    }
+
+    private func metadata(_ device: Int) throws -> Metadata {
+        guard resolvers[device] == .marked || resolvers[device] == .host else { return Metadata() }
+        return try Metadata([(Array("by".utf8), Array("\"\(device)\"".utf8))])
+    }
+
+    private func merge(_ device: Int) throws {
+        let made = try stores[device].mergeHeads(into: current[device], arbiter: arbiter(device), metadata: metadata(device))
+        if let made { current[device] = made.id }
+        counts.merges += 1
+        try check(device)
+    }
+
+    private func mergeTwo(_ device: Int) throws {
+        guard let other = try stores[device].heads().randomElement(using: &random) else { return }
+        current[device] = try stores[device].merge(
+            current[device], with: other.id, arbiter: arbiter(device), metadata: metadata(device)).id
+        counts.merges += 1
+        try check(device)
+    }
+
+    private func exchange(_ device: Int, retrieves: Bool) throws {
+        _ = try retrieves ? exchanges[device].retrieve() : exchanges[device].send()
+    }
+
+    // MARK: Checks
+
+    private func document(_ device: Int, _ version: VersionID) throws -> Document {
+        let text = try text(device, "doc", version)
+        guard let document = Document(text) else { throw Failure("not a document", text) }
+        return document
+    }
+
+    /// That every version that is there now is exact, where all merge by rules.
+    private func check(_ device: Int) throws {
+        guard isExact else { return }
+        let version = current[device]
+        guard checked.insert(version).inserted else { return }
+        var behind: [VersionID] = []
+        let walk = try stores[device].walk(HistoryQuery(from: [version]))
+        while case let page = try walk.next(256), !page.isEmpty { behind += page.map(\.version) }
+        let known = behind.compactMap { id in edits[id].map { (id, $0) } }
+        let document = try document(device, version), total = known.reduce(0) { $0 + $1.1.delta }
+        let count = try text(device, "count", version)
+        guard document.number == total, count == "\(total)" else {
+            throw Failure("counter not exact", "\(version): \(document.number) and \(count), not \(total)")
+        }
+        guard Set(document.set).count == document.set.count, Set(document.list).count == document.list.count else {
+            throw Failure("twice in a list", "\(version): \(document.text)")
+        }
+        guard !reverts else { return }
+        let there = Set(known.compactMap(\.1.added)).subtracting(known.flatMap(\.1.removed))
+        guard Set(document.set) == there, Set(document.list) == there else {
+            throw Failure("edit lost", "\(version): \(document.text), not \(there.sorted())")
+        }
+        for other in stores.indices {
+            let last = known.filter { $0.1.device == other }.compactMap(\.1.member).max() ?? 0
+            guard document.members[other] == last else {
+                throw Failure("edit lost", "\(version): member \(other) is \(document.members[other]), not \(last)")
+            }
+        }
+    }
+
+    // MARK: The end
+
+    private func settle() throws {
+        let fixed = chance(2)
+        var rounds = 0
+        while true {
+            rounds += 1
+            guard rounds <= Self.roundsAllowed else {
+                throw Failure("not settled", "after \(Self.roundsAllowed) rounds by \(resolvers): at \(current)")
+            }
+            let before = try stores.map { try $0.allVersionIDs().count }
+            if fixed {
+                for device in stores.indices {
+                    try exchange(device, retrieves: true)
+                    try exchange(device, retrieves: false)
+                    try merge(device)
+                }
+            } else {
+                for device in stores.indices { try exchange(device, retrieves: false) }
+                for device in stores.indices { try exchange(device, retrieves: true) }
+                for device in stores.indices { try merge(device) }
+            }
+            let after = try stores.map { try $0.allVersionIDs().count }
+            if before == after, try haveOneState() { break }
+        }
+        counts.rounds += rounds
+        counts.worst = max(counts.worst, rounds)
+        for device in stores.indices { try check(device) }
+    }
+
+    private func haveOneState() throws -> Bool {
+        let states = try stores.indices.map { device in
+            try ["doc", "count", "plain", MergeSchema.valueID].map { try text(device, $0, current[device]) }
+        }
+        return states.allSatisfy { $0 == states[0] }
+    }
+}
+
+/// What the histories edit, written as merges write it.
+private struct Document {
+    var list: [String] = []
+    var members: [Int]
+    var number = 0
+    var set: [String] = []
+
+    init(members: [Int]) { self.members = members }
+
+    var text: String {
+        let elements = list.map { "{\"id\":\"\($0)\"}" }.joined(separator: ",")
+        let numbers = members.enumerated().map { "\"\($0)\":\($1)" }.joined(separator: ",")
+        return "{\"list\":[\(elements)],\"m\":{\(numbers)},\"n\":\(number),\"set\":[\(set.map { "\"\($0)\"" }.joined(separator: ","))]}"
+    }
+
+    /// Reads what `text` writes; nil for anything else.
+    init?(_ text: String) {
+        func between(_ start: String, _ end: String) -> Substring? {
+            var rest = text[...]
+            while !rest.isEmpty, !rest.hasPrefix(start) { rest = rest.dropFirst() }
+            guard rest.hasPrefix(start) else { return nil }
+            let inner = rest.dropFirst(start.count)
+            var length = inner.startIndex
+            while length < inner.endIndex, !inner[length...].hasPrefix(end) { length = inner.index(after: length) }
+            return inner[..<length]
+        }
+        func words(_ text: Substring) -> [String] {
+            text.split(whereSeparator: { "{}\":,".contains($0) }).map(String.init).filter { $0 != "id" }
+        }
+        guard let list = between("\"list\":[", "]"), let members = between("\"m\":{", "}"), let number = between("\"n\":", ","),
+              let set = between("\"set\":[", "]"), let value = Int(number) else { return nil }
+        self.list = words(list)
+        self.set = words(set)
+        self.number = value
+        let pairs = words(members).compactMap { Int($0) }
+        self.members = stride(from: 1, to: pairs.count, by: 2).map { pairs[$0] }
+        guard self.text == text else { return nil }
+    }
+}
