@@ -21,8 +21,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("z"), .linkedLibrary(":libcrypto.a", .when(platforms: [.linux]))]),
         // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
         .target(name: "CSQLite"),
+        // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
+        .target(name: "CNetwork"),
         // The engine. Knows nothing of C.
-        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite"]),
+        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
         .target(name: "LLVSTesting", dependencies: ["LLVS"]),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.

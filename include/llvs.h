@@ -2020,6 +2020,22 @@ typedef struct llvs_reply llvs_reply;
 typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
     LLVS_OWNED llvs_error **error);
 
+/**
+ * Asked who the exchange is, so that credentials can stay in a key store of the host. Before the first request to a server, and once more
+ * when what it gave was refused there.
+ * @param place  the address, without a query, for a message or to look them up by
+ * @param again  0: for the first time; 1: what was given is refused, or no longer taken: give others, as a refreshed token, or none
+ * @param reply  takes the user (question 0) and the password (1), or a token (2), in UTF-8 without control characters; copied. Without an
+ *               answer the exchange goes on without credentials
+ *
+ *   thread     that of the call that exchanges
+ *   re-entry   may call the library, but not the exchange
+ *   pointers   good during the callback
+ *   result     LLVS_OK, or below zero: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ */
+typedef llvs_status (*llvs_credentials_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *place, llvs_bool again,
+    LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
@@ -2028,7 +2044,7 @@ typedef struct llvs_exchange_options {
     llvs_durability durability;
     /** A transport of the host, which the exchange keeps alive, in the place of a URL; else NULL. It serves one exchange at a time. */
     llvs_transport *host_transport;
-    /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND; 0: it is made. */
+    /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND (over a network when it is first listed); 0: it is made. */
     llvs_bool must_exist;
     /**
      * 1: llvs_exchange_send lists value ids that another implementation cannot hold or tell apart (docs/interchange.md) as problems with
@@ -2041,19 +2057,40 @@ typedef struct llvs_exchange_options {
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
     void *decode_payload;
     llvs_free_fn decode_free;
+    /** For servers: a user and a password, or a token ("Authorization: Bearer"). Empty: none. Copied; never in a message or a log. They go
+        to the host of the URL alone, and encrypted, but on this machine. */
+    llvs_bytes user;
+    llvs_bytes password;
+    llvs_bytes token;
+    /** The path of a file with certificates (PEM) of the authorities that are trusted; empty: the system's. */
+    llvs_bytes ca_file;
+    /** The URL of a proxy; empty: as the environment says (https_proxy, http_proxy, no_proxy). */
+    llvs_bytes proxy;
+    /** Milliseconds without a byte after which a transfer is given up, in whole seconds; 0: 30,000. */
+    uint32_t timeout;
+    /** Zero. */
+    uint32_t reserved;
+    /** In the place of `user`, `password` and `token`; may be NULL. */
+    llvs_credentials_fn credentials;
+    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    void *credentials_payload;
+    llvs_free_fn credentials_free;
 } llvs_exchange_options;
-#define LLVS_EXCHANGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
+    { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
+      LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
  * @param url      "file:///absolute/path": a shared folder (made when it is not there); "memory:name": a place in this
- *                 process, shared by all who give the name. UTF-8; in file URLs %XX stands for a byte. Empty with a
- *                 `host_transport`
+ *                 process, shared by all who give the name; "https+webdav://host/path/": a folder on a WebDAV server, which is made
+ *                 when it is not there ("http+webdav:" on this machine only). UTF-8; %XX stands for a byte. No user and no password:
+ *                 these are options. Empty with a `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),
  * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a medium that is),
  * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_BUSY (a transport that serves another exchange),
- * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT.
+ * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT. Of a server nothing is asked: whether it can be reached shows when it is exchanged.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
@@ -2749,7 +2786,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 48);
+LLVS_LAYOUT(llvs_exchange_options, 160);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);

@@ -5,18 +5,20 @@ enum ExchangeURL {
     private enum Place {
         case folder(String)
         case memory(String)
+        case webdav(HTTPAddress)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
-    static func transport(_ url: String, _ durability: Durability, mustExist: Bool = false, apartFrom store: String? = nil) throws -> any ExchangeTransport {
+    static func transport(_ url: String, _ settings: ExchangeSettings, apartFrom store: String? = nil) throws -> any ExchangeTransport {
         switch try place(url) {
         case .folder(let path):
             var options = FolderTransport.Options()
-            options.durability = durability
-            options.create = !mustExist
+            options.durability = settings.durability
+            options.create = !settings.mustExist
             options.store = store
             return try FolderTransport(path: path, options: options)
         case .memory(let name): return MemoryTransport(name: name)
+        case .webdav(let address): return RemoteTransport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist))
         }
     }
 
@@ -33,8 +35,13 @@ enum ExchangeURL {
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
             return .memory(rest)
+        case "https+webdav": return .webdav(try address("https:" + rest, of: url))
+        case "http+webdav":
+            let address = try address("http:" + rest, of: url)
+            guard address.isLoopback else { throw invalid(url, "over a network nothing is sent unencrypted; write https+webdav:") }
+            return .webdav(address)
         default:
-            throw StoreError(.unsupported, "The scheme of \"\(url)\" is not built in; file: and memory: are. Others go through a transport of the host.")
+            throw StoreError(.unsupported, "The scheme of \"\(shown(url))\" is not built in; file:, memory: and https+webdav: are. Others go through a transport of the host.")
         }
     }
 
@@ -47,36 +54,33 @@ enum ExchangeURL {
             if encoded.starts(with: local) { encoded = encoded.dropFirst(local.count - 1) }
         }
         guard encoded.first == UInt8(ascii: "/") else { throw invalid(url, "its path is not absolute; write file:///path") }
-        var path: [UInt8] = []
-        var i = encoded.startIndex
-        while i < encoded.endIndex {
-            if encoded[i] == UInt8(ascii: "%") {
-                guard encoded.endIndex - i > 2, let high = hex(encoded[i + 1]), let low = hex(encoded[i + 2]) else {
-                    throw invalid(url, "a % in it is not followed by two hexadecimal digits")
-                }
-                path.append(high << 4 | low)
-                i += 3
-            } else {
-                path.append(encoded[i])
-                i += 1
-            }
-        }
+        guard let path = PercentCoding.decode(encoded) else { throw invalid(url, "a % in it is not followed by two hexadecimal digits") }
         guard !path.contains(0) else { throw invalid(url, "its path holds a NUL") }
         guard let text = String(validating: path, as: UTF8.self) else { throw invalid(url, "its path is not UTF-8") }
         return text
     }
 
-    private static func hex(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
+    private static func address(_ text: String, of url: String) throws -> HTTPAddress {
+        let address: HTTPAddress
+        do throws(HTTPAddress.Refusal) { address = try HTTPAddress(text) } catch { throw invalid(url, error.why) }
+        guard address.query.isEmpty else { throw invalid(url, "a query (?) means nothing there") }
+        return address
+    }
+
+    /// For messages: a user, a password and a query may be secrets, and somebody may have put them there all the same.
+    static func shown(_ url: String) -> String {
+        let bytes = Array(url.utf8)
+        let end = bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex
+        var text = bytes[..<end]
+        if let slashes = text.indices.first(where: { text[$0...].starts(with: "//".utf8) }) {
+            let start = slashes + 2
+            if let at = text[start...].lastIndex(of: UInt8(ascii: "@")), !text[..<slashes].elementsEqual("file:".utf8) { text = text[..<start] + Array("…".utf8) + text[at...] }
         }
+        return String(decoding: text, as: UTF8.self) + (end < bytes.endIndex ? "…" : "")
     }
 
     private static func invalid(_ url: String, _ why: String) -> StoreError {
-        StoreError(.invalidArgument, "\"\(url)\" is not the URL of an exchange: \(why).")
+        StoreError(.invalidArgument, "\"\(shown(url))\" is not the URL of an exchange: \(why).")
     }
 
     /// Under which a coordinator keeps the state of the exchange with a URL: FNV-1a of it, for names must be short.

@@ -57,11 +57,42 @@ final class HostDecoder: Sendable {
     }
 }
 
+/// A callback of the host that gives credentials.
+final class HostCredentials: Sendable {
+    nonisolated(unsafe) private let fn: llvs_credentials_fn
+    private let payload: Payload
+
+    /// Nil without a function; the payload is freed then.
+    init?(_ fn: llvs_credentials_fn?, _ payload: Payload) {
+        guard let fn else { return nil }
+        self.fn = fn; self.payload = payload
+    }
+    var ask: @Sendable (String, Bool) throws -> HTTPCredentials {
+        { [self] place, again in
+            let reply = Reply(questions: 3)
+            try withExtendedLifetime(reply) {
+                try withBorrowed(Array(place.utf8)) { place in try callHost("Asking for credentials") { fn(payload.pointer, place, again ? 1 : 0, reply.borrowed, $0) } }
+            }
+            let answers = try reply.answers.map { answer in
+                try answer.map { bytes in
+                    guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                        throw StoreError(.invalidArgument, "What the callback for credentials gave is not UTF-8, or holds a control character. Give it without line ends.")
+                    }
+                    return text
+                }
+            }
+            return HTTPCredentials(user: answers[0], password: answers[1], token: answers[2])
+        }
+    }
+}
+
 /// What the options say of where an exchange leads, besides its URL.
 struct ExchangeSettings {
     var durability = Durability.full
     var mustExist = false
     var hostTransport: TransportHandle?
+    /// How a server is reached.
+    var http = HTTPSettings()
     /// What the exchange itself is told.
     var exchange = Exchange.Options()
 
@@ -69,15 +100,36 @@ struct ExchangeSettings {
         guard let input = try optionalStruct(input, "llvs_exchange_options") else { return }
         // First, so that what the caller gave for the callback is freed whatever fails.
         exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
+        let ask = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))
+        http.askForCredentials = ask?.ask
         exchange.reportsUnportableIDs = try flag(input.report_unportable, "report_unportable")
         durability = try LLVSABI.durability(input.durability, "durability")
         mustExist = try flag(input.must_exist, "must_exist")
         hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")
+        http.credentials = HTTPCredentials(
+            user: try secret(input.user, "user"), password: try secret(input.password, "password"), token: try secret(input.token, "token"))
+        guard http.credentials.isEmpty || ask == nil else {
+            throw StoreError(.invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
+        }
+        guard http.credentials.token == nil || http.credentials.user == nil else { throw StoreError(.invalidArgument, "Both a user and a token are given. Give one of them.") }
+        http.certificateAuthorities = try secret(input.ca_file, "ca_file")
+        http.proxy = try secret(input.proxy, "proxy")
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
+        if input.timeout > 0 { http.stall = Int(min(input.timeout, 86_400_000) + 999) / 1_000 }
+    }
+    /// Nil for an empty one. Its bytes stand in no message.
+    private func secret(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
+        let text = try text(bytes, name)
+        if text.isEmpty { return nil }
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw StoreError(.invalidArgument, "\(name) of llvs_exchange_options holds a control character. Give it without line ends.")
+        }
+        return text
     }
 
     /// The transport between a store and the place of a URL.
     func transport(_ url: String, of store: Store) throws -> any ExchangeTransport {
-        try ExchangeURL.transport(url, durability, mustExist: mustExist, apartFrom: store.path)
+        try ExchangeURL.transport(url, self, apartFrom: store.path)
     }
 }
 
@@ -91,7 +143,7 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
         try store.requireOpen()
         let url = try text(url, "url")
         guard settings.hostTransport == nil || url.isEmpty else {
-            throw StoreError(.invalidArgument, "Both the URL \"\(url)\" and a host_transport are given. Give one of them.")
+            throw StoreError(.invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
         }
         let transport = try settings.hostTransport?.claim() ?? settings.transport(url, of: store)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned

@@ -265,6 +265,15 @@ static void exchanges() {
     EXPECT(llvs::Exchange(two, "memory:wrapper", options).send().sent.empty());
     options.durability = 2;
     EXPECT(code_of([&] { llvs::Exchange(two, "memory:wrapper", options); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    // A server: nothing is asked of it before it is exchanged with. Port 9 of this machine throws away what it gets, if anybody listens there.
+    llvs_exchange_options access = llvs::Exchange::options();
+    access.user = llvs_str("ann");
+    access.password = llvs_str("s3cret");
+    access.timeout = 1000;
+    llvs::Exchange server(one, "http+webdav://127.0.0.1:9/", access);
+    EXPECT(server.url() == "http+webdav://127.0.0.1:9/");
+    EXPECT(code_of([&] { server.retrieve(); }) == LLVS_ERROR_TRANSPORT);
+    EXPECT(code_of([&] { llvs::Exchange(one, "https+webdav://ann:s3cret@127.0.0.1/"); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
 static void coordinators() {

@@ -352,7 +352,7 @@ static void verify(struct worker *worker) {
     if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), &error)) return;
     const llvs_damage *damage;
     for (size_t i = 0; (damage = report->damages[i]); i++) {
-        /* A copy of a store that was being written may lack a large value until the two are united: docs/durability.md. */
+        /* A copy of a store that was being written may lack a large value until the two are united: docs/operations.md. */
         if (worker->place->world && is_missing_blob(damage)) continue;
         ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
         break;

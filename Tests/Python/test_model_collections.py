@@ -194,6 +194,16 @@ def test_rules_are_added_where_there_are_values(notes: llvs.Coordinator) -> None
     assert ids_of(notes) == {"contact/": RULES}
 
 
+def test_rules_are_added_again_where_the_current_version_has_none(notes: llvs.Coordinator) -> None:
+    notes.save(insert={"contact/1": b'{"name":"Ann"}'})
+    before = notes.current_version
+    people = notes.collection(Contact)
+    notes.current_version = before
+    with people.edit("1") as ann:
+        ann.visits += 1
+    assert ids_of(notes) == {"contact/": RULES} and people["1"].visits == 1
+
+
 def test_what_is_missing_is_added(notes: llvs.Coordinator) -> None:
     """Rules of others and sections that are not known stay."""
     others = b'{"merge":1,"models":{"x":1.50},"ids":{"a/":{"/n":{"from":1.0,"as":"counter"}},"contact/":{"/tags":"set","/more":"text"}}}'
@@ -236,6 +246,12 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
         ann.tags = {"c"}
     assert people["1"].tags == {"c"}, "a register, as the store says"
     # What is told once is not told again, and what changes is.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rules = json.loads(notes["__llvs_schema"])
+        rules["ids"]["elsewhere/"] = "auto"
+        notes.save(update={"__llvs_schema": json.dumps(rules).encode()})
+        people["2"] = Contact("Cid")
     with pytest.warns(llvs.SchemaWarning, match="'/bio'"):
         notes.save(update={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/tags":"set","/visits":"counter","/bio":"register"}}}'})
         people["1"] = Contact("Bob")

@@ -63,6 +63,20 @@ def test_an_iteration_looks_at_everything(notes: llvs.Coordinator) -> None:
     assert "count" not in notes
 
 
+def test_again_when_a_value_moved(notes: llvs.Coordinator) -> None:
+    calls = []
+
+    def add(values: llvs.Transaction) -> str:
+        calls.append(values.version)
+        values["a"] += b"!"
+        if len(calls) < 3:
+            notes.save(update={"a": notes["a"] + b"?"})
+        return "done"
+
+    assert notes.transact(add, metadata={"author": "me"}) == "done"
+    assert len(set(calls)) == 3 and notes["a"] == b"1??!"
+
+
 def test_again_until_it_is_saved(notes: llvs.Coordinator) -> None:
     """Threads that count up one value lose no increment."""
     notes.save(insert={"count": b"0"})

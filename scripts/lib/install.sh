@@ -3,7 +3,7 @@
 # Debian package, and a command or a file that shows that it is there already.
 debian_packages=(
     cmake make gcc g++ pkg-config libc6-dev
-    libsqlite3-dev zlib1g-dev libssl-dev libcmocka-dev
+    libsqlite3-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libcmocka-dev
     python3 python3-venv binutils
 )
 
@@ -22,7 +22,7 @@ install_missing() {
         for tool in cmake make cc c++ pkg-config python3 strip nm; do
             command -v "$tool" >/dev/null || missing+=("$tool")
         done
-        for header in sqlite3.h zlib.h openssl/sha.h cmocka.h; do
+        for header in sqlite3.h zlib.h openssl/sha.h curl/curl.h expat.h cmocka.h; do
             echo "#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ install_missing() {
         [ ${#missing[@]} -eq 0 ] && return
         printf 'Missing: %s\n' "${missing[@]}" >&2
         die "This machine has no apt-get. Please install what is missing with its own package manager: cmake, make, a C and a
-C++ compiler, pkg-config, SQLite 3, zlib and OpenSSL with headers and libcrypto.a, cmocka, and Python 3.10 or later with venv.
+C++ compiler, pkg-config, SQLite 3, libcurl, libexpat, zlib and OpenSSL with headers and libcrypto.a, cmocka, and Python 3.10 or later with venv.
 (Debian's names: ${debian_packages[*]})"
     fi
     local packages=()

@@ -93,7 +93,7 @@ final class ValueMerge {
     /// The lines of the core, in their order.
     private func lines(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
         if try values.same(x, o) { return y }
-        if try values.same(y, o) { return x }
+        if try values.same(y, o), !savesObjects(x, y, rule) { return x }
         if !rules.counts(state), try values.same(x, y) { return x }
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
         if x.isAbsent || y.isAbsent { return removed(inputs, rule, place) }
@@ -112,6 +112,11 @@ final class ValueMerge {
         case (.text, .string, .string): return try text(inputs, rule, place)
         default: return try pick(inputs, rule, place)
         }
+    }
+
+    /// Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are written.
+    private func savesObjects(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) -> Bool {
+        saves && (rule.kind == .auto || rule.kind == .register) && values.isKind(x, .object) && values.isKind(y, .object)
     }
 
     /// What neither side has stays missing when it comes to what the rule says that it stands for.

@@ -10,6 +10,8 @@ public protocol ExchangeTransport: AnyObject, Sendable {
 
     /// What the other side has. One request, or a few where the service pages.
     func list(_ control: OperationControl) throws -> ExchangeListing
+    /// The same for a send, which may come right after a retrieve: what was listed a few seconds ago will do. By default it is listed anew.
+    func listToSend(_ control: OperationControl) throws -> ExchangeListing
     /// The version file of each name, in order. May stop early, after at least one, once it has
     /// `ExchangeLimits.batchSize` bytes: the exchange asks again for the rest.
     func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile]
@@ -55,6 +57,7 @@ public protocol ExchangeTransport: AnyObject, Sendable {
 }
 
 extension ExchangeTransport {
+    public func listToSend(_ control: OperationControl) throws -> ExchangeListing { try list(control) }
     public var hearsItself: Bool { false }
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
@@ -117,6 +120,18 @@ public struct ExchangeListing: Sendable {
         for name in changesOnly {
             if let id = VersionID(validating: name) { self.changesOnly.append(id) } else { addForeign(name, .changes) }
         }
+    }
+
+    /// Tells apart versions without a changes file, and changes files without a version.
+    /// - Parameter withChanges: all that have a changes file.
+    mutating func setApart(_ withChanges: [VersionID], _ control: PacedControl) throws {
+        func those(of ids: [VersionID], notIn others: [VersionID]) throws -> [VersionID] {
+            var known = Set<VersionID>(minimumCapacity: others.count)
+            for id in others { try control.step(0); known.insert(id) }
+            return try ids.filter { try control.step(0); return !known.contains($0) }
+        }
+        versionsOnly = try those(of: versions, notIn: withChanges)
+        if versions.count - versionsOnly.count != withChanges.count { changesOnly = try those(of: withChanges, notIn: versions) }
     }
 
     /// Keeps a name in mind, or how many there are.

@@ -32,22 +32,13 @@ struct FolderListing {
             try control.step()
             if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .versions) }
         }
-        listing.versionsOnly = try FolderListing.those(of: listing.versions, notIn: withChanges, control)
-        if listing.versions.count - listing.versionsOnly.count != withChanges.count {
-            listing.changesOnly = try FolderListing.those(of: withChanges, notIn: listing.versions, control)
-        }
+        try listing.setApart(withChanges, control)
         if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions.path) == 1, llvs_shim_is_local(changes.path) == 1 {
             marks += 1
             listing.mark = marks
             known = (listing, before.0, before.1)
         }
         return listing
-    }
-
-    private static func those(of ids: [VersionID], notIn others: [VersionID], _ control: PacedControl) throws -> [VersionID] {
-        var known = Set<VersionID>(minimumCapacity: others.count)
-        for id in others { try control.step(0); known.insert(id) }
-        return try ids.filter { try control.step(0); return !known.contains($0) }
     }
 
     private static func status(_ folder: Folder) -> System.Status? {

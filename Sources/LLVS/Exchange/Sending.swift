@@ -20,7 +20,7 @@ struct Sending {
     mutating func run() throws -> ExchangeResult {
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
-        let listing = try transport.list(control)
+        let listing = try transport.listToSend(control)
         let missing = try select(listing)
         Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(missing.count) to send, \(memory.broken.count) of them known to be broken there.")
         try send(missing)

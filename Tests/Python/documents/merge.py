@@ -105,7 +105,7 @@ class _Merge:
             return None
         if same(x, o):
             return y
-        if same(y, o):
+        if same(y, o) and not self.saves_objects(x, y, rule):
             return x
         if same(x, y) and not self.rules.has_counter(steps(path)):
             return x
@@ -136,6 +136,10 @@ class _Merge:
         if kind == "text" and isinstance(x, j.String) and isinstance(y, j.String):
             return self.text(base.text if isinstance(base, j.String) else "", o, x, y, rule, path, where)
         return self.pick("pick" if j.rank(x) == j.rank(y) else "type", o, x, y, rule, path, where)
+
+    def saves_objects(self, x: Optional[Value], y: Optional[Value], rule: Rule) -> bool:
+        """Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are written."""
+        return self.app_wins and rule.kind in ("auto", "register") and isinstance(x, j.Object) and isinstance(y, j.Object)
 
     # Records and picks.
 

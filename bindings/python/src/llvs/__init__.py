@@ -19,7 +19,8 @@ Names for types, to annotate functions of one's own with:
     PASS         the `Pass` without changes of its own
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
-    Place        what an exchange takes: the path of a folder, a URL, or a `Transport`
+    Place        what an exchange takes: the path of a folder, a URL, a `Remote` (a URL with credentials and more), or a `Transport`
+    AskForCredentials  what a `Remote` may take: a function of (address, whether it was refused) that gives `Credentials`, or None
     AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
     Upgrade      a function that brings a model's JSON object from one form to the next
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
@@ -136,6 +137,7 @@ if TYPE_CHECKING:
     )
     from .observer import Observer as Observer
     from .reader import ValueReader as ValueReader
+    from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote
     from .reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
@@ -193,6 +195,7 @@ _MODULES = {
     """,
     "observer": "Observer",
     "reader": "ValueReader",
+    "remote": "AskForCredentials Credentials Remote",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
     "snapshot": "Snapshot",

@@ -460,6 +460,16 @@ class llvs_exchange_options(ctypes.Structure):
         ("decode", c_void_p),
         ("decode_payload", c_void_p),
         ("decode_free", c_void_p),
+        ("user", llvs_bytes),
+        ("password", llvs_bytes),
+        ("token", llvs_bytes),
+        ("ca_file", llvs_bytes),
+        ("proxy", llvs_bytes),
+        ("timeout", c_uint32),
+        ("reserved", c_uint32),
+        ("credentials", c_void_p),
+        ("credentials_payload", c_void_p),
+        ("credentials_free", c_void_p),
     ]
 
 

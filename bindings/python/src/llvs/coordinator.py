@@ -25,7 +25,7 @@ from .reader import ValueReader
 from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
-from .transport import Place, Transport, TransportHandle, url_of
+from .transport import Place, Transport, TransportHandle, name_of, place_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -94,7 +94,7 @@ class Coordinator(Handle):
     ) -> None:
         """Opens a coordinator, and its store.
 
-        exchange: a first exchange: the path of a folder, a URL, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
+        exchange: a first exchange: the path of a folder, a URL, a `Remote`, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         schema: rules for merging that the app brings along, which are registered as by `register_schema`.
         device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves then
@@ -110,8 +110,8 @@ class Coordinator(Handle):
         self._transports: list[TransportHandle] = []
         if snapshots not in _SNAPSHOTS:
             raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
-        if exchange is not None and not isinstance(exchange, Transport):
-            exchange = url_of(exchange)
+        if exchange is not None:
+            exchange = place_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         self._exchange_durability = exchange_durability
@@ -481,14 +481,13 @@ class Coordinator(Handle):
         return found
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: the path of a folder, a URL, or a `Transport`, whose state is kept under `name` (its own name, unless given).
+        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, or a `Transport`, whose state is kept under `name` (its own name, unless given).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
-        if not isinstance(place, Transport):
-            place = url_of(place)
+        place = place_of(place)
         with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
-            where = place if isinstance(place, str) else place.name if name is None else name
+            where = name if name is not None and isinstance(place, Transport) else name_of(place)
             lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
             handle = options.keep()
         if handle is not None:

@@ -14,9 +14,10 @@ from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
 from .observer import Observer, notify_thunk, observe
+from .remote import Remote
 from .snapshot import Problem as Problem
 from .snapshot import Snapshot, take_problems, take_snapshot
-from .transport import Place, Transport, TransportHandle, take_buffer, url_of
+from .transport import Place, Transport, TransportHandle, name_of, place_of, take_buffer
 
 lib = _abi.lib
 
@@ -183,7 +184,7 @@ class exchange_options:
     """An `llvs_exchange_options` for the length of a `with`, and the handle of a transport in it, which is closed unless it is kept."""
 
     def __init__(
-        self, place: str | Transport, durability: str = "full", create: bool = True, report_unportable: bool = False, decode: Optional[Decoder] = None
+        self, place: str | Remote | Transport, durability: str = "full", create: bool = True, report_unportable: bool = False, decode: Optional[Decoder] = None
     ) -> None:
         self._struct = _structs.llvs_exchange_options(
             struct_size=ctypes.sizeof(_structs.llvs_exchange_options),
@@ -192,12 +193,15 @@ class exchange_options:
             report_unportable=int(report_unportable),
         )
         self._decode = decode
-        self._transport = None if isinstance(place, str) else place._new_handle()
+        self._transport = place._new_handle() if isinstance(place, Transport) else None
+        self._remote = place if isinstance(place, Remote) else None
         self.reference = ctypes.byref(self._struct)
 
     def __enter__(self) -> exchange_options:
         if self._transport is not None:
             self._struct.host_transport = self._transport._call.__enter__()
+        if self._remote is not None:
+            self._remote._put(self._struct)
         put_decoder(self._struct, self._decode)
         return self
 
@@ -244,7 +248,8 @@ class Exchange(Handle):
         """Opens an exchange.
 
         place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
-        "memory:name" a place in this process, shared by all who give the name); or a `Transport`. A `str` is a URL when it begins with a
+        "memory:name" a place in this process, shared by all who give the name, "https+webdav://host/path/" a folder on a WebDAV server);
+        a `Remote`, which is a URL with credentials and more; or a `Transport`. A `str` is a URL when it begins with a
         scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
         restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files
         are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their bytes, which whoever has the
@@ -256,14 +261,13 @@ class Exchange(Handle):
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
         """
-        if not isinstance(place, Transport):
-            place = url_of(place)
-        self._place = place if isinstance(place, str) else f"the transport {place.name!r}"
+        place = place_of(place)
+        self._place = f"the transport {place.name!r}" if isinstance(place, Transport) else name_of(place)
         self._observers: set[Observer] = set()
         self._transport: TransportHandle | None = None
         pointer = ctypes.c_void_p()
         with store._call as store_pointer, exchange_options(place, durability, create, report_unportable, decode) as options:
-            lib.llvs_exchange_open(store_pointer, encode(place) if isinstance(place, str) else b"", options.reference, ctypes.byref(pointer))
+            lib.llvs_exchange_open(store_pointer, b"" if isinstance(place, Transport) else encode(name_of(place)), options.reference, ctypes.byref(pointer))
             self._transport = options.keep()
         super().__init__(pointer.value or 0)
         if restoration_state:

@@ -22,6 +22,7 @@ from . import _abi, _callbacks, _pages, _sources, _structs, errors
 from ._handle import Handle
 from ._memory import BytesLike, as_bytes, copy, decode, encode_name, path_bytes
 from ._signals import holding
+from .remote import Remote
 from .storage import _data, _name
 
 lib = _abi.lib
@@ -39,7 +40,7 @@ def url_of(place: Union[str, os.PathLike[str], os.PathLike[bytes]]) -> str:
         if colon and len(scheme) > 1 and scheme.isascii() and scheme[0].isalpha() and scheme.translate(_IN_SCHEMES).isalnum():
             return place
     elif not isinstance(place, os.PathLike):
-        raise TypeError(f"the place of an exchange is the path of a folder, a URL or an llvs.Transport, not {type(place).__name__}")
+        raise TypeError(f"the place of an exchange is the path of a folder, a URL, an llvs.Remote or an llvs.Transport, not {type(place).__name__}")
     path = path_bytes(os.path.abspath(os.fsdecode(place)))
     return "file://" + "".join(chr(byte) if byte in _URL_BYTES else f"%{byte:02X}" for byte in path)
 
@@ -174,8 +175,20 @@ class Transport(ABC):
                     lib.llvs_transport_set_state(pointer, as_bytes(state))
 
 
-#: Where an exchange is: the path of a folder, a URL, or a transport. `url_of` says which strings are URLs.
-Place = Union[str, os.PathLike[str], os.PathLike[bytes], Transport]
+#: Where an exchange is: the path of a folder, a URL, a place on a server, or a transport. `url_of` says which strings are URLs.
+Place = Union[str, os.PathLike[str], os.PathLike[bytes], Remote, Transport]
+
+
+def place_of(place: Place) -> Union[str, Remote, Transport]:
+    """The same, with a URL for what is a path."""
+    return place if isinstance(place, (Remote, Transport)) else url_of(place)
+
+
+def name_of(place: Union[str, Remote, Transport]) -> str:
+    """Under which the library knows it: its URL, or a transport's name."""
+    if isinstance(place, str):
+        return place
+    return place.url if isinstance(place, Remote) else place.name
 
 
 def take_buffer(function: Callable[..., Any], *arguments: Any) -> Optional[bytes]:

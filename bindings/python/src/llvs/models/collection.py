@@ -168,7 +168,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:
-            object, reading = default, Reading(None, None, 0)
+            object, reading = default, Reading(None, None)
         else:
             raise KeyError(id)
         yield object
@@ -192,7 +192,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 there = self._coordinator.value(value_id, at=base)
                 reading = readings.get(id)
                 if reading is None:
-                    reading = Reading(None, None, 0)
+                    reading = Reading(None, None)
                     if there is not None:
                         reading = self._definition.reading(there.data, value_id, there.stored_version)[1]
                 made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)

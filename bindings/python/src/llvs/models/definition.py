@@ -30,8 +30,6 @@ class Reading(NamedTuple):
     data: Optional[bytes]
     #: What the model makes of it, written again.
     written: Optional[bytes]
-    #: The number of its form.
-    form: int
 
 
 class Definition(Generic[_Model]):
@@ -85,31 +83,28 @@ class Definition(Generic[_Model]):
 
     def read(self, data: bytes, value_id: str, stored_version: Optional[str]) -> _Model:
         """An object of the model. Raises DecodeError."""
-        return self._read(data, value_id, stored_version)[0]
-
-    def reading(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, Reading]:
-        """An object of the model, with what a save compares. Raises DecodeError."""
-        object, form = self._read(data, value_id, stored_version)
-        return object, Reading(data, self.write(object, value_id, form), form)
-
-    def _read(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, int]:
         try:
             if self._decode is not None:
                 try:
                     made: _Model = self._decode(data)
                 except Exception as problem:
                     raise Mismatch(f"cannot be decoded: {problem!r}") from problem
-                return made, 1
+                return made
             tree = parse(data)
             form = self._form_of(tree)
             if form < self.form:
                 tree = parse(self._lift(data, tree, form))
             object: _Model = self._codec.decode(tree)
-            return object, max(form, self.form)
+            return object
         except (Mismatch, NotJSON, RecursionError) as problem:
             raise self._refusal(problem, data, value_id, stored_version) from problem
 
-    def write(self, object: _Model, value_id: str, form: int = 0) -> bytes:
+    def reading(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, Reading]:
+        """An object of the model, with what a save compares. Raises DecodeError."""
+        object = self.read(data, value_id, stored_version)
+        return object, Reading(data, self.write(object, value_id))
+
+    def write(self, object: _Model, value_id: str) -> bytes:
         """The JSON text of an object. Raises TypeError where a member is not what the model says."""
         if not isinstance(object, self.model):
             expected = f"an object of the class {self.model.__name__} is expected"
@@ -118,7 +113,8 @@ class Definition(Generic[_Model]):
             return bytes(self._encode(object))
         try:
             tree = self._codec.encode(object)
-            return write({**tree, self._form: max(form, self.form)} if self._upgrades else tree)
+            # (A value from the future keeps the number of its form, as it keeps all that was not changed.)
+            return write({**tree, self._form: self.form} if self._upgrades else tree)
         except RecursionError:
             raise TypeError(f"cannot save {value_id!r}: it is nested too deeply, or holds itself") from None
         except Mismatch as problem:
@@ -131,7 +127,7 @@ class Definition(Generic[_Model]):
         None when there is nothing to save. current: the bytes that are there now, which may have changed since the reading.
         Raises TypeError as `write`, DecodeError where what is there cannot be merged.
         """
-        written = self.write(object, value_id, reading.form)
+        written = self.write(object, value_id)
         if reading.written is not None and _same(written, reading.written):
             return None
         if current is None:

@@ -8,8 +8,9 @@ from typing import Optional, Sequence, Union
 
 from .. import _abi, _constants as c, _memory, _options, _structs, errors
 from .._handle import Handle
+from ..remote import Remote
 from ..storage import Report, Storage, StorageHandle
-from ..transport import Place, Transport, TransportHandle, VersionFiles, take_buffer, url_of
+from ..transport import Place, Transport, TransportHandle, VersionFiles, name_of, place_of, take_buffer
 
 lib = _abi.lib
 
@@ -237,8 +238,8 @@ class FaultyTransport(Transport):
     """What `FaultPlan.transport` makes: give it to an `Exchange`. It is not called from Python."""
 
     def __init__(self, plan: FaultPlan, inner: Place, durability: str) -> None:
-        self._inner = inner if isinstance(inner, Transport) else url_of(inner)
-        self.name = self._inner if isinstance(self._inner, str) else self._inner.name
+        self._inner = place_of(inner)
+        self.name = name_of(self._inner)
         self._plan, self._durability = plan, durability
 
     def _new_handle(self) -> TransportHandle:
@@ -249,7 +250,9 @@ class FaultyTransport(Transport):
             options = _structs.llvs_exchange_options(
                 struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=_options.durability_number(self._durability)
             )
-            lib.llvs_testing_transport(_memory.encode(self._inner), ctypes.byref(options), ctypes.byref(made))
+            if isinstance(self._inner, Remote):
+                self._inner._put(options)
+            lib.llvs_testing_transport(_memory.encode(self.name), ctypes.byref(options), ctypes.byref(made))
             inner = TransportHandle.of_pointer(made.value or 0, None)
         try:
             with self._plan._call as plan:

@@ -1,0 +1,210 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CNetwork.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static llvs_curl curl_functions;
+static llvs_expat expat_functions;
+static int curl_is_open, expat_is_open;
+
+/* As for SQLite (CSQLite/functions.c): nobody else's symbols are taken for the library's own, and its own for nobody's. */
+static int flags(void) {
+    int found = RTLD_NOW | RTLD_LOCAL;
+#ifdef RTLD_DEEPBIND
+    if (!dlsym(RTLD_DEFAULT, "__sanitizer_report_error_summary")) found |= RTLD_DEEPBIND;
+#endif
+    return found;
+}
+
+static void *open_library(const char *name, char *problem, size_t size) {
+    void *library = dlopen(name, flags());
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(problem, size, "%s", why ? why : name);
+    }
+    return library;
+}
+
+static void *find(void *library, const char *symbol, const char **missing) {
+    void *found = *missing ? NULL : dlsym(library, symbol);
+    if (!found && !*missing) *missing = symbol;
+    return found;
+}
+
+const llvs_curl *llvs_curl_open(const char *name, char *problem, size_t size) {
+    pthread_mutex_lock(&lock);
+    void *library = curl_is_open ? NULL : open_library(name, problem, size);
+    if (library) {
+        const char *missing = NULL;
+#define LLVS_CURL_FIND(name) curl_functions.name = (__typeof__(curl_functions.name))find(library, "curl_" #name, &missing);
+        LLVS_CURL_FUNCTIONS(LLVS_CURL_FIND)
+        if (missing) {
+            snprintf(problem, size, "%s has no %s", name, missing);
+            dlclose(library);
+        } else {
+            /* It stays open for good whatever this says: it may have started threads or registered handlers. */
+            CURLcode result = curl_functions.global_init(CURL_GLOBAL_ALL);
+            curl_is_open = result == CURLE_OK;
+            if (!curl_is_open) snprintf(problem, size, "%s does not start: %s", name, curl_functions.easy_strerror(result));
+        }
+    }
+    int succeeded = curl_is_open;
+    pthread_mutex_unlock(&lock);
+    return succeeded ? &curl_functions : NULL;
+}
+
+const llvs_expat *llvs_expat_open(const char *name, char *problem, size_t size) {
+    pthread_mutex_lock(&lock);
+    void *library = expat_is_open ? NULL : open_library(name, problem, size);
+    if (library) {
+        const char *missing = NULL;
+#define LLVS_EXPAT_FIND(name) expat_functions.name = (__typeof__(expat_functions.name))find(library, "XML_" #name, &missing);
+        LLVS_EXPAT_FUNCTIONS(LLVS_EXPAT_FIND)
+        if (missing) {
+            snprintf(problem, size, "%s has no %s", name, missing);
+            dlclose(library);
+        } else {
+            expat_is_open = 1;
+        }
+    }
+    int succeeded = expat_is_open;
+    pthread_mutex_unlock(&lock);
+    return succeeded ? &expat_functions : NULL;
+}
+
+CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {
+    CURLcode first = CURLE_OK;
+#define LLVS_SAY(option, value)                                            \
+    do {                                                                   \
+        CURLcode said = curl->easy_setopt(easy, option, value);            \
+        if (said != CURLE_OK && first == CURLE_OK) first = said;           \
+    } while (0)
+    LLVS_SAY(CURLOPT_URL, r->url);
+    LLVS_SAY(CURLOPT_HTTPGET, 1L);
+    LLVS_SAY(CURLOPT_UPLOAD, r->body_size >= 0 ? 1L : 0L);
+    LLVS_SAY(CURLOPT_NOBODY, r->is_head ? 1L : 0L);
+    LLVS_SAY(CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->body_size);
+    LLVS_SAY(CURLOPT_CUSTOMREQUEST, r->is_head ? NULL : r->method);
+    LLVS_SAY(CURLOPT_HTTPHEADER, r->headers);
+    LLVS_SAY(CURLOPT_RANGE, r->range);
+    LLVS_SAY(CURLOPT_READFUNCTION, r->read);
+    LLVS_SAY(CURLOPT_READDATA, r->context);
+    LLVS_SAY(CURLOPT_SEEKFUNCTION, r->seek);
+    LLVS_SAY(CURLOPT_SEEKDATA, r->context);
+    LLVS_SAY(CURLOPT_WRITEFUNCTION, r->write);
+    LLVS_SAY(CURLOPT_WRITEDATA, r->context);
+    LLVS_SAY(CURLOPT_HEADERFUNCTION, r->header);
+    LLVS_SAY(CURLOPT_HEADERDATA, r->context);
+    LLVS_SAY(CURLOPT_PRIVATE, r->context);
+    LLVS_SAY(CURLOPT_ERRORBUFFER, r->problem);
+    /* Redirects are followed by the engine, which knows where credentials may go. */
+    LLVS_SAY(CURLOPT_FOLLOWLOCATION, 0L);
+    LLVS_SAY(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    LLVS_SAY(CURLOPT_USERNAME, r->scheme == LLVS_CURL_BASIC || r->scheme == LLVS_CURL_DIGEST ? r->user : NULL);
+    LLVS_SAY(CURLOPT_PASSWORD, r->scheme == LLVS_CURL_BASIC || r->scheme == LLVS_CURL_DIGEST ? r->password : NULL);
+    LLVS_SAY(CURLOPT_XOAUTH2_BEARER, r->scheme == LLVS_CURL_BEARER ? r->token : NULL);
+    unsigned long ways = r->scheme == LLVS_CURL_DIGEST ? CURLAUTH_DIGEST : r->scheme == LLVS_CURL_BEARER ? CURLAUTH_BEARER : CURLAUTH_BASIC;
+    LLVS_SAY(CURLOPT_HTTPAUTH, (long)ways);
+    LLVS_SAY(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    LLVS_SAY(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    LLVS_SAY(CURLOPT_SSL_VERIFYPEER, 1L);
+    LLVS_SAY(CURLOPT_SSL_VERIFYHOST, 2L);
+    if (r->ca_file) LLVS_SAY(CURLOPT_CAINFO, r->ca_file);
+    LLVS_SAY(CURLOPT_PROXY, r->proxy);
+    LLVS_SAY(CURLOPT_NOSIGNAL, 1L);
+    LLVS_SAY(CURLOPT_CONNECTTIMEOUT, (long)r->connect);
+    LLVS_SAY(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    LLVS_SAY(CURLOPT_LOW_SPEED_TIME, (long)r->stall);
+    LLVS_SAY(CURLOPT_TCP_KEEPALIVE, 1L);
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+    /* The newer form takes a text, and older libraries do not know it. */
+    LLVS_SAY(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#pragma clang diagnostic pop
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A name that is being looked up is not waited for when the transfer is given up. Older libraries know nothing of it. */
+    (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    return first;
+}
+
+void llvs_curl_prepare_multi(const llvs_curl *curl, CURLM *multi, int connections) {
+    (void)curl->multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)connections);
+    (void)curl->multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)connections);
+    (void)curl->multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+}
+
+/* OpenSSL writes to sockets without saying that no signal is wanted. What was pending before stays so. */
+typedef struct { sigset_t before; int was_pending, is_blocked; } quiet;
+
+static int pipe_is_pending(void) {
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    return sigismember(&pending, SIGPIPE) == 1;
+}
+
+static quiet begin_quiet(void) {
+    quiet found = {.was_pending = pipe_is_pending()};
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    found.is_blocked = pthread_sigmask(SIG_BLOCK, &pipe, &found.before) == 0;
+    return found;
+}
+
+static void end_quiet(quiet found) {
+    if (!found.is_blocked) return;
+    if (!found.was_pending && pipe_is_pending()) {
+        sigset_t pipe;
+        int number;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        sigwait(&pipe, &number);
+    }
+    pthread_sigmask(SIG_SETMASK, &found.before, NULL);
+}
+
+CURLMcode llvs_curl_step(const llvs_curl *curl, CURLM *multi, int milliseconds, int *running) {
+    quiet before = begin_quiet();
+    CURLMcode result = curl->multi_perform(multi, running);
+    if (result == CURLM_OK && *running > 0 && milliseconds > 0) {
+        result = curl->multi_poll(multi, NULL, 0, milliseconds, NULL);
+        if (result == CURLM_OK) result = curl->multi_perform(multi, running);
+    }
+    end_quiet(before);
+    return result;
+}
+
+CURL *llvs_curl_next(const llvs_curl *curl, CURLM *multi, CURLcode *result) {
+    int left;
+    for (CURLMsg *message; (message = curl->multi_info_read(multi, &left));) {
+        if (message->msg != CURLMSG_DONE) continue;
+        *result = message->data.result;
+        return message->easy_handle;
+    }
+    return NULL;
+}
+
+void llvs_curl_remove(const llvs_curl *curl, CURLM *multi, CURL *easy) {
+    quiet before = begin_quiet();
+    (void)curl->multi_remove_handle(multi, easy);
+    end_quiet(before);
+}
+
+void llvs_curl_close(const llvs_curl *curl, CURL *easy) {
+    quiet before = begin_quiet();
+    curl->easy_cleanup(easy);
+    end_quiet(before);
+}
+
+void llvs_curl_close_multi(const llvs_curl *curl, CURLM *multi) {
+    quiet before = begin_quiet();
+    (void)curl->multi_cleanup(multi);
+    end_quiet(before);
+}

@@ -1,0 +1,109 @@
+/// The address of something that HTTP reaches: `scheme://host[:port]/path[?query]`.
+///
+/// Never holds credentials: what has a user before the host is refused.
+package struct HTTPAddress: Sendable, Hashable {
+    /// What must be the same for credentials to go along.
+    package struct Origin: Sendable, Hashable {
+        /// "http" or "https".
+        package var scheme: String
+        /// In lower case; an IPv6 address with its brackets.
+        package var host: String
+        package var port: UInt16
+    }
+    package var origin: Origin
+    /// Percent-encoded, from its slash on.
+    package var path: String
+    /// From its question mark on; empty where there is none.
+    package var query: String
+
+    /// Why a text is no such address.
+    package struct Refusal: Error { package let why: String }
+
+    /// - Parameter text: with the scheme http or https, in any case.
+    package init(_ text: String) throws(Refusal) {
+        let bytes = Array(text.utf8)
+        guard bytes.count <= 8_192 else { throw Refusal(why: "it has more than 8192 bytes") }
+        // Control characters and spaces would end the line of a request.
+        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw Refusal(why: "it holds a space, a control character or one beyond ASCII; percent-encode them") }
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Refusal(why: "it has no scheme") }
+        let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
+        guard scheme == "http" || scheme == "https" else { throw Refusal(why: "its scheme is neither http nor https") }
+        let rest = bytes[(colon + 1)...]
+        guard rest.starts(with: "//".utf8) else { throw Refusal(why: "two slashes are missing after its scheme") }
+        let start = rest.startIndex + 2
+        let end = bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
+        let authority = bytes[start..<end]
+        guard !authority.contains(UInt8(ascii: "@")) else {
+            throw Refusal(why: "it holds a user or a password, and addresses are written to logs; give both as options (user, password)")
+        }
+        let hostEnd: Int
+        if authority.first == UInt8(ascii: "[") {
+            guard let bracket = authority.firstIndex(of: UInt8(ascii: "]")) else { throw Refusal(why: "a ] is missing in its host") }
+            hostEnd = bracket + 1
+        } else {
+            hostEnd = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
+        }
+        let host = authority[..<hostEnd]
+        guard !host.isEmpty, host.count <= 255, host.allSatisfy(HTTPAddress.isOfHost) else { throw Refusal(why: "its host is none") }
+        var port: UInt16 = scheme == "https" ? 443 : 80
+        if hostEnd < authority.endIndex {
+            guard authority[hostEnd] == UInt8(ascii: ":"), let given = UInt16(String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)), given > 0 else {
+                throw Refusal(why: "its port is not a number from 1 to 65535")
+            }
+            port = given
+        }
+        origin = Origin(scheme: scheme, host: String(decoding: host, as: UTF8.self).lowercased(), port: port)
+        let beyond = bytes[end...], fragment = beyond.firstIndex(of: UInt8(ascii: "#")) ?? beyond.endIndex
+        let question = beyond[..<fragment].firstIndex(of: UInt8(ascii: "?")) ?? fragment
+        let path = String(decoding: beyond[..<question], as: UTF8.self)
+        self.path = path.isEmpty ? "/" : path
+        query = String(decoding: beyond[question..<fragment], as: UTF8.self)
+    }
+
+    private static func isOfHost(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ":"), UInt8(ascii: "%"): true
+        default: false
+        }
+    }
+
+    /// As it goes to libcurl.
+    package var text: String { shown + query }
+    /// For messages: without the query, in which services carry signatures.
+    package var shown: String {
+        let usual: UInt16 = origin.scheme == "https" ? 443 : 80
+        return "\(origin.scheme)://\(origin.host)\(origin.port == usual ? "" : ":\(origin.port)")\(path)"
+    }
+
+    /// What lies below a path that ends with a slash. Components are encoded.
+    package func appending(_ name: String) -> HTTPAddress {
+        var below = self
+        below.path += PercentCoding.encode(name, keeping: "/")
+        below.query = ""
+        return below
+    }
+
+    /// The address that a redirection from here leads to: a whole one, or what takes the place of a part of this one (RFC 3986, section 5;
+    /// `.` and `..` are left to the server).
+    package func resolving(_ location: String) throws(Refusal) -> HTTPAddress {
+        let bytes = Array(location.utf8)
+        let base = "\(origin.scheme)://\(origin.host):\(origin.port)"
+        if bytes.starts(with: "//".utf8) { return try HTTPAddress(origin.scheme + ":" + location) }
+        if bytes.first == UInt8(ascii: "/") { return try HTTPAddress(base + location) }
+        let end = bytes.firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
+        if bytes[..<end].contains(UInt8(ascii: ":")) { return try HTTPAddress(location) }
+        let folder = String(decoding: path.utf8.prefix(through: path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.utf8.startIndex), as: UTF8.self)
+        return try HTTPAddress(base + (bytes.first == UInt8(ascii: "?") ? path : folder) + location)
+    }
+
+    /// Whether it is this machine.
+    package var isLoopback: Bool {
+        let host = origin.host
+        if host == "localhost" || host == "[::1]" { return true }
+        let numbers = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { UInt8(String(decoding: $0, as: UTF8.self)) }
+        return numbers.count == 4 && numbers.first == 127 && numbers.allSatisfy { $0 != nil }
+    }
+    /// Whether credentials may be sent there.
+    package var keepsSecrets: Bool { origin.scheme == "https" || isLoopback }
+}

@@ -1,0 +1,166 @@
+import CNetwork
+
+/// One attempt at a request: what libcurl's callbacks read and write. Used by one thread at a time; lives until libcurl has let go of it.
+final class HTTPTransfer {
+    let request: HTTPRequest
+    /// Where it goes, which may be another place than the request says.
+    let address: HTTPAddress
+    private(set) var status = 0
+    private(set) var headers: [(name: String, value: String)] = []
+    private var headerSize = 0
+    private static let mostHeaders = 64 << 10
+
+    private(set) var received = 0
+    private(set) var sent = 0
+    private var bytes: [UInt8] = []
+    private var file: TemporaryFile?
+    private var reader: (any HTTPBodyReader)?
+    /// Of a body that is only told in a message, or of none at all.
+    private static let mostOfError = 64 << 10
+    /// What went wrong here, and not with the server.
+    private(set) var failure: (any Error)?
+    /// Enough of an error's body is there, so the transfer was ended.
+    private(set) var isCutOff = false
+
+    init(_ request: HTTPRequest, to address: HTTPAddress) { self.request = request; self.address = address }
+
+    private var isSuccess: Bool { (200...299).contains(status) }
+
+    /// What was kept.
+    var response: HTTPResponse {
+        let body: HTTPResponse.Body = if let reader { .read(reader) } else if let file { .file(file, size: received) } else { .bytes(bytes) }
+        return HTTPResponse(status: status, headers: headers, body: body)
+    }
+
+    // MARK: What libcurl calls
+
+    /// A line of a header, with its end.
+    func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        headerSize += line.count
+        guard headerSize <= HTTPTransfer.mostHeaders else {
+            failure = StoreError(.transport, "\(request.what) failed: the server answers with more than \(HTTPTransfer.mostHeaders) bytes of headers. Check that it is the right address.")
+            return false
+        }
+        if line.starts(with: "HTTP/".utf8) {
+            // Another answer: what came before was on the way to it (100, or a question for credentials).
+            headers = []
+            let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+            status = words.count > 1 ? Int(String(decoding: words[1].prefix { $0 > 0x20 }, as: UTF8.self)) ?? 0 : 0
+            return true
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
+        let isSpace = { (byte: UInt8) in byte <= 0x20 }
+        let value = line[(colon + 1)...].drop(while: isSpace)
+        let trimmed = value.reversed().drop(while: isSpace).reversed()
+        headers.append((String(decoding: line[..<colon], as: UTF8.self).lowercased(), String(decoding: Array(trimmed), as: UTF8.self)))
+        return true
+    }
+
+    /// A part of the body. False ends the transfer.
+    func takeBody(_ part: UnsafeRawBufferPointer) -> Bool {
+        do {
+            try keep(part)
+            return !isCutOff
+        } catch {
+            failure = error
+            return false
+        }
+    }
+
+    private func keep(_ part: UnsafeRawBufferPointer) throws {
+        guard isSuccess else {
+            // Of what is no success, the beginning is enough: it may have no end.
+            let room = HTTPTransfer.mostOfError - received
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: part.prefix(max(0, room))))
+            received += part.count
+            isCutOff = received > HTTPTransfer.mostOfError
+            return
+        }
+        switch request.sink {
+        case .read(let make):
+            if reader == nil { reader = try make() }
+            try reader?.take(part)
+            received += part.count
+        case .kept(let limit):
+            guard part.count <= limit - received else {
+                throw StoreError(.tooLarge, "\(request.what) failed: the server answers with more than \(limit) bytes, which is the most that is read. Check that it is the right address.")
+            }
+            if let file {
+                try file.write(part, at: received)
+            } else if received + part.count <= HTTPTransfer.wholeSize {
+                try Memory.grow(&bytes, by: part.count, request.what)
+                bytes.append(contentsOf: part)
+            } else {
+                let file = try TemporaryFile()
+                try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+                try file.write(part, at: received)
+                bytes = []
+                self.file = file
+            }
+            received += part.count
+        }
+    }
+    /// A body of more bytes than this goes to a file.
+    private static let wholeSize = 1 << 20
+
+    /// A body of no bytes is one, too.
+    func finish() throws {
+        if reader == nil, isSuccess, case .read(let make) = request.sink { reader = try make() }
+    }
+
+    /// Fills the buffer with what comes next of the request's body. Nil ends the transfer.
+    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        switch request.body {
+        case .none: return 0
+        case .bytes(let all):
+            let count = min(buffer.count, max(0, all.count - sent))
+            all.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[sent..<(sent + count)])) }
+            sent += count
+            return count
+        case .file(let file, let size):
+            do {
+                let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: sent)
+                sent += count
+                return count
+            } catch {
+                failure = error
+                return nil
+            }
+        }
+    }
+
+    /// The body is to be given again.
+    func rewind(to offset: Int) -> Bool {
+        guard offset >= 0, offset <= request.body.size ?? 0 else { return false }
+        sent = offset
+        return true
+    }
+}
+
+/// libcurl's callbacks; the last parameter is the transfer.
+enum HTTPCallbacks {
+    static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+        guard let transfer = transfer(context) else { return 0 }
+        let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
+        return !overflow && transfer.takeHeader(UnsafeRawBufferPointer(start: start, count: bytes)) ? bytes : 0
+    }
+    static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+        guard let transfer = transfer(context) else { return 0 }
+        let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
+        // Nothing to take is no failure; libcurl takes 0 for one where there is something.
+        return !overflow && transfer.takeBody(UnsafeRawBufferPointer(start: start, count: bytes)) ? bytes : (bytes == 0 ? 1 : 0)
+    }
+    static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+        let abort = 0x1000_0000 // CURL_READFUNC_ABORT
+        guard let transfer = transfer(context) else { return abort }
+        let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
+        return overflow ? abort : transfer.give(UnsafeMutableRawBufferPointer(start: start, count: bytes)) ?? abort
+    }
+    static let seek: @convention(c) (UnsafeMutableRawPointer?, Int, Int32) -> Int32 = { context, offset, origin in
+        guard let transfer = transfer(context), origin == SEEK_SET else { return 1 }
+        return transfer.rewind(to: offset) ? 0 : 1
+    }
+    private static func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+        context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,121 @@
+/// A place, reached over a network, that holds named files (docs/remote-files.md).
+///
+/// Names are paths below the place; their components are checked by whoever makes them (`RemoteName`). A file is there as a whole or not at
+/// all. Calls come from one thread at a time; `check` is called every 50 ms at least, and what it throws ends the call. Errors are failures
+/// of the place as a whole: what is wrong with one file is its answer.
+package protocol RemoteFiles: AnyObject, Sendable {
+    typealias Check = () throws -> Void
+
+    /// For messages: "the WebDAV folder https://host/path/".
+    var description: String { get }
+    /// What the service can do, as far as is known.
+    var capabilities: RemoteCapabilities { get }
+    /// What was asked and moved since it was opened.
+    var counts: RemoteCounts { get }
+
+    /// The files of a directory; nil when it is not there.
+    /// - Parameter withTimes: whether `RemoteEntry.age` is wanted.
+    func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]?
+    /// Reads files, or parts of them.
+    func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents]
+    /// Makes files, each whole or not at all, in any order.
+    func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished]
+    /// Removes files; no error for those that are not there.
+    func delete(_ names: [String], _ check: Check) throws
+    /// What came and went since a token; nil where the service has no such feed, or has forgotten: then it is listed.
+    func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges?
+    /// Before the first upload: makes room for uploads, and removes what interrupted ones left a day ago or longer.
+    func prepareUploads(_ check: Check) throws
+    /// Lets go of connections.
+    func close()
+}
+
+extension RemoteFiles {
+    package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
+    package func prepareUploads(_ check: Check) throws {}
+}
+
+/// What services differ in.
+package struct RemoteCapabilities: Sendable {
+    /// Requests for publishing one file.
+    package var requestsToPublish: Int
+    /// Of several that make one file at once, one is told that it did.
+    package var isExclusive: Bool
+    /// Parts of files can be read. Nil until it was tried.
+    package var hasRanges: Bool?
+    /// It tells what changed, without a listing.
+    package var hasFeed: Bool
+}
+
+/// Requests and bytes.
+package struct RemoteCounts: Sendable {
+    package var requests = 0, bytesUp = 0, bytesDown = 0
+}
+
+/// One name in a listing.
+package struct RemoteEntry: Sendable {
+    /// Its last component, as it is there.
+    package var name: String
+    package var isDirectory: Bool
+    /// Bytes, where the service tells.
+    package var size: Int?
+    /// Seconds since it was changed, by the service's clock.
+    package var age: Int64?
+}
+
+/// What is to be read.
+package struct RemoteRead: Sendable {
+    package var name: String
+    /// All of it where there is none.
+    package var range: Range<Int>?
+    /// Bytes at most.
+    package var limit: Int
+}
+
+/// What came of reading.
+package enum RemoteContents: Sendable {
+    case missing
+    /// `isWhole`: all of the file, also where a range was wanted.
+    case bytes([UInt8], isWhole: Bool)
+    /// More than 1 MiB.
+    case large(any PieceReader)
+    case unreadable(StoreError)
+}
+
+/// What is to be made.
+package struct RemoteUpload: Sendable {
+    package var name: String
+    package var data: OutgoingFile
+    /// Whether a file of that name is replaced.
+    package var replaces: Bool
+}
+
+/// What came of making it.
+package enum RemotePublished: Sendable {
+    case published
+    /// There is a file of that name already, which stays.
+    case exists
+    /// Something else is in its place, or the name cannot be had there.
+    case refused(StoreError)
+}
+
+/// What a feed tells.
+package struct RemoteChanges: Sendable {
+    package var added: [String], removed: [String]
+    package var token: [UInt8]
+}
+
+/// Names that every service can hold.
+package enum RemoteName {
+    /// Letters, digits, `.`, `_` and `-`, no dot in front; up to 128 bytes.
+    package static func isComponent(_ name: some StringProtocol) -> Bool {
+        let bytes = name.utf8
+        guard let first = bytes.first, first != UInt8(ascii: "."), bytes.count <= 128 else { return false }
+        return bytes.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+/// An exchange through files at a place that is reached over a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
+public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
+    private let files: any RemoteFiles
+    private let lock = Lock()
+    private var known = RemoteKnowledge()
+    private var isPrepared = false
+    /// Seconds for which a retrieve's listing will do for the send that follows.
+    private static let freshness = 10.0
+    /// Files that are read before it is looked how much that was.
+    private static let filesAtOnce = 32
+
+    package init(_ files: any RemoteFiles) { self.files = files }
+
+    public var description: String { files.description }
+    package var counts: RemoteCounts { files.counts }
+
+    private static func path(_ folder: ExchangeListing.Foreign.Folder, _ name: String) -> String { "\(folder.rawValue)/\(name)" }
+
+    // MARK: Listing
+
+    public func list(_ control: OperationControl) throws -> ExchangeListing {
+        let listing = try listAnew(control)
+        lock.withLock { known.fresh = (listing, Clock.steady() + RemoteTransport.freshness) }
+        return listing
+    }
+
+    public func listToSend(_ control: OperationControl) throws -> ExchangeListing {
+        let fresh = lock.withLock { () -> ExchangeListing? in
+            defer { known.fresh = nil }
+            return known.fresh.flatMap { $0.until > Clock.steady() ? $0.listing : nil }
+        }
+        return try fresh ?? listAnew(control)
+    }
+
+    private func listAnew(_ control: OperationControl) throws -> ExchangeListing {
+        let what = "Listing \(description)", paced = control.paced(.listing, doing: what)
+        let check = { try control.check(.listing, 0, of: 0, doing: what) }
+        var listing = ExchangeListing(versions: []), sizes: [VersionID: Int] = [:], directories: Set<VersionID> = []
+        for entry in try files.list("versions", withTimes: false, check) ?? [] {
+            try paced.step(0)
+            guard let id = VersionID(validating: entry.name) else { listing.addForeign(entry.name, .versions); continue }
+            guard sizes.updateValue(entry.size ?? -1, forKey: id) == nil else { continue }
+            if entry.isDirectory { directories.insert(id) }
+            try Memory.grow(&listing.versions, what)
+            listing.versions.append(id)
+        }
+        let digest = RemoteKnowledge.Digest(listing.versions)
+        if !lock.withLock({ known.checked == digest }) {
+            var withChanges: [VersionID] = []
+            for entry in try files.list("changes", withTimes: false, check) ?? [] {
+                try paced.step(0)
+                guard let id = VersionID(validating: entry.name) else { listing.addForeign(entry.name, .changes); continue }
+                try Memory.grow(&withChanges, what)
+                withChanges.append(id)
+            }
+            try listing.setApart(withChanges, paced)
+        }
+        lock.withLock { listing.mark = known.take(listing, digest, sizes, directories) }
+        return listing
+    }
+
+    // MARK: Receiving
+
+    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { try fetch(.versions, names, control) }
+    public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { try fetch(.changes, names, control) }
+
+    private func fetch(_ folder: ExchangeListing.Foreign.Folder, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        let what = "Retrieving from \(description)"
+        var fetched: [FetchedFile] = [], size = 0
+        while fetched.count < names.count, size < ExchangeLimits.batchSize {
+            let begun = fetched.count
+            let check = { try control.check(.receiving, begun, of: names.count, doing: what) }
+            let asked = names[begun...].prefix(RemoteTransport.filesAtOnce)
+            // A name that is no version id never becomes an address.
+            let reads = asked.filter { VersionID(validating: $0) != nil }.map { RemoteRead(name: RemoteTransport.path(folder, $0), limit: ExchangeLimits.fileSize) }
+            var answers = try files.read(reads, check).makeIterator()
+            for name in asked {
+                guard VersionID(validating: name) != nil, let answer = answers.next() else { fetched.append(.missing); continue }
+                let file = fetchedFile(name, answer, check)
+                fetched.append(file)
+                size += file.size
+            }
+        }
+        return fetched
+    }
+
+    private func fetchedFile(_ name: String, _ contents: RemoteContents, _ check: @escaping () throws -> Void) -> FetchedFile {
+        switch contents {
+        case .missing: .missing
+        case .bytes(let bytes, _): .data(bytes)
+        case .large(let reader): .pieces(LookingReader(reader, check))
+        case .unreadable(let error): .unreadable(error)
+        }
+    }
+
+    // MARK: Sending
+
+    public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+        let what = "Sending to \(description)"
+        let check = { try control.check(.sending, 0, of: files.count, doing: what) }
+        for file in files where VersionID(validating: file.name) == nil {
+            throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+        }
+        lock.withLock { known.fresh = nil }
+        if !lock.withLock({ isPrepared }) {
+            try self.files.prepareUploads(check)
+            lock.withLock { isPrepared = true }
+        }
+        // All changes first: who lists the versions finds none without its changes.
+        try publish(.changes, files.map { ($0.name, $0.changes) }, check)
+        try publish(.versions, files.map { ($0.name, OutgoingFile($0.version)) }, check)
+        lock.withLock { known.add(files) }
+    }
+
+    private func publish(_ folder: ExchangeListing.Foreign.Folder, _ files: [(name: String, data: OutgoingFile)], _ check: () throws -> Void) throws {
+        let uploads = try files.map { name, data in
+            let state = lock.withLock { known.state(VersionID(validating: name), folder) }
+            if state == .directory { throw occupied(RemoteTransport.path(folder, name), "a folder is in its place") }
+            return RemoteUpload(name: RemoteTransport.path(folder, name), data: data, replaces: state == .file)
+        }
+        var differing: [RemoteUpload] = []
+        for (upload, outcome) in zip(uploads, try self.files.publish(uploads, check)) {
+            switch outcome {
+            case .published: break
+            case .refused(let error): throw occupied(upload.name, error.message)
+            case .exists:
+                // Somebody published it at the same time. What is the same stays, so that it is there all the while.
+                if try !isSame(upload, check) { differing.append(RemoteUpload(name: upload.name, data: upload.data, replaces: true)) }
+            }
+        }
+        guard !differing.isEmpty else { return }
+        for (upload, outcome) in zip(differing, try self.files.publish(differing, check)) {
+            if case .refused(let error) = outcome { throw occupied(upload.name, error.message) }
+        }
+    }
+
+    private func isSame(_ upload: RemoteUpload, _ check: () throws -> Void) throws -> Bool {
+        guard upload.data.size <= ExchangeLimits.wholeFileSize else { return false }
+        let found = try files.read([RemoteRead(name: upload.name, limit: upload.data.size + 1)], check).first
+        guard case .bytes(let bytes, _) = found else { return false }
+        return Bytes.equal(bytes, try upload.data.bytes())
+    }
+
+    private func occupied(_ name: String, _ why: String) -> StoreError {
+        StoreError(.foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
+    }
+
+    /// What is empty there.
+    public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        lock.withLock { names.filter { VersionID(validating: $0).map(known.isEmptyThere) ?? false } }
+    }
+
+    // MARK: Snapshots
+
+    private func snapshotFile(_ name: String) throws -> String {
+        guard SnapshotLimits.isFileName(name) else { throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name) }
+        return "snapshots/\(name)"
+    }
+
+    public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
+        switch try files.read([RemoteRead(name: snapshotFile(name), limit: SnapshotLimits.fileSize)], {}).first {
+        case .bytes(let bytes, _): return bytes
+        case .large(let reader):
+            var bytes: [UInt8] = []
+            try Memory.grow(&bytes, by: reader.size, "Reading snapshots/\(name)")
+            let pieceSize = 256 << 10
+            var piece = [UInt8](repeating: 0, count: pieceSize)
+            while true {
+                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+                if got == 0 { return bytes }
+                bytes.append(contentsOf: piece.prefix(got))
+            }
+        case .unreadable(let error): throw error
+        case .missing, nil: return nil
+        }
+    }
+
+    public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
+        let upload = RemoteUpload(name: try snapshotFile(name), data: OutgoingFile(data), replaces: true)
+        if case .refused(let error) = try files.publish([upload], {}).first { throw occupied(upload.name, error.message) }
+    }
+    public func deleteSnapshotFile(_ name: String) throws { try files.delete([snapshotFile(name)], {}) }
+
+    public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
+    public func snapshotFileNames(_ control: PacedControl) throws -> [String] {
+        var names: [String] = []
+        for entry in try files.list("snapshots", withTimes: false, { try control.look() }) ?? [] where SnapshotLimits.isFileName(entry.name) {
+            guard entry.isDirectory else { names.append(entry.name); continue }
+            for inner in try files.list("snapshots/\(entry.name)", withTimes: false, { try control.look() }) ?? [] where !inner.isDirectory {
+                let name = "\(entry.name)/\(inner.name)"
+                if SnapshotLimits.isFileName(name) { names.append(name) }
+            }
+        }
+        return names
+    }
+
+    // MARK: The rest
+
+    public var restorationState: [UInt8] {
+        get { lock.withLock { known.state } }
+        set { lock.withLock { known.state = newValue } }
+    }
+
+    /// A server does not tell.
+    public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
+    public func close() { files.close() }
+}
+
+/// Looks at a control before each MiB.
+private final class LookingReader: PieceReader, @unchecked Sendable {
+    private let reader: any PieceReader, check: () throws -> Void
+    private var sinceCheck = 0
+
+    init(_ reader: any PieceReader, _ check: @escaping () throws -> Void) { self.reader = reader; self.check = check }
+    var size: Int { reader.size }
+    func look() throws { try check() }
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
+        let got = try reader.read(into: buffer)
+        sinceCheck += got
+        return got
+    }
+}

@@ -1,0 +1,259 @@
+/// Files on a WebDAV server (RFC 4918). Locks are not used: files are put under another name and moved.
+package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
+    /// Of the collection, with its slash.
+    private let base: HTTPAddress
+    private let client: HTTPClient
+    private let mustExist: Bool
+    private let lock = Lock()
+    private var hasRanges: Bool?
+    /// Folders that were not there when they were last listed.
+    private var missing: Set<String> = []
+    private var expat: Expat?
+
+    package var description: String { "the WebDAV folder \(base.shown)" }
+    package var capabilities: RemoteCapabilities {
+        RemoteCapabilities(requestsToPublish: 2, isExclusive: true, hasRanges: lock.withLock { hasRanges }, hasFeed: false)
+    }
+    package var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+
+    /// - Parameter address: of the collection; a slash at its end is added where there is none.
+    /// - Parameter mustExist: whether a collection that is not there is an error. Else it is made.
+    package init(_ address: HTTPAddress, settings: HTTPSettings, mustExist: Bool = false) {
+        var base = address
+        if base.path.utf8.last != UInt8(ascii: "/") { base.path += "/" }
+        base.query = ""
+        self.base = base
+        self.mustExist = mustExist
+        client = HTTPClient(settings, place: base.shown)
+    }
+
+    package func close() { client.close() }
+
+    private func address(_ name: String) -> HTTPAddress { base.appending(name) }
+    private func collection(_ name: String) -> HTTPAddress { name.isEmpty ? base : base.appending(name + "/") }
+
+    // MARK: Listing
+
+    private static let wanted = "<?xml version=\"1.0\" encoding=\"utf-8\"?><D:propfind xmlns:D=\"DAV:\"><D:prop><D:getcontentlength/><D:resourcetype/>"
+    private static func question(withTimes: Bool) -> [UInt8] { Array((wanted + (withTimes ? "<D:getlastmodified/>" : "") + "</D:prop></D:propfind>").utf8) }
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        let address = collection(directory)
+        let listing = try find(address, depth: "1", withTimes: withTimes, check)
+        guard let listing else {
+            lock.withLock { _ = missing.insert(directory) }
+            if !directory.isEmpty, mustExist, try find(base, depth: "0", withTimes: false, check) == nil {
+                throw StoreError(.notFound, "\(description) is not there. Check the address, or let the exchange make it (must_exist).")
+            }
+            return nil
+        }
+        return listing
+    }
+
+    /// Nil for what is not there.
+    private func find(_ address: HTTPAddress, depth: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        let expat = try self.expat ?? NetworkLibraries.expat(for: base.shown)
+        self.expat = expat
+        var request = HTTPRequest(method: .propfind, address: address, doing: "Listing")
+        request.headers = [("Depth", depth), ("Content-Type", "application/xml; charset=utf-8")]
+        request.body = .bytes(WebDAVFiles.question(withTimes: withTimes))
+        request.sink = .read { try WebDAVListing(of: address, expat: expat) }
+        let response = try client.perform(request, check)
+        if response.status == 404 || response.status == 410 { return nil }
+        guard response.isSuccess else { throw HTTPFailure.error(response, request.what) }
+        guard response.status == 207, case .read(let reader) = response.body, let listing = reader as? WebDAVListing else {
+            throw StoreError(.transport, "\(request.what) failed: the server answers \(response.status) in the place of a list. Check that the address is that of a WebDAV server.")
+        }
+        return try listing.entries(at: response.date)
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        let requests = files.map { file in
+            var request = HTTPRequest(method: .get, address: address(file.name), doing: "Reading")
+            request.sink = .kept(limit: file.limit)
+            request.range = file.range
+            return request
+        }
+        return try zip(requests, client.perform(requests, check)).map { request, outcome in try contents(request, outcome) }
+    }
+
+    private func contents(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome) throws -> RemoteContents {
+        let response: HTTPResponse
+        do throws(StoreError) { response = try outcome.get() } catch {
+            guard error.code == .tooLarge else { throw error }
+            return .unreadable(error)
+        }
+        switch response.status {
+        case 200, 206:
+            let isWhole = response.status == 200
+            if request.range != nil { lock.withLock { hasRanges = !isWhole } }
+            switch response.body {
+            case .bytes(let bytes): return .bytes(bytes, isWhole: isWhole)
+            case .file(let file, let size): return .large(TemporaryFileReader(file, size: size))
+            case .read: throw StoreError(.internal, "The body of an answer went elsewhere.")
+            }
+        case 404, 410: return .missing
+        // Beyond its end.
+        case 416: return .bytes([], isWhole: false)
+        case 403, 423: return .unreadable(HTTPFailure.error(response, request.what))
+        default: throw HTTPFailure.error(response, request.what)
+        }
+    }
+
+    // MARK: Publishing
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        // Some servers close the connection when a folder is missing: what is known to be is made first.
+        for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) { try make(directory, check) }
+        let staged = try files.map { _ in "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })" }
+        let puts = try zip(files, staged).map { file, name in
+            var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
+            request.body = try WebDAVFiles.body(of: file.data, check)
+            request.headers = [("Content-Type", "application/octet-stream")]
+            return request
+        }
+        try performAll(puts, making: ["tmp"], isMissing: { [404, 409, 500].contains($0) }, check)
+        let moves = zip(files, staged).map { file, name in move(name, to: file.name, replacing: file.replaces) }
+        var outcomes = try client.perform(moves, check)
+        // The folder that it goes to may be missing: 409 by the standard, 403, 404 or 500 by some.
+        let again = outcomes.indices.filter { [403, 404, 409, 500].contains((try? outcomes[$0].get())?.status ?? 0) }
+        if !again.isEmpty {
+            for directory in Set(again.map { Paths.parent(of: files[$0].name) }) { try make(directory, check) }
+            for (i, outcome) in zip(again, try client.perform(again.map { moves[$0] }, check)) { outcomes[i] = outcome }
+        }
+        let published = try outcomes.indices.map { try settle(files[$0], moves[$0], outcomes[$0], check) }
+        let left = published.indices.filter { if case .published = published[$0] { false } else { true } }
+        try delete(left.map { staged[$0] }, check)
+        return published
+    }
+
+    private static func body(of data: OutgoingFile, _ check: Check) throws -> HTTPRequest.Body {
+        guard data.size > ExchangeLimits.wholeFileSize else { return .bytes(try data.bytes()) }
+        let file = try TemporaryFile()
+        var at = 0, checked = 0
+        try data.forEachPiece { piece in
+            if at - checked >= OperationControl.bytesPerCheck { try check(); checked = at }
+            try file.write(piece, at: at)
+            at += piece.count
+        }
+        return .file(file, size: at)
+    }
+
+    private func move(_ name: String, to final: String, replacing: Bool) -> HTTPRequest {
+        var request = HTTPRequest(method: .move, address: address(name), doing: "Publishing")
+        request.headers = [("Destination", address(final).text), ("Overwrite", replacing ? "T" : "F")]
+        return request
+    }
+
+    private func settle(_ file: RemoteUpload, _ request: HTTPRequest, _ outcome: HTTPClient.Outcome, _ check: Check) throws -> RemotePublished {
+        let what = "Publishing \(address(file.name).shown)"
+        switch outcome {
+        case .success(let response):
+            switch response.status {
+            case 200, 201, 204: return .published
+            case 412 where !file.replaces: return .exists
+            case 404, 412, 500...599: if try isThere(file, check) { return .published }
+            case 405, 409, 423: return .refused(HTTPFailure.error(response, what))
+            default: break
+            }
+            throw HTTPFailure.error(response, what)
+        case .failure(let error):
+            // Nobody knows whether it was done.
+            guard error.code == .transport, try isThere(file, check) else { throw error }
+            return .published
+        }
+    }
+
+    /// Whether a file with the right size is there.
+    private func isThere(_ file: RemoteUpload, _ check: Check) throws -> Bool {
+        let response = try client.perform(HTTPRequest(method: .head, address: address(file.name), doing: "Looking at"), check)
+        return response.status == 200 && response.length == file.data.size
+    }
+
+    /// - Parameter isMissing: statuses by which the server may say that a directory is not there: it is made, and the request again.
+    private func performAll(_ requests: [HTTPRequest], making directories: [String], isMissing: (Int) -> Bool, _ check: Check) throws {
+        var left = requests, hasMade = false
+        while true {
+            var again: [HTTPRequest] = []
+            for (request, outcome) in zip(left, try client.perform(left, check)) {
+                let response = try outcome.get()
+                if response.isSuccess { continue }
+                guard !hasMade, isMissing(response.status) else { throw HTTPFailure.error(response, request.what) }
+                again.append(request)
+            }
+            if again.isEmpty { return }
+            for directory in directories { try make(directory, check) }
+            hasMade = true
+            left = again
+        }
+    }
+
+    /// Makes a collection, and those above it as far as they are missing.
+    private func make(_ directory: String, _ check: Check) throws {
+        var missing: [HTTPAddress] = [], next: HTTPAddress? = collection(directory)
+        var last: HTTPResponse?
+        while let address = next {
+            let response = try client.perform(makeCollection(address), check)
+            last = response
+            // 405: there is one already. Some have other ways to say so, and what matters is what lies in it.
+            if response.isSuccess || response.status == 405 { break }
+            guard response.status == 404 || response.status == 409, !mustExist || address != base else { throw HTTPFailure.error(response, "Making the folder \(address.shown)") }
+            missing.append(address)
+            next = WebDAVFiles.parent(of: address)
+        }
+        lock.withLock { _ = self.missing.remove(directory) }
+        if next == nil, let last { throw HTTPFailure.error(last, "Making the folder \(collection(directory).shown)") }
+        for address in missing.reversed() {
+            let response = try client.perform(makeCollection(address), check)
+            guard response.isSuccess || response.status == 405 else { throw HTTPFailure.error(response, "Making the folder \(address.shown)") }
+        }
+    }
+    private func makeCollection(_ address: HTTPAddress) -> HTTPRequest { HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder") }
+
+    private static func parent(of address: HTTPAddress) -> HTTPAddress? {
+        var above = address
+        let inner = address.path.utf8.dropLast()
+        guard let slash = inner.lastIndex(of: UInt8(ascii: "/")), slash < inner.endIndex, inner.count > 1 else { return nil }
+        above.path = String(decoding: inner[...slash], as: UTF8.self)
+        return above
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        let requests = names.map { HTTPRequest(method: .delete, address: address($0), doing: "Deleting") }
+        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
+            let response = try outcome.get()
+            guard response.isSuccess || [404, 410].contains(response.status) else { throw HTTPFailure.error(response, request.what) }
+        }
+    }
+
+    package func prepareUploads(_ check: Check) throws {
+        // Where there is no such folder, uploads need not fail to find that out.
+        guard let there = try list("tmp", withTimes: true, check) else { return try make("tmp", check) }
+        let old = there.filter { !$0.isDirectory && RemoteName.isComponent($0.name) && ($0.age ?? 0) > 86_400 }
+        try delete(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
+    }
+}
+
+/// Reads a file without a name piece by piece.
+final class TemporaryFileReader: PieceReader, @unchecked Sendable {
+    private let file: TemporaryFile
+    let size: Int
+    private var position = 0
+
+    init(_ file: TemporaryFile, size: Int) { self.file = file; self.size = size }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - position))))
+        guard wanted.count > 0 else { return 0 }
+        let got = try file.read(into: wanted, at: position)
+        position += got
+        return got
+    }
+}

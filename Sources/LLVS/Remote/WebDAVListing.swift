@@ -1,0 +1,122 @@
+/// What a PROPFIND of depth 1 answers: the entries of a collection, without itself.
+///
+/// Servers write absolute addresses or paths, behind proxies under another prefix than was asked for, with or without slashes, in any order.
+final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
+    static let mostEntries = 1_000_000
+    private static let mostText = 16 << 10
+    /// A document that begins so is a list; anything else is not of WebDAV.
+    private static let root = "DAV: multistatus"
+
+    /// Of the collection, decoded, without the slash at its end.
+    private let own: [UInt8]
+    private let what: String
+    private var reader: XMLReader?
+    private var path: [String] = []
+    private var text: [UInt8]?
+    // Of the response that is being read.
+    private var href: [UInt8]?, size: Int?, modified: Int64?, isDirectory = false
+
+    private var listed: [(entry: RemoteEntry, modified: Int64?)] = []
+    private var hasSeenOwn = false
+    /// Those that do not lie in the collection by their path, with the path of what they lie in.
+    private var elsewhere: [(entry: RemoteEntry, modified: Int64?, parent: [UInt8])] = []
+
+    /// - Parameter address: of the collection, with its slash.
+    init(of address: HTTPAddress, expat: Expat) throws {
+        own = WebDAVListing.withoutSlashes(PercentCoding.decode(address.path.utf8) ?? Array(address.path.utf8))
+        what = "The list of \(address.shown)"
+        reader = try XMLReader(what, expat: expat, handler: self)
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }
+
+    /// The entries; the document must be whole.
+    /// - Parameter date: when the server says that it is.
+    func entries(at date: Int64?) throws -> [RemoteEntry] {
+        try reader?.finish()
+        reader = nil // which holds this one
+        if !hasSeenOwn, listed.isEmpty, let longest = elsewhere.map(\.parent).max(by: { $0.count < $1.count }) {
+            // Behind a proxy that shows the server under another path.
+            listed = elsewhere.filter { $0.parent == longest && longest + [slash] + Array($0.entry.name.utf8) != longest }.map { ($0.entry, $0.modified) }
+            if elsewhere.count == 1, elsewhere[0].entry.isDirectory { listed = [] }
+        }
+        return listed.map { entry, modified in
+            var entry = entry
+            entry.age = modified.flatMap { modified in date.map { max(0, $0 - modified) } }
+            return entry
+        }
+    }
+
+    // MARK: The document
+
+    func begin(_ element: String) throws {
+        if path.isEmpty, element != WebDAVListing.root {
+            throw StoreError(.transport, "\(what) cannot be read: it is no answer of WebDAV but begins with \"\(element.suffix(64))\". Check that the address is that of a WebDAV server.")
+        }
+        path.append(element)
+        switch element {
+        case "DAV: response": (href, size, modified, isDirectory) = (nil, nil, nil, false)
+        case "DAV: href" where path.dropLast().last == "DAV: response", "DAV: getcontentlength", "DAV: getlastmodified": text = []
+        case "DAV: collection" where path.dropLast().last == "DAV: resourcetype": isDirectory = true
+        default: break
+        }
+    }
+
+    func text(_ bytes: UnsafeRawBufferPointer) throws {
+        guard text != nil else { return }
+        guard bytes.count + (text?.count ?? 0) <= WebDAVListing.mostText else {
+            throw StoreError(.transport, "\(what) cannot be read: a name in it has more than \(WebDAVListing.mostText) bytes. Move that file away.")
+        }
+        text?.append(contentsOf: bytes)
+    }
+
+    func end(_ element: String) throws {
+        if path.last == element { path.removeLast() }
+        switch element {
+        case "DAV: href" where path.last == "DAV: response": href = href ?? text
+        // What the server does not know of a file it lists as well, without a value.
+        case "DAV: getcontentlength": size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
+        case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified
+        case "DAV: response": try add()
+        default: return
+        }
+        text = nil
+    }
+
+    private var slash: UInt8 { UInt8(ascii: "/") }
+
+    private func add() throws {
+        guard let href else { return }
+        let full = WebDAVListing.withoutSlashes(WebDAVListing.path(href))
+        guard full != own else { hasSeenOwn = true; return }
+        let cut = full.lastIndex(of: slash) ?? full.startIndex
+        let name = full[cut...].drop { $0 == slash }, parent = full[..<cut]
+        guard !name.isEmpty else { return }
+        let entry = RemoteEntry(name: String(decoding: name, as: UTF8.self), isDirectory: isDirectory, size: size, age: nil)
+        guard listed.count + elsewhere.count < WebDAVListing.mostEntries else {
+            throw StoreError(.transport, "\(what) cannot be read: it has more than \(WebDAVListing.mostEntries) entries. Check that the address is that of an exchange.")
+        }
+        if parent.elementsEqual(own) {
+            try Memory.grow(&listed, "A listing")
+            listed.append((entry, modified))
+        } else {
+            try Memory.grow(&elsewhere, "A listing")
+            elsewhere.append((entry, modified, Array(parent)))
+        }
+    }
+
+    /// The decoded path of an address or of a path.
+    private static func path(_ href: [UInt8]) -> [UInt8] {
+        var text = href.filter { $0 > 0x20 }[...]
+        if let first = text.firstIndex(of: UInt8(ascii: ":")), text[(first + 1)...].starts(with: "//".utf8), !text[..<first].contains(UInt8(ascii: "/")) {
+            let host = text[(first + 3)...]
+            text = host.firstIndex(of: UInt8(ascii: "/")).map { host[$0...] } ?? []
+        }
+        return PercentCoding.decode(text) ?? Array(text)
+    }
+    private static func withoutSlashes(_ path: [UInt8]) -> [UInt8] {
+        var path = path
+        while path.last == UInt8(ascii: "/") { path.removeLast() }
+        return path
+    }
+}

@@ -1,0 +1,76 @@
+"""What the tests of exchanges over a network share. The package and its library come from the environment, as for Tests/Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(ROOT / "Tests" / "Python"))
+if importlib.util.find_spec("llvs") is None:
+    sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
+    os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
+
+import llvs  # noqa: E402
+from dav_server import DavServer  # noqa: E402
+
+# Proxies of the machine are for other places.
+for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+    os.environ.pop(name, None)
+
+
+@pytest.fixture
+def server() -> Iterator[DavServer]:
+    with DavServer() as server:
+        yield server
+
+
+@pytest.fixture
+def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
+    """Makes stores, which are closed in the end."""
+    made: list[llvs.Store] = []
+
+    def make() -> llvs.Store:
+        made.append(llvs.Store(tmp_path / f"store{len(made)}"))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.fixture
+def store(new_store: Callable[[], llvs.Store]) -> llvs.Store:
+    """One with three versions."""
+    store = new_store()
+    first = store.make_version(insert={"a": b"1", "é/:x": b"2"})
+    second = store.make_version(first, update={"a": b"3"}, metadata={"author": "ann"})
+    store.make_version(second, remove=["a"])
+    return store
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: Any) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1, which is its own authority, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    found = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=llvs test"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-out", str(found[0]), "-keyout", str(found[1])]
+    subprocess.run(command, check=True, capture_output=True)
+    return found
+
+
+def ids(store: llvs.Store) -> set[str]:
+    return {version.id for version in store}
+
+
+@pytest.fixture
+def same() -> Callable[[llvs.Store, llvs.Store], bool]:
+    return lambda a, b: ids(a) == ids(b)

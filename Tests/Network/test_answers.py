@@ -1,0 +1,495 @@
+"""What servers answer that misbehave: each gives an error or a problem that says what to do, and the next exchange goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import llvs
+import pytest
+from conftest import ids
+from dav_server import DavServer, Handler, on
+
+FOLDER = "/dav/notes"
+
+
+def exchange(store: llvs.Store, server: DavServer, **options: Any) -> llvs.Exchange:
+    return llvs.Exchange(store, llvs.Remote(server.url, **options))
+
+
+def send(store: llvs.Store, server: DavServer, **options: Any) -> llvs.ExchangeResult:
+    with exchange(store, server, **options) as way:
+        return way.send()
+
+
+def retrieve(store: llvs.Store, server: DavServer, **options: Any) -> llvs.ExchangeResult:
+    with exchange(store, server, **options) as way:
+        return way.retrieve()
+
+
+@pytest.fixture
+def filled(store: llvs.Store, server: DavServer) -> DavServer:
+    """A server that has the three versions of `store`, counting from zero."""
+    assert len(send(store, server).sent) == 3
+    server.forget()
+    return server
+
+
+class TestBrokenAnswers:
+    @pytest.mark.parametrize("method", ["PROPFIND", "GET"])
+    def test_cut_short_once(self, filled: DavServer, new_store: Any, store: llvs.Store, method: str) -> None:
+        @on(method, times=1)
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.begin(207 if method == "PROPFIND" else 200, 10_000)
+            handler.wfile.write(b"<?xml")
+            return handler.cut()
+
+        filled.fault = fault
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    @pytest.mark.parametrize("method", ["PROPFIND", "GET"])
+    def test_cut_short_always(self, filled: DavServer, new_store: Any, store: llvs.Store, method: str) -> None:
+        @on(method)
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.begin(207 if method == "PROPFIND" else 200, 10_000)
+            handler.wfile.write(b"<?xml")
+            return handler.cut()
+
+        filled.fault = fault
+        second = new_store()
+        with pytest.raises(llvs.TransportError):
+            retrieve(second, filled)
+        assert filled.count(method) >= 5
+        filled.fault = None
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_a_file_that_is_shorter_than_it_was(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        @on("GET", "/changes/", times=1)
+        def fault(handler: Handler) -> None:
+            data = filled.files[handler.name]
+            handler.answer(200, data[: len(data) // 2])
+
+        filled.fault = fault
+        second = new_store()
+        with exchange(second, filled) as way:
+            assert way.retrieve().problems
+            assert not way.retrieve().problems
+        assert ids(second) == ids(store)
+
+    def test_a_page_in_the_place_of_a_file(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        filled.fault = on("GET", "/versions/", times=1)(lambda handler: handler.answer(200, b"<html>please sign in</html>", Content_Type="text/html"))
+        second = new_store()
+        assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_an_endless_error(self, filled: DavServer, new_store: Any) -> None:
+        @on("PROPFIND")
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.begin(403, None)
+            while True:
+                handler.wfile.write(b"no " * 10_000)
+
+        filled.fault = fault
+        with pytest.raises(llvs.PermissionDeniedError, match="403"):
+            retrieve(new_store(), filled)
+
+    def test_endless_headers(self, filled: DavServer, new_store: Any) -> None:
+        @on("PROPFIND")
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.wfile.write(b"HTTP/1.1 207 Multi-Status\r\n")
+            while True:
+                handler.wfile.write(b"X-More: " + b"x" * 1000 + b"\r\n")
+
+        filled.fault = fault
+        with pytest.raises(llvs.TransportError):
+            retrieve(new_store(), filled)
+
+    def test_a_list_without_an_end(self, filled: DavServer, new_store: Any) -> None:
+        @on("PROPFIND")
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.begin(207, None)
+            handler.wfile.write(b"<D:multistatus xmlns:D='DAV:'><!-- ")
+            while True:
+                handler.wfile.write(b"and so on " * 10_000)
+
+        filled.fault = fault
+        with pytest.raises(llvs.TransportError, match="larger than it could be"):
+            retrieve(new_store(), filled)
+
+    def test_a_connection_that_is_lost_while_sending(self, server: DavServer, store: llvs.Store, new_store: Any) -> None:
+        server.fault = on("PUT", times=2)(lambda handler: handler.cut())
+        assert len(send(store, server).sent) == 3
+        second = new_store()
+        assert not retrieve(second, server).problems and ids(second) == ids(store)
+
+    def test_an_answer_that_is_lost_after_publishing(self, server: DavServer, store: llvs.Store) -> None:
+        @on("MOVE", times=2)
+        def fault(handler: Handler) -> bool:
+            with handler.server.lock:
+                handler.on_move()
+            return handler.cut()
+
+        send(store, server)
+        server.files = {name: data for name, data in server.files.items() if not name.endswith(next(iter(ids(store))))}
+        server.forget()
+        server.fault = fault
+        assert send(store, server).sent
+        # (libcurl asks once more by itself where a connection that it kept turns out to be closed.)
+        assert server.count("HEAD") and not any("/tmp/" in name for name in server.files)
+        assert len([name for name in server.files if "/versions/" in name]) == 3
+
+
+class TestLists:
+    def answer(self, server: DavServer, body: bytes, status: int = 207) -> None:
+        server.fault = on("PROPFIND", "/versions/")(lambda handler: handler.answer(status, body))
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"",
+            b"<html><body>Index of /</body></html>",
+            b"{}",
+            b"\xff\xfe\x00",
+            b"<D:multistatus xmlns:D='DAV:'><D:response>",
+            b"<multistatus/>",
+            b"<a>" * 100_000,
+            b"<D:multistatus xmlns:D='DAV:'>" + b"<D:x>" * 65,
+            b"<D:multistatus xmlns:D='DAV:'><D:response><D:href>" + b"x" * 20_000 + b"</D:href></D:response></D:multistatus>",
+            b"<D:multistatus xmlns:D='DAV:' a='" + b"x" * 3_000_000 + b"'/>",
+        ],
+    )
+    def test_what_is_no_list(self, filled: DavServer, new_store: Any, body: bytes) -> None:
+        self.answer(filled, body)
+        with pytest.raises(llvs.TransportError, match="the address is that of|has more than"):
+            retrieve(new_store(), filled)
+
+    @pytest.mark.parametrize(
+        "type",
+        [
+            b'<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>',
+            b'<!DOCTYPE m [<!ENTITY c SYSTEM "file:///etc/passwd">]>',
+            b'<!DOCTYPE m SYSTEM "http://127.0.0.1:1/m.dtd">',
+        ],
+    )
+    def test_entities_are_not_expanded(self, filled: DavServer, new_store: Any, type: bytes) -> None:
+        self.answer(filled, type + b"<D:multistatus xmlns:D='DAV:'><D:response><D:href>/dav/notes/versions/&c;</D:href></D:response></D:multistatus>")
+        with pytest.raises(llvs.TransportError, match="document type"):
+            retrieve(new_store(), filled)
+
+    def test_a_status_that_is_none_of_webdav(self, filled: DavServer, new_store: Any) -> None:
+        self.answer(filled, b"<html/>", 200)
+        with pytest.raises(llvs.TransportError):
+            retrieve(new_store(), filled)
+
+    @pytest.mark.parametrize(
+        "href",
+        [
+            "/dav/notes/versions/{}",
+            "http://127.0.0.1:1/dav/notes/versions/{}",
+            "\n /dav/notes/versions/{}\n",
+            "/d%61v/notes/versions/{}",
+            "<![CDATA[/dav/notes/versions/{}]]>",
+            "/dav/notes/versions/&#x{first}{rest}",
+        ],
+    )
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_ways_to_write_a_list(self, filled: DavServer, new_store: Any, store: llvs.Store, href: str, order: int) -> None:
+        def response(id: str) -> str:
+            text = href.format(id, first=f"{ord(id[0]):x};", rest=id[1:]) if id else href.split("{")[0].rstrip("&#x") + ("]]>" if "CDATA" in href else "")
+            return (
+                f"<response><href>{text}</href><propstat><prop><resourcetype/></prop><status>HTTP/1.1 200 OK</status></propstat>"
+                "<propstat><prop><getcontentlength/></prop><status>HTTP/1.1 404 Not Found</status></propstat></response>"
+            )
+
+        listed = ["", *sorted(ids(store))][::order]
+        self.answer(filled, ("<multistatus xmlns='DAV:'>" + "".join(response(id) for id in listed) + "</multistatus>").encode())
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_behind_a_proxy_with_another_path(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        def fault(handler: Handler) -> bool:
+            if handler.command != "PROPFIND":
+                return False
+            handler.answer(207, filled.listing(handler.name).replace(b"/dav/notes/", b"/internal/x/"))
+            return True
+
+        filled.fault = fault
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_foreign_names(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        for name in ("héllo there", "a&b<c>", "..", ".DS_Store", "x" * 200):
+            filled.files[f"{FOLDER}/versions/{name}"] = b"?"
+        filled.folders.add(f"{FOLDER}/versions/folder")
+        second = new_store()
+        problems = retrieve(second, filled).problems
+        assert ids(second) == ids(store)
+        assert {"héllo there", "a&b<c>", "x" * 200} <= {problem.name for problem in problems}
+
+    def test_a_folder_in_the_place_of_a_version(self, filled: DavServer, store: llvs.Store) -> None:
+        version = store.make_version(store.most_recent_head, insert={"z": b"z"})
+        filled.folders.add(f"{FOLDER}/versions/{version.id}")
+        filled.files[f"{FOLDER}/versions/{version.id}/inside"] = b"not ours"
+        assert [problem.code for problem in send(store, filled).problems] in ([], [llvs.ErrorCode.FOREIGN_FILE])
+        assert filled.files[f"{FOLDER}/versions/{version.id}/inside"] == b"not ours"
+
+
+class TestStatuses:
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [
+            (400, llvs.TransportError),
+            (401, llvs.PermissionDeniedError),
+            (403, llvs.PermissionDeniedError),
+            (405, llvs.TransportError),
+            (409, llvs.TransportError),
+            (418, llvs.TransportError),
+            (423, llvs.BusyError),
+            (429, llvs.BusyError),
+            (500, llvs.TransportError),
+            (501, llvs.TransportError),
+            (503, llvs.TransportError),
+            (505, llvs.TransportError),
+        ],
+    )
+    def test_when_listing(self, filled: DavServer, new_store: Any, store: llvs.Store, status: int, error: type[llvs.Error]) -> None:
+        filled.fault = on("PROPFIND")(lambda handler: handler.answer(status, b"<html>why</html>"))
+        second = new_store()
+        with pytest.raises(error, match=str(status)):
+            retrieve(second, filled)
+        assert filled.count() == (5 if status in (429, 500, 503) else 1)
+        filled.fault = None
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_a_full_server(self, server: DavServer, store: llvs.Store) -> None:
+        server.fault = on("PUT")(lambda handler: handler.answer(507) if handler.body() is not None else None)
+        with pytest.raises(llvs.StorageError, match="507") as raised:
+            send(store, server)
+        assert raised.value.code == llvs.ErrorCode.NO_SPACE
+        server.fault = None
+        assert len(send(store, server).sent) == 3
+
+    def test_files_that_vanish_in_the_middle(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        filled.fault = on("GET", "/changes/", times=1)(lambda handler: handler.answer(404))
+        second = new_store()
+        assert llvs.ErrorCode.MISSING_CHANGES in [problem.code for problem in retrieve(second, filled).problems]
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_a_place_that_is_not_there(self, server: DavServer, store: llvs.Store) -> None:
+        with llvs.Exchange(store, server.url, create=False) as way:
+            with pytest.raises(llvs.NotFoundError, match="is not there"):
+                way.retrieve()
+        assert not retrieve(store, server).retrieved
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_retry_after(self, filled: DavServer, new_store: Any, store: llvs.Store, status: int) -> None:
+        filled.fault = on("PROPFIND", times=1)(lambda handler: handler.answer(status, Retry_After="1"))
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_a_long_retry_after_is_told_and_kept(self, filled: DavServer, new_store: Any) -> None:
+        filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"))
+        with exchange(new_store(), filled) as way:
+            for _ in range(2):
+                with pytest.raises(llvs.BusyError, match="Retry-After"):
+                    way.retrieve()
+        assert filled.count() == 1
+
+
+class TestRedirects:
+    def test_in_a_circle(self, filled: DavServer, new_store: Any) -> None:
+        filled.fault = on("PROPFIND")(lambda handler: handler.answer(302, Location=handler.path))
+        with pytest.raises(llvs.TransportError, match="more than 5 times"):
+            retrieve(new_store(), filled)
+        assert filled.count() == 6
+
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    def test_on_the_same_server(self, filled: DavServer, new_store: Any, store: llvs.Store, status: int) -> None:
+        def fault(handler: Handler) -> bool:
+            if "/moved/" in handler.path:
+                handler.path = handler.path.replace("/moved/", "/dav/")
+                return False
+            handler.body()
+            handler.answer(status, Location=handler.path.replace("/dav/", "/moved/"))
+            return True
+
+        filled.fault = fault
+        second = new_store()
+        with llvs.Exchange(second, llvs.Remote(filled.url, user="ann", password="s3cret")) as way:
+            assert not way.retrieve().problems
+        assert ids(second) == ids(store)
+        assert all("Authorization" in headers for headers in filled.headers_seen)
+
+    def test_to_another_server_no_credentials_go_along(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        with DavServer() as other:
+            other.files, other.folders = filled.files, filled.folders
+            target = f"http://127.0.0.1:{other.server_port}"
+            filled.fault = on("")(lambda handler: handler.answer(307, Location=target + handler.path) if handler.body() is not None else None)
+            second = new_store()
+            for access in ({"user": "ann", "password": "s3cret"}, {"token": "t0ken"}):
+                retrieve(second, filled, **access)
+            assert ids(second) == ids(store)
+            assert all("Authorization" in headers for headers in filled.headers_seen)
+            assert other.count() and not any("Authorization" in headers for headers in other.headers_seen)
+            # Nothing is written there either.
+            store.make_version(store.most_recent_head, insert={"new": b"1"})
+            with pytest.raises(llvs.TransportError, match="another server"):
+                send(store, filled)
+            assert not other.count("PUT")
+
+    def test_to_what_is_no_address(self, filled: DavServer, new_store: Any) -> None:
+        for location in ("ftp://127.0.0.1/x", "file:///etc/passwd", "http://ann:s3cret@127.0.0.1/x"):
+            filled.fault = on("PROPFIND")(lambda handler, location=location: handler.answer(302, Location=location))
+            with pytest.raises(llvs.TransportError) as raised:
+                retrieve(new_store(), filled)
+            assert "s3cret" not in str(raised.value)
+
+
+class TestTime:
+    def test_a_server_that_says_nothing(self, filled: DavServer, new_store: Any) -> None:
+        released = threading.Event()
+        filled.fault = on("PROPFIND")(lambda handler: released.wait(60) and handler.cut())
+        try:
+            with pytest.raises(llvs.TransportError, match="timeout"):
+                retrieve(new_store(), filled, timeout=1)
+        finally:
+            released.set()
+        assert filled.count() == 2
+
+    @pytest.mark.parametrize("dribbles", [False, True])
+    def test_cancelling(self, filled: DavServer, new_store: Any, store: llvs.Store, dribbles: bool) -> None:
+        released, asked, cancel = threading.Event(), threading.Event(), llvs.CancelToken()
+
+        @on("GET")
+        def fault(handler: Handler) -> bool:
+            asked.set()
+            if dribbles:
+                handler.begin(200, 1_000_000)
+                while not released.wait(0.02):
+                    handler.wfile.write(b"{")
+            released.wait(60)
+            return handler.cut()
+
+        filled.fault = fault
+        second = new_store()
+        threading.Thread(target=lambda: (asked.wait(), cancel.cancel()), daemon=True).start()
+        try:
+            with exchange(second, filled) as way:
+                with pytest.raises(llvs.CancelledError):
+                    way.retrieve(cancel=cancel)
+                filled.fault = None
+                assert not way.retrieve().problems
+        finally:
+            released.set()
+        assert ids(second) == ids(store)
+
+    def test_cancelling_a_wait_between_tries(self, filled: DavServer, new_store: Any) -> None:
+        asked, cancel = threading.Event(), llvs.CancelToken()
+        filled.fault = on("PROPFIND")(lambda handler: (handler.answer(503, Retry_After="59"), asked.set()) and None)
+        threading.Thread(target=lambda: (asked.wait(), cancel.cancel()), daemon=True).start()
+        with exchange(new_store(), filled) as way, pytest.raises(llvs.CancelledError):
+            way.retrieve(cancel=cancel)
+
+
+class TestPlaces:
+    def test_nobody_listens(self, new_store: Any) -> None:
+        with DavServer() as server:
+            url = server.url
+        with llvs.Exchange(new_store(), url) as way, pytest.raises(llvs.TransportError, match="Check the address and that the server runs"):
+            way.retrieve()
+
+    def test_an_unknown_host(self, new_store: Any) -> None:
+        with llvs.Exchange(new_store(), "https+webdav://no-such-host.invalid/notes/") as way, pytest.raises(llvs.TransportError, match="no-such-host"):
+            way.retrieve()
+
+    def test_what_is_no_web_server(self, new_store: Any) -> None:
+        import socket
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def serve() -> None:
+                while True:
+                    try:
+                        connection = listener.accept()[0]
+                    except OSError:
+                        return
+                    connection.sendall(b"220 mail.example.org ESMTP\r\n")
+                    connection.close()
+
+            threading.Thread(target=serve, daemon=True).start()
+            with llvs.Exchange(new_store(), f"http+webdav://127.0.0.1:{listener.getsockname()[1]}/") as way, pytest.raises(llvs.TransportError):
+                way.retrieve()
+
+    @pytest.mark.parametrize("broken", ["empty", "another"])
+    @pytest.mark.parametrize("library", ["libcurl.so.4", "libexpat.so.1"])
+    def test_libraries_that_are_missing(self, tmp_path: Path, server: DavServer, library: str, broken: str) -> None:
+        """The message says what to install, and a folder needs none of them."""
+        place = tmp_path / "lib" / library
+        place.parent.mkdir()
+        if broken == "empty":
+            place.write_bytes(b"")
+        else:
+            place.write_bytes(next(Path("/").glob("lib*/*/libz.so.1")).read_bytes())
+        script = """
+            import llvs, sys
+            with llvs.Store(sys.argv[1] + "/store") as store:
+                store.make_version(insert={"a": b"1"})
+                with llvs.Exchange(store, sys.argv[1] + "/folder") as way: assert way.send().sent
+                with llvs.Exchange(store, sys.argv[2]) as way:
+                    try: way.retrieve()
+                    except llvs.UnsupportedError as error: print(error)
+        """
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(place.parent), PYTHONPATH=str(Path(llvs.__file__).parents[1]))
+        run = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(tmp_path), server.url], env=environment, capture_output=True, text=True)
+        assert "Install it" in run.stdout and library.split(".")[0] in run.stdout, run
+
+
+class TestTLS:
+    def test_an_authority_of_our_own(self, certificate: tuple[Path, Path], store: llvs.Store, new_store: Any) -> None:
+        with DavServer(certificate) as server:
+            with pytest.raises(llvs.TransportError, match="ca_file"):
+                send(store, server)
+            assert not server.requests
+            assert len(send(store, server, ca_file=str(certificate[0])).sent) == 3
+            second = new_store()
+            assert not retrieve(second, server, ca_file=str(certificate[0])).problems and ids(second) == ids(store)
+
+    def test_another_name_than_the_certificates(self, certificate: tuple[Path, Path], store: llvs.Store) -> None:
+        with DavServer(certificate, "127.0.0.2") as server:
+            with llvs.Exchange(store, llvs.Remote(server.url.replace("127.0.0.1", "127.0.0.2"), ca_file=str(certificate[0]))) as way:
+                with pytest.raises(llvs.TransportError, match="certificate"):
+                    way.send()
+
+    def test_a_ca_file_that_is_none(self, certificate: tuple[Path, Path], store: llvs.Store, tmp_path: Path) -> None:
+        with DavServer(certificate) as server, pytest.raises(llvs.TransportError, match="ca_file"):
+            send(store, server, ca_file=str(tmp_path / "missing.pem"))
+
+    def test_a_connection_that_is_lost_sends_no_signal(self, certificate: tuple[Path, Path], tmp_path: Path) -> None:
+        """A process that has SIGPIPE at its default, as programs in C have, lives on."""
+        with DavServer(certificate) as server:
+            server.fault = on("PUT")(lambda handler: handler.connection.close() or handler.cut())
+            script = """
+                import llvs, os, signal, sys
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                with llvs.Store(sys.argv[1]) as store:
+                    store.make_version(insert={str(i): os.urandom(4000000) for i in range(4)})
+                    with llvs.Exchange(store, llvs.Remote(sys.argv[2], ca_file=sys.argv[3])) as way:
+                        try: way.send()
+                        except llvs.TransportError: print("alive")
+            """
+            environment = dict(os.environ, PYTHONPATH=str(Path(llvs.__file__).parents[1]))
+            arguments = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "s"), server.url, str(certificate[0])]
+            run = subprocess.run(arguments, env=environment, capture_output=True, text=True)
+            assert run.returncode == 0 and "alive" in run.stdout, (signal.Signals(-run.returncode) if run.returncode < 0 else run)

@@ -1,0 +1,192 @@
+"""`llvs.Remote`: how credentials, proxies and URLs reach the library, and that no message or log tells of a secret."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+import llvs
+import pytest
+from conftest import ids
+from dav_server import DavServer, Handler, on
+
+SECRETS = {"user": "ann", "password": "s3cret-pass"}
+
+
+def wants(header: str) -> Any:
+    """Refuses whoever does not say just that."""
+
+    @on("")
+    def fault(handler: Handler) -> Optional[bool]:
+        if handler.headers.get("Authorization") == header:
+            return False
+        handler.answer(401, WWW_Authenticate='Basic realm="x"')
+        return True
+
+    return fault
+
+
+BASIC, OTHER = "Basic YW5uOnMzY3JldC1wYXNz", "Bearer t0ken"
+
+
+def test_a_user_and_a_password_go_with_the_first_request(server: DavServer, store: llvs.Store) -> None:
+    server.fault = wants(BASIC)
+    with llvs.Exchange(store, llvs.Remote(server.url, **SECRETS)) as way:
+        assert len(way.send().sent) == 3
+    assert all(headers["Authorization"] == BASIC for headers in server.headers_seen)
+
+
+def test_a_token(server: DavServer, store: llvs.Store) -> None:
+    server.fault = wants(OTHER)
+    with llvs.Exchange(store, llvs.Remote(server.url, token="t0ken")) as way:
+        assert len(way.send().sent) == 3
+
+
+def test_credentials_are_asked_for(server: DavServer, store: llvs.Store) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    def ask(address: str, again: bool) -> Optional[llvs.Credentials]:
+        asked.append((address, again))
+        return llvs.Credentials(token="t0ken") if again else llvs.Credentials(user="ann", password="s3cret-pass")
+
+    address = server.url.replace("http+webdav", "http")
+    with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
+        assert not asked
+        server.fault = wants(BASIC)
+        way.send()
+        assert asked == [(address, False)]
+        # They are refused from now on, as a token is that has run out: asked once more, and the exchange goes on.
+        server.fault = wants(OTHER)
+        way.retrieve()
+        assert asked == [(address, False), (address, True)]
+        way.retrieve()
+        assert len(asked) == 2
+        # And refused again: once is enough.
+        server.fault = wants("nobody")
+        with pytest.raises(llvs.PermissionDeniedError):
+            way.retrieve()
+        assert len(asked) == 3
+
+
+def test_there_may_be_none(server: DavServer, store: llvs.Store) -> None:
+    with llvs.Exchange(store, llvs.Remote(server.url, credentials=lambda address, again: None)) as way:
+        assert len(way.send().sent) == 3
+    assert not any("Authorization" in headers for headers in server.headers_seen)
+
+
+def test_asking_may_fail(server: DavServer, store: llvs.Store) -> None:
+    def ask(address: str, again: bool) -> llvs.Credentials:
+        raise KeyError("the key store is locked")
+
+    with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
+        for _ in range(2):
+            with pytest.raises(KeyError, match="locked"):
+                way.send()
+    assert not server.count()
+
+
+def test_the_callback_may_not_use_the_exchange(server: DavServer, store: llvs.Store) -> None:
+    ways: list[llvs.Exchange] = []
+
+    def ask(address: str, again: bool) -> llvs.Credentials:
+        with pytest.raises(llvs.BusyError):
+            ways[0].retrieve()
+        return llvs.Credentials(user="ann", password="x")
+
+    with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
+        ways.append(way)
+        assert len(way.send().sent) == 3
+
+
+def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
+    told: list[str] = []
+    observer = llvs.observe_log(lambda level, message: told.append(message), llvs.LogLevel.DEBUG)
+    try:
+        remote = llvs.Remote(server.url, **SECRETS)
+        told.append(repr(remote) + repr(llvs.Credentials("ann", "s3cret-pass", "t0ken")))
+        with llvs.Exchange(store, remote) as way:
+            way.send()
+            told.append(repr(way) + str(way.restoration_state))
+            for status in (401, 403, 500, 302):
+                server.fault = on("")(lambda handler, status=status: handler.answer(status, b"ann s3cret-pass", Location="//ann:s3cret-pass@x/"))
+                with pytest.raises(llvs.Error) as raised:
+                    way.retrieve()
+                told.append(str(raised.value))
+        for url in ("https+webdav://ann:s3cret-pass@host/", "x+y://ann:s3cret-pass@host/", "ann:s3cret-pass@host", "https+webdav://host/?k=s3cret-pass"):
+            with pytest.raises(llvs.Error) as raised:
+                llvs.Exchange(store, url)
+            told.append(str(raised.value) if "://" in url else "")
+        with pytest.raises(llvs.InvalidArgumentError) as raised:
+            llvs.Exchange(store, llvs.Remote(server.url, user="ann", password="s3cret-pass\n"))
+        told.append(str(raised.value))
+    finally:
+        observer.close()
+    assert len(told) > 15 and not [message for message in told if "s3cret" in message or "t0ken" in message]
+
+
+def test_a_proxy(server: DavServer, store: llvs.Store) -> None:
+    """Which gets the whole address, and is the only one that is spoken to."""
+    seen: list[str] = []
+
+    def fault(handler: Handler) -> bool:
+        seen.append(handler.path)
+        return False
+
+    server.fault = fault
+    with llvs.Exchange(store, llvs.Remote("http+webdav://127.0.0.1:1/dav/notes/", proxy=f"http://127.0.0.1:{server.server_port}")) as way:
+        assert len(way.send().sent) == 3
+    assert seen and all(path.startswith("http://127.0.0.1:1/dav/notes/") for path in seen)
+
+
+def test_connections_are_kept(server: DavServer, new_store: Any) -> None:
+    store, head = new_store(), None
+    for number in range(60):
+        head = store.make_version(head, insert={str(number): b"1"})
+    with llvs.Exchange(store, server.url) as way:
+        way.send()
+        way.retrieve()
+    assert server.count() > 240 and server.connections <= 4
+
+
+def test_closing_from_another_thread(server: DavServer, store: llvs.Store) -> None:
+    asked, released = threading.Event(), threading.Event()
+    server.fault = on("PROPFIND", times=1)(lambda handler: asked.set() or released.wait(30) and False)
+    way = llvs.Exchange(store, server.url)
+    closing = threading.Thread(target=lambda: (asked.wait(), released.set(), way.close()))
+    closing.start()
+    way.retrieve()
+    closing.join()
+    with pytest.raises(llvs.ClosedError):
+        way.retrieve()
+
+
+def test_through_a_plan_of_faults(server: DavServer, store: llvs.Store, new_store: Any) -> None:
+    import llvs.testing as testing
+
+    plan = testing.FaultPlan()
+    server.fault = wants(BASIC)
+    second = new_store()
+    for each in (store, second):
+        with llvs.Exchange(each, plan.transport(llvs.Remote(server.url, **SECRETS))) as way:
+            way.retrieve()
+            way.send()
+    assert ids(second) == ids(store)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 1e9, float("nan")])
+def test_bad_timeouts(timeout: float) -> None:
+    with pytest.raises(llvs.InvalidArgumentError):
+        llvs.Remote("https+webdav://host/", timeout=timeout)
+
+
+def test_a_coordinator(server: DavServer, tmp_path: Path) -> None:
+    server.fault = wants(BASIC)
+    place = llvs.Remote(server.url, **SECRETS)
+    with llvs.Coordinator(tmp_path / "a", exchange=place) as a, llvs.Coordinator(tmp_path / "b") as b:
+        b.attach(place)
+        a.save(insert={"x": b"1"})
+        a.sync()
+        assert b.sync().moved and b["x"] == b"1"
+        with pytest.raises(llvs.InvalidArgumentError):
+            b.attach(place)

@@ -1,0 +1,100 @@
+"""Places on servers: an address, and what it takes to be let in."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, NamedTuple, Optional
+
+from . import _abi, _callbacks, _structs, errors
+from ._memory import address, as_bytes, encode
+from .storage import _data
+
+lib = _abi.lib
+
+
+class Credentials(NamedTuple):
+    """A user and a password, or a token."""
+
+    #: Who asks.
+    user: str = ""
+    #: Their password.
+    password: str = ""
+    #: In the place of both.
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return "Credentials(...)"
+
+
+#: Asked for credentials: the address, and whether what it gave before was refused. None: there are none.
+AskForCredentials = Callable[[str, bool], Optional[Credentials]]
+
+
+class Remote:
+    """A place on a server, for `Exchange` and `Coordinator`.
+
+        place = llvs.Remote("https+webdav://cloud.example.org/remote.php/dav/files/ann/notes/", user="ann", password=secret)
+        with llvs.Coordinator("notes.llvs", exchange=place) as notes:
+            notes.sync()
+
+    A URL alone is enough where no credentials are needed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str = "",
+        password: str = "",
+        token: str = "",
+        credentials: Optional[AskForCredentials] = None,
+        ca_file: str = "",
+        proxy: str = "",
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Describes a place; nothing is asked of the server yet.
+
+        url: "https+webdav://host[:port]/path/"; "http+webdav:" on this machine only. No user and no password in it.
+        user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
+        credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
+        so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
+        ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
+        proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy).
+        timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
+        """
+        if credentials is not None and not callable(credentials):
+            raise TypeError(f"credentials must be a function of an address and a bool, not {type(credentials).__name__}")
+        if timeout is not None and not 0 < timeout <= 86_400:
+            raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
+        #: Where it is.
+        self.url = url
+        self._texts = {"user": encode(user), "password": encode(password), "token": encode(token), "ca_file": encode(ca_file), "proxy": encode(proxy)}
+        self._credentials = credentials
+        self._timeout = 0 if timeout is None else max(1, round(timeout * 1000))
+
+    def __repr__(self) -> str:
+        return "llvs.Remote(...)"
+
+    def _put(self, options: Any) -> None:
+        """Into an `llvs_exchange_options`, which borrows what is kept here: to be called last before the options are used."""
+        for name, text in self._texts.items():
+            if text:
+                setattr(options, name, _structs.llvs_bytes(address(text), len(text)))
+        options.timeout = self._timeout
+        if self._credentials is not None:
+            options.credentials = _address
+            options.credentials_payload = _callbacks.register(self._credentials)
+            options.credentials_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
+
+
+def _ask(ask: AskForCredentials, place: int, again: int, reply: int) -> None:
+    found = ask(_data(place).decode(), again != 0)
+    if found is None:
+        return
+    for index, text in enumerate(found):
+        if text:
+            lib.llvs_reply_set(reply, index, as_bytes(encode(text)))
+
+
+_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p], _ask)
+_address = ctypes.cast(_thunk, ctypes.c_void_p).value
