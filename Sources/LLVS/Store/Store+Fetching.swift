@@ -64,6 +64,7 @@ extension Store {
 
     /// What fetching quickly came to.
     public enum Quick: Sendable {
+        /// It is done.
         case fetched(Fetched)
         /// It takes longer; what was found out by then is not found out again.
         case unfinished(Unfinished)
