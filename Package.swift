@@ -8,7 +8,7 @@ let package = Package(
     name: "llvs",
     products: [
         .library(name: "llvs", type: .dynamic, targets: ["LLVSABI"]),
-        .library(name: "LLVS", targets: ["LLVS"]),
+        .library(name: "LLVS", targets: ["LLVS", "LLVSAsync"]),
         // For Tests/Fuzz, which is not a part of this package.
         .library(name: "LLVSABI", targets: ["LLVSABI"]),
     ],
@@ -25,6 +25,8 @@ let package = Package(
         .target(name: "CNetwork"),
         // The engine. Knows nothing of C.
         .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork"]),
+        // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
+        .target(name: "LLVSAsync", dependencies: ["LLVS"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
         .target(name: "LLVSTesting", dependencies: ["LLVS"]),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
@@ -33,6 +35,9 @@ let package = Package(
         // Random histories of many stores that exchange and merge: scripts/simulate.
         .executableTarget(name: "simulate", dependencies: ["LLVS", "LLVSTestSupport"], path: "Tests/Simulator"),
         .testTarget(name: "LLVSTests", dependencies: ["LLVS", "LLVSTestSupport"]),
+        .testTarget(name: "LLVSAsyncTests", dependencies: ["LLVS", "LLVSAsync", "LLVSTestSupport", "Notes"]),
+        // Shown in Sources/LLVS/LLVS.docc; scripts/suites/12-swift-product runs it.
+        .executableTarget(name: "Notes", dependencies: ["LLVS", "LLVSAsync"], path: "examples/swift/Notes", exclude: ["expected.txt"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -2057,8 +2057,10 @@ typedef struct llvs_exchange_options {
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
     void *decode_payload;
     llvs_free_fn decode_free;
-    /** For servers: a user and a password, or a token ("Authorization: Bearer"). Empty: none. Copied; never in a message or a log. They go
-        to the host of the URL alone, and encrypted, but on this machine. */
+    /** For servers: a user and a password, or a token ("Authorization: Bearer"). For s3: a key's id, the secret key, and a session's token
+        where there is one; all empty: those of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), else of the
+        shared credentials file (~/.aws/credentials, AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE). Empty: none. Copied; never in a message or a
+        log. They go to the host of the URL alone, and encrypted, but on this machine. */
     llvs_bytes user;
     llvs_bytes password;
     llvs_bytes token;
@@ -2084,7 +2086,10 @@ typedef struct llvs_exchange_options {
  * Opens an exchange with the place that a URL names, or through a transport of the host.
  * @param url      "file:///absolute/path": a shared folder (made when it is not there); "memory:name": a place in this
  *                 process, shared by all who give the name; "https+webdav://host/path/": a folder on a WebDAV server, which is made
- *                 when it is not there ("http+webdav:" on this machine only). UTF-8; %XX stands for a byte. No user and no password:
+ *                 when it is not there ("http+webdav:" on this machine only);
+ *                 "s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path": objects of an S3-compatible service;
+ *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
+ *                 an endpoint, "virtual" without, unless it is said. UTF-8; %XX stands for a byte. No user and no password:
  *                 these are options. Empty with a `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),

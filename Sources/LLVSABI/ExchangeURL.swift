@@ -6,6 +6,7 @@ enum ExchangeURL {
         case folder(String)
         case memory(String)
         case webdav(HTTPAddress)
+        case s3(S3Place)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
@@ -18,7 +19,12 @@ enum ExchangeURL {
             options.store = store
             return try FolderTransport(path: path, options: options)
         case .memory(let name): return MemoryTransport(name: name)
-        case .webdav(let address): return RemoteTransport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist))
+        case .webdav(let address):
+            guard settings.http.credentials.token == nil || settings.http.credentials.user == nil else {
+                throw StoreError(.invalidArgument, "Both a user and a token are given for \(address.shown). Give one of them.")
+            }
+            return RemoteTransport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist))
+        case .s3(let place): return RemoteTransport(S3Files(place, settings: settings.http))
         }
     }
 
@@ -40,8 +46,10 @@ enum ExchangeURL {
             let address = try address("http:" + rest, of: url)
             guard address.isLoopback else { throw invalid(url, "over a network nothing is sent unencrypted; write https+webdav:") }
             return .webdav(address)
+        case "s3":
+            do throws(HTTPAddress.Refusal) { return .s3(try S3Place(rest)) } catch { throw invalid(url, error.why) }
         default:
-            throw StoreError(.unsupported, "The scheme of \"\(shown(url))\" is not built in; file:, memory: and https+webdav: are. Others go through a transport of the host.")
+            throw StoreError(.unsupported, "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav: and s3: are. Others go through a transport of the host.")
         }
     }
 

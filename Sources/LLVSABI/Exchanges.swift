@@ -111,7 +111,6 @@ struct ExchangeSettings {
         guard http.credentials.isEmpty || ask == nil else {
             throw StoreError(.invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
         }
-        guard http.credentials.token == nil || http.credentials.user == nil else { throw StoreError(.invalidArgument, "Both a user and a token are given. Give one of them.") }
         http.certificateAuthorities = try secret(input.ca_file, "ca_file")
         http.proxy = try secret(input.proxy, "proxy")
         guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }

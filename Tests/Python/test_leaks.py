@@ -46,6 +46,21 @@ PROGRAM = textwrap.dedent(
             assert store.revert(ours, at=ours).undone == ("a",)
             assert store.verify().damages == ()
 
+    def by_rules():
+        rules = b'{"merge":1,"ids":{"":{"/n":"counter","/p":{"pick":"arbiter"}}}}'
+        with llvs.Coordinator(storage="memory", schema=rules, device="a") as notes:
+            base = notes.save(insert={"a": b'{"n":1,"f":0,"p":0}', "b": b"1"}, description="first")
+            notes.save(update={"a": b'{"n":2,"f":1,"p":1}'}, group="g")
+            other = notes.store.make_version(base, update={"a": b'{"n":3,"f":2,"p":2}', "b": b"2"})
+            assert len(notes.store.conflicts(notes.current_version, other)["a"]) == 2
+            merger = llvs.ValueMerger(lambda *values: values[2], part=lambda *values: b"3")
+            merged = notes.store.merge(notes.current_version, other, merger)
+            notes.merge()
+            assert len(notes.store.explain(merged).records) == 2
+            notes.choose(notes.open_conflicts()["a"][0], "older")
+            assert notes.undo() and notes.redo() and notes.undo_description is None and notes.register_schema(rules).data
+            assert notes.store.cherry_pick(base, onto=other).versions and list(notes.store.replay("", base, other))
+
     def errors():
         with llvs.Store(storage="memory") as store:
             for wrong in (lambda: store.make_version("unknown"), lambda: store.make_version(insert={"": b""}), lambda: store.at("unknown")["a"]):
@@ -92,7 +107,7 @@ PROGRAM = textwrap.dedent(
         return least
 
     kept = []
-    for once in (in_memory, errors, left_open, exchanging, coordinating):
+    for once in (in_memory, by_rules, errors, left_open, exchanging, coordinating):
         grown = growth(once)
         print(f"{once.__name__}: {grown} bytes more after {REPETITIONS} repetitions")
         assert grown <= NOISE, f"{once.__name__} leaves {grown} bytes behind"

@@ -96,6 +96,15 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
     assert store.at(settled)["w/1"] == b"21" and settled.metadata == {"__llvs_arbiter": "host"}
 
 
+def test_what_it_answered_is_an_open_conflict(store: llvs.Store) -> None:
+    _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
+    merged = store.merge(a, b, llvs.ValueMerger(part=lambda *_: b"7"))
+    (conflict,) = store.open_conflicts(merged).records
+    assert conflict.kind is llvs.ConflictKind.ARBITER and conflict.result == b"7" and conflict.newer == b"2"
+    assert store.at(store.choose(conflict, "newer", at=merged))["d/1"] == b'{"a":2}'
+    assert not store.open_conflicts(store.choose(conflict, "result", at=merged))
+
+
 def test_a_merger_without_anything_to_say_is_as_rules(store: llvs.Store) -> None:
     _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
     assert store.merge(a, b, llvs.ValueMerger(lambda *_: llvs.PASS, part=lambda *_: llvs.PASS)) == store.merge(a, b)

@@ -48,7 +48,9 @@ extension StoreCoordinator {
     public struct Undone: Sendable {
         /// What it was about; nil: there was nothing to undo.
         public var what: Undoable?
+        /// What was undone in which values, and what was left.
         public var reverted = Store.Reverted()
+        /// Where the current version was before, and is after it.
         public var move: Move
     }
 

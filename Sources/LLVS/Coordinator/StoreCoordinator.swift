@@ -77,6 +77,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Saves of which nothing could be undone any more. Used by who is through `saveGate`.
     var passedOver: Set<VersionID> = []
     let observers = Observers<VersionID>()
+    /// Told when it is closed, and when it is let go of.
+    package let ended = Observers<Void>()
 
     /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.
     public convenience init(path: String, options: Options = Options()) throws {
@@ -125,7 +127,10 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
     }
 
-    deinit { releaseNote() }
+    deinit {
+        releaseNote()
+        ended.tell(())
+    }
 
     /// Where to be without knowing better: the most recent head of what carries no branch, else the most recent head.
     func startingVersion() throws -> VersionID? {
@@ -147,6 +152,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
         for exchange in exchanges { exchange.close() }
         releaseNote()
+        ended.tell(())
         if ownsStore { try store.close() }
     }
 

@@ -180,6 +180,7 @@ struct DocumentPlace {
                 members.sort { Bytes.compare(values.text($0.name), values.text($1.name)) < 0 }
                 new = values.add(.object(members))
             case .array:
+                guard level.name == nil else { return nil }
                 var elements = children.map(ref)
                 if let child = level.child {
                     elements.remove(at: child)

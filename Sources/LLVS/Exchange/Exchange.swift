@@ -14,6 +14,8 @@ public final class Exchange: @unchecked Sendable {
     private let gate: ExchangeGate
     /// Guarded by the gate.
     private var memory: ExchangeMemory
+    /// Told when it is closed, and when it is let go of.
+    package let ended = Observers<Void>()
 
     /// How an exchange goes about it.
     public struct Options: Sendable {
@@ -106,7 +108,11 @@ public final class Exchange: @unchecked Sendable {
     }
 
     /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
-    public func close() { gate.close() }
+    public func close() {
+        gate.close()
+        ended.tell(())
+    }
+    deinit { ended.tell(()) }
 
     private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult) throws -> ExchangeResult {
         let began = Log.begin(.info), result: ExchangeResult

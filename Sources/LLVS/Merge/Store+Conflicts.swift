@@ -9,6 +9,7 @@ public struct Conflict: Sendable, Equatable {
     /// Whether rules are for the value; else it was decided as a whole.
     public var isByRules = true
 
+    /// A conflict as it is told; nothing is stored or decided by making one.
     public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
         self.id = id; self.version = version; self.record = record; self.isByRules = isByRules
     }
@@ -18,6 +19,7 @@ public struct Conflict: Sendable, Equatable {
 extension Store {
     /// Conflicts, in byte order of the ids, and for each id in the order in which a merge meets them.
     public struct Conflicts: Sendable {
+        /// All that there were.
         public var items: [Conflict] = []
         /// SHA-256, in hexadecimal, of those that rules decided, as merge versions record it; nil when there are none.
         public var digest: String?
@@ -32,6 +34,7 @@ extension Store {
         public var arbiter: RulesArbiter
         /// Only those of this value.
         public var only: ValueID?
+        /// By the rules of the store, of all values, unless it is said otherwise.
         public init(arbiter: RulesArbiter = RulesArbiter(), only: ValueID? = nil) { self.arbiter = arbiter; self.only = only }
     }
 
@@ -75,7 +78,13 @@ extension Store {
         var (conflicts, marks) = try found(sides[isOrdered ? 0 : 1], sides[isOrdered ? 1 : 0], query, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
-        for i in conflicts.items.indices { conflicts.items[i].version = made.id }
+        let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
+        let isByOthers = !isAsked && keys.contains { made.metadata[$0] != marks[$0] }
+        for i in conflicts.items.indices {
+            conflicts.items[i].version = made.id
+            // Others came to other results: those that stand there are told.
+            if isByOthers, conflicts.items[i].isByRules { try tellStanding(&conflicts.items[i], at: ordinal) }
+        }
         return conflicts
     }
 

@@ -4,6 +4,7 @@ extension Store {
     public enum Choice: UInt32, Sendable {
         /// What the more recent side had.
         case newer = 1
+        /// What the less recent side had.
         case older
         /// What stands.
         case result
@@ -97,6 +98,19 @@ extension Store {
         }
         guard let entry = try maps.entry(key, at: version) else { return try found(nil) }
         return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
+    }
+
+    /// Puts into a record of a merge what stands there at the version, which is not what rules come to.
+    func tellStanding(_ conflict: inout Conflict, at merge: UInt32) throws {
+        let record = conflict.record
+        guard record.kind != .overlap, record.kind != .moveMove else { return }
+        let rules = try valueRules(for: conflict.id, at: merge), given = conflict
+        let result = try conflict.id.bytes.withUnsafeBytes { key in
+            try withPlace(given, key, at: merge, rules) { place, _ in try place.json() }
+        }
+        conflict.record = ConflictRecord(
+            kind: record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older, result: result,
+            rule: record.rule)
     }
 
     /// Whether what the merge made still stands there.

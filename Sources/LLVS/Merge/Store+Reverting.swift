@@ -26,7 +26,10 @@ extension Store {
     /// Undoes what a version changed, on top of a head, without losing what came since. Values that rules of the store are for are merged
     /// inside: what came since stays, member by member.
     /// - Parameters:
+    ///   - version: whose changes are undone.
+    ///   - head: what the new version stands on.
     ///   - parent: against which of its predecessors a merge is undone; the first unless told.
+    ///   - metadata: of the new version.
     ///   - control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
     /// - Throws: `.unknownVersion`, `.invalidArgument` for a second predecessor that is not there, and what `makeVersion` throws.
     @discardableResult

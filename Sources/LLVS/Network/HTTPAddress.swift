@@ -24,7 +24,9 @@ package struct HTTPAddress: Sendable, Hashable {
         let bytes = Array(text.utf8)
         guard bytes.count <= 8_192 else { throw Refusal(why: "it has more than 8192 bytes") }
         // Control characters and spaces would end the line of a request.
-        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw Refusal(why: "it holds a space, a control character or one beyond ASCII; percent-encode them") }
+        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw Refusal(why: "it holds a space, a control character or one beyond ASCII; percent-encode them")
+        }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Refusal(why: "it has no scheme") }
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard scheme == "http" || scheme == "https" else { throw Refusal(why: "its scheme is neither http nor https") }
@@ -47,7 +49,8 @@ package struct HTTPAddress: Sendable, Hashable {
         guard !host.isEmpty, host.count <= 255, host.allSatisfy(HTTPAddress.isOfHost) else { throw Refusal(why: "its host is none") }
         var port: UInt16 = scheme == "https" ? 443 : 80
         if hostEnd < authority.endIndex {
-            guard authority[hostEnd] == UInt8(ascii: ":"), let given = UInt16(String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)), given > 0 else {
+            let digits = String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)
+            guard authority[hostEnd] == UInt8(ascii: ":"), let given = UInt16(digits), given > 0 else {
                 throw Refusal(why: "its port is not a number from 1 to 65535")
             }
             port = given
@@ -68,13 +71,15 @@ package struct HTTPAddress: Sendable, Hashable {
         }
     }
 
+    /// The host, and the port where it is not the scheme's own: what the header "Host" says.
+    package var authority: String {
+        let usual: UInt16 = origin.scheme == "https" ? 443 : 80
+        return origin.port == usual ? origin.host : "\(origin.host):\(origin.port)"
+    }
     /// As it goes to libcurl.
     package var text: String { shown + query }
     /// For messages: without the query, in which services carry signatures.
-    package var shown: String {
-        let usual: UInt16 = origin.scheme == "https" ? 443 : 80
-        return "\(origin.scheme)://\(origin.host)\(origin.port == usual ? "" : ":\(origin.port)")\(path)"
-    }
+    package var shown: String { "\(origin.scheme)://\(authority)\(path)" }
 
     /// What lies below a path that ends with a slash. Components are encoded.
     package func appending(_ name: String) -> HTTPAddress {
@@ -93,7 +98,8 @@ package struct HTTPAddress: Sendable, Hashable {
         if bytes.first == UInt8(ascii: "/") { return try HTTPAddress(base + location) }
         let end = bytes.firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
         if bytes[..<end].contains(UInt8(ascii: ":")) { return try HTTPAddress(location) }
-        let folder = String(decoding: path.utf8.prefix(through: path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.utf8.startIndex), as: UTF8.self)
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.utf8.startIndex
+        let folder = String(decoding: path.utf8.prefix(through: slash), as: UTF8.self)
         return try HTTPAddress(base + (bytes.first == UInt8(ascii: "?") ? path : folder) + location)
     }
 

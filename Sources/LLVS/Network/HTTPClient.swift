@@ -87,7 +87,9 @@ final class HTTPClient: @unchecked Sendable {
         return curl
     }
 
-    private static func short(_ place: String) -> StoreError { StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.") }
+    private static func short(_ place: String) -> StoreError {
+        StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.")
+    }
 
     // MARK: One call
 
@@ -149,13 +151,22 @@ final class HTTPClient: @unchecked Sendable {
         // To another server than the one that they were given for they do not go.
         let isOurs = attempt.address.origin == attempt.request.address.origin && attempt.address.keepsSecrets
         attempt.credentials = isOurs ? credentials : nil
-        attempt.scheme = attempt.credentials.map { $0.token != nil ? LLVS_CURL_BEARER : $0.user != nil ? scheme : LLVS_CURL_NONE } ?? LLVS_CURL_NONE
+        var headers = attempt.request.headers
+        if let signature = settings.signature {
+            if let credentials = attempt.credentials, credentials.user != nil {
+                let now = Int64(Clock.now() + Clock.secondsFrom1970To2001)
+                headers += try signature.headers(for: attempt.request, to: attempt.address, credentials, now: now)
+            }
+        } else if let credentials = attempt.credentials {
+            attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
+        }
         let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
         words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         attempt.words = words
         // Waiting for "100 Continue" costs a second where a server does not know it.
-        for (name, value) in attempt.request.headers + [("Expect", "")] {
-            attempt.headers = curl.pointee.slist_append(attempt.headers, value.isEmpty ? "\(name):" : "\(name): \(value)") ?? attempt.headers
+        for (name, value) in headers + [("Expect", "")] {
+            let line = value.isEmpty ? "\(name):" : "\(name): \(value)"
+            attempt.headers = curl.pointee.slist_append(attempt.headers, line) ?? attempt.headers
         }
         let result = prepare(easy, attempt, transfer, curl)
         guard result == CURLE_OK, curl.pointee.multi_add_handle(multi, easy) == CURLM_OK else {
@@ -184,8 +195,9 @@ final class HTTPClient: @unchecked Sendable {
         request.problem = attempt.words
         request.headers = attempt.headers
         let range = attempt.request.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
-        let texts = [attempt.request.method.rawValue, attempt.address.text, attempt.credentials?.user, attempt.credentials?.user == nil ? nil : attempt.credentials?.password ?? "",
-                     attempt.credentials?.token, settings.certificateAuthorities, settings.proxy, range]
+        let who = attempt.scheme == LLVS_CURL_NONE ? nil : attempt.credentials, password = who?.user == nil ? nil : who?.password ?? ""
+        let texts = [attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
+                     settings.certificateAuthorities, settings.proxy, range]
         return HTTPClient.withTexts(texts) { texts in
             request.method = texts[0]
             request.url = texts[1]
@@ -215,7 +227,9 @@ final class HTTPClient: @unchecked Sendable {
         }
         var running: Int32 = 0
         let stepped = llvs_curl_step(curl, multi, HTTPClient.stepMilliseconds, &running)
-        guard stepped == CURLM_OK else { throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.") }
+        guard stepped == CURLM_OK else {
+            throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.")
+        }
         var result = CURLE_OK
         while let easy = llvs_curl_next(curl, multi, &result) {
             guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { continue }
@@ -251,13 +265,16 @@ final class HTTPClient: @unchecked Sendable {
         }
         guard result == CURLE_OK || transfer.isCutOff else {
             let error = HTTPFailure.error(result, said, what)
-            if HTTPFailure.isPassing(result), attempt.request.method.isRepeatable, attempt.tries < HTTPFailure.mostTries(result) { return again(attempt, nil, &run) }
+            let mayRepeat = attempt.request.method.isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
+            if HTTPFailure.isPassing(result), mayRepeat { return again(attempt, nil, &run) }
             run.settle(attempt, .failure(error))
             if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
             return
         }
         let response = transfer.response
-        if (300...399).contains(response.status), response.status != 304, let location = response.header("location") { return follow(attempt, location, &run) }
+        if (300...399).contains(response.status), response.status != 304, let location = response.header("location") {
+            return follow(attempt, location, &run)
+        }
         if response.status == 401, try renew(attempt, response) { return again(attempt, nil, &run, soon: true) }
         if response.status != 401 { hasAskedAgain = false }
         if HTTPFailure.isPassing(response.status, attempt.request.method), attempt.tries < HTTPFailure.mostTries {
@@ -296,10 +313,16 @@ final class HTTPClient: @unchecked Sendable {
         next.redirects += 1
         guard next.redirects <= HTTPClient.mostRedirects else { return refuse("the server redirects more than \(HTTPClient.mostRedirects) times") }
         let address: HTTPAddress
-        do throws(HTTPAddress.Refusal) { address = try attempt.address.resolving(location) } catch { return refuse("the server redirects to an address that is none: \(error.why)") }
+        do throws(HTTPAddress.Refusal) { address = try attempt.address.resolving(location) } catch {
+            return refuse("the server redirects to an address that is none: \(error.why)")
+        }
         if address.origin != attempt.address.origin {
-            guard request.method.isReading else { return refuse("the server redirects to \(address.shown), another server, to which nothing is written") }
-            guard attempt.address.origin.scheme != "https" || address.origin.scheme == "https" else { return refuse("the server redirects to \(address.shown), which is not encrypted") }
+            guard request.method.isReading else {
+                return refuse("the server redirects to \(address.shown), another server, to which nothing is written")
+            }
+            guard attempt.address.origin.scheme != "https" || address.origin.scheme == "https" else {
+                return refuse("the server redirects to \(address.shown), which is not encrypted")
+            }
         }
         next.address = address
         again(next, nil, &run, soon: true)
@@ -307,11 +330,13 @@ final class HTTPClient: @unchecked Sendable {
 
     /// Whether a request that was refused is worth another try: the server wants another scheme, or there are new credentials.
     private func renew(_ attempt: Attempt, _ response: HTTPResponse) throws -> Bool {
-        guard attempt.scheme != LLVS_CURL_NONE || settings.askForCredentials != nil, attempt.address.origin == attempt.request.address.origin else { return false }
+        let isOurs = attempt.address.origin == attempt.request.address.origin
+        guard isOurs, attempt.scheme != LLVS_CURL_NONE || settings.askForCredentials != nil else { return false }
         // Another attempt has changed them meanwhile.
         if attempt.credentials != credentials || (attempt.scheme == LLVS_CURL_BASIC && scheme == LLVS_CURL_DIGEST) { return true }
         let wanted = response.headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
-        if attempt.scheme == LLVS_CURL_BASIC, wanted.contains(where: { $0.utf8.starts(with: "digest".utf8) }), !wanted.contains(where: { $0.utf8.starts(with: "basic".utf8) }) {
+        func wants(_ scheme: String) -> Bool { wanted.contains { $0.utf8.starts(with: scheme.utf8) } }
+        if attempt.scheme == LLVS_CURL_BASIC, wants("digest"), !wants("basic") {
             scheme = LLVS_CURL_DIGEST
             return true
         }

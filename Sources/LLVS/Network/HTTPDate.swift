@@ -4,11 +4,12 @@ enum HTTPDate {
 
     /// Seconds since 1970; nil for anything else.
     static func seconds(_ text: String) -> Int64? {
-        let words = text.utf8.split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ",") }).map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 6, words[5] == "GMT", let day = Int64(words[1]), let month = months.firstIndex(of: words[2]), let year = Int64(words[3]) else { return nil }
-        let clock = words[4].utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).map { Int64(String(decoding: $0, as: UTF8.self)) }
-        guard clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2], (1...31).contains(day), (1970...9999).contains(year),
-              (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
+        let words = text.split { $0 == " " || $0 == "," }.map(String.init)
+        guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: words[2]) else { return nil }
+        guard let day = Int64(words[1]), let year = Int64(words[3]), (1...31).contains(day), (1970...9999).contains(year) else { return nil }
+        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) }
+        guard clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2] else { return nil }
+        guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
         return days(year, Int64(month) + 1, day) * 86_400 + hour * 3_600 + minute * 60 + second
     }
 

@@ -74,12 +74,14 @@ struct HTTPResponse {
     var date: Int64? { header("date").flatMap(HTTPDate.seconds) }
 }
 
-/// Who asks, as it was told by the host.
+/// Who asks, as it was told by the host. For services whose requests are signed: a key's id, the secret key, and a session's token.
 package struct HTTPCredentials: Sendable, Equatable {
     package var user: String?
     package var password: String?
     package var token: String?
-    package init(user: String? = nil, password: String? = nil, token: String? = nil) { self.user = user; self.password = password; self.token = token }
+    package init(user: String? = nil, password: String? = nil, token: String? = nil) {
+        self.user = user; self.password = password; self.token = token
+    }
     package var isEmpty: Bool { user == nil && password == nil && token == nil }
 }
 
@@ -91,6 +93,8 @@ package struct HTTPSettings: Sendable {
     /// A file of certificates in PEM, in the place of the system's.
     package var certificateAuthorities: String?
     package var proxy: String?
+    /// How requests are signed, where credentials do not travel themselves.
+    var signature: AWSSignature?
     /// Seconds without a byte after which a transfer is given up.
     package var stall = 30
     package init() {}

@@ -79,29 +79,8 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             request.range = file.range
             return request
         }
-        return try zip(requests, client.perform(requests, check)).map { request, outcome in try contents(request, outcome) }
-    }
-
-    private func contents(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome) throws -> RemoteContents {
-        let response: HTTPResponse
-        do throws(StoreError) { response = try outcome.get() } catch {
-            guard error.code == .tooLarge else { throw error }
-            return .unreadable(error)
-        }
-        switch response.status {
-        case 200, 206:
-            let isWhole = response.status == 200
-            if request.range != nil { lock.withLock { hasRanges = !isWhole } }
-            switch response.body {
-            case .bytes(let bytes): return .bytes(bytes, isWhole: isWhole)
-            case .file(let file, let size): return .large(TemporaryFileReader(file, size: size))
-            case .read: throw StoreError(.internal, "The body of an answer went elsewhere.")
-            }
-        case 404, 410: return .missing
-        // Beyond its end.
-        case 416: return .bytes([], isWhole: false)
-        case 403, 423: return .unreadable(HTTPFailure.error(response, request.what))
-        default: throw HTTPFailure.error(response, request.what)
+        return try zip(requests, client.perform(requests, check)).map { request, outcome in
+            try RemoteContents(request, outcome, error: HTTPFailure.error) { isObeyed in self.lock.withLock { self.hasRanges = isObeyed } }
         }
     }
 
@@ -113,7 +92,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         let staged = try files.map { _ in "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })" }
         let puts = try zip(files, staged).map { file, name in
             var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
-            request.body = try WebDAVFiles.body(of: file.data, check)
+            request.body = try HTTPRequest.Body(file.data, check)
             request.headers = [("Content-Type", "application/octet-stream")]
             return request
         }
@@ -130,18 +109,6 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         let left = published.indices.filter { if case .published = published[$0] { false } else { true } }
         try delete(left.map { staged[$0] }, check)
         return published
-    }
-
-    private static func body(of data: OutgoingFile, _ check: Check) throws -> HTTPRequest.Body {
-        guard data.size > ExchangeLimits.wholeFileSize else { return .bytes(try data.bytes()) }
-        let file = try TemporaryFile()
-        var at = 0, checked = 0
-        try data.forEachPiece { piece in
-            if at - checked >= OperationControl.bytesPerCheck { try check(); checked = at }
-            try file.write(piece, at: at)
-            at += piece.count
-        }
-        return .file(file, size: at)
     }
 
     private func move(_ name: String, to final: String, replacing: Bool) -> HTTPRequest {
@@ -238,22 +205,5 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         guard let there = try list("tmp", withTimes: true, check) else { return try make("tmp", check) }
         let old = there.filter { !$0.isDirectory && RemoteName.isComponent($0.name) && ($0.age ?? 0) > 86_400 }
         try delete(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
-    }
-}
-
-/// Reads a file without a name piece by piece.
-final class TemporaryFileReader: PieceReader, @unchecked Sendable {
-    private let file: TemporaryFile
-    let size: Int
-    private var position = 0
-
-    init(_ file: TemporaryFile, size: Int) { self.file = file; self.size = size }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - position))))
-        guard wanted.count > 0 else { return 0 }
-        let got = try file.read(into: wanted, at: position)
-        position += got
-        return got
     }
 }

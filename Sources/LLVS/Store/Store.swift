@@ -87,6 +87,8 @@ public final class Store: @unchecked Sendable {
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
     let observers = Observers<[VersionID]>()
+    /// Told once, when it is closed or let go of.
+    package let ended = Observers<Void>()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// Those noted so far, so that none is told twice.
@@ -197,6 +199,7 @@ public final class Store: @unchecked Sendable {
             return !isClosed
         }
         guard first else { return }
+        defer { ended.tell(()) }
         let began = Log.begin(.info)
         if !commitLock.isLeft { compactIfItPays(.closing) }
         do {

@@ -45,37 +45,18 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     /// Runs `body`, which must return soon after `state.stops`, on a thread of its own.
     init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) throws {
         state = State(body: body, wake: wake)
-        let box = Unmanaged.passRetained(state)
-        var thread = pthread_self()
-        let before = ObservationThread.blockSignals()
-        let error = pthread_create(&thread, nil, { argument in
-            guard let argument else { return nil }
-            let state = Unmanaged<State>.fromOpaque(argument).takeRetainedValue()
-            HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
-            // A child has this thread only, and ends with it.
-            if !state.isInChild { state.lock.withLock { state.isFinished = true; state.changed.broadcast() } }
-            return nil
-        }, box.toOpaque())
-        if var before { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
-        guard error == 0 else {
-            box.release()
+        do {
+            try OwnThread.start("A thread that watches for new versions") { [state] in
+                HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
+                // A child has this thread only, and ends with it.
+                if !state.isInChild { state.lock.withLock { state.isFinished = true; state.changed.broadcast() } }
+            }
+        } catch {
             state.lock.withLock { state.isFinished = true } // what throws here is deinitialised, and that waits
-            // The system gives the same number for lack of memory.
-            try Memory.expect(8 << 20, "A thread that watches for new versions")
-            throw StoreError(.io, "A thread that watches for new versions cannot be started (error \(error)). Too many threads may be running.")
+            throw error
         }
-        pthread_detach(thread)
     }
     deinit { cancel() }
-
-    /// Blocks the signals of the calling thread, and so of those that it makes: the host's handlers run on the host's threads. What a thread
-    /// does wrong itself stays deadly, and told. Returns what was blocked before.
-    private static func blockSignals() -> sigset_t? {
-        var all = sigset_t(), before = sigset_t()
-        sigfillset(&all)
-        for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT] { sigdelset(&all, signal) }
-        return pthread_sigmask(SIG_SETMASK, &all, &before) == 0 ? before : nil
-    }
 
     /// Asks for one more callback; several askings while one runs become one.
     public func signal() { state.signal() }

@@ -7,7 +7,7 @@ public protocol ExchangeObservation: AnyObject, Sendable {
 
 /// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
 /// a lock held. None begins after cancelling, which waits for those that run, except from within any such callback.
-final class Observers<Event>: @unchecked Sendable {
+package final class Observers<Event>: @unchecked Sendable {
     private final class Observation: HostCallMark, ExchangeObservation, @unchecked Sendable {
         let call: @Sendable (Event) -> Void
         weak var observers: Observers?
@@ -49,13 +49,15 @@ final class Observers<Event>: @unchecked Sendable {
     private let lock = Lock()
     private var observations: [Observation] = []
 
-    func add(_ call: @escaping @Sendable (Event) -> Void) -> any ExchangeObservation {
+    package init() {}
+
+    package func add(_ call: @escaping @Sendable (Event) -> Void) -> any ExchangeObservation {
         let observation = Observation(call, self)
         lock.withLock { observations.append(observation) }
         return observation
     }
 
-    func tell(_ event: @autoclosure () -> Event) {
+    package func tell(_ event: @autoclosure () -> Event) {
         let current = lock.withLock { observations }
         guard !current.isEmpty else { return }
         let event = event()

@@ -1,0 +1,62 @@
+// What services over HTTP have in common.
+
+extension HTTPRequest.Body {
+    /// A large file goes to disk first, so that it can be sent again.
+    init(_ data: OutgoingFile, _ check: () throws -> Void) throws {
+        guard data.size > ExchangeLimits.wholeFileSize else { self = .bytes(try data.bytes()); return }
+        let file = try TemporaryFile()
+        var at = 0, checked = 0
+        try data.forEachPiece { piece in
+            if at - checked >= OperationControl.bytesPerCheck { try check(); checked = at }
+            try file.write(piece, at: at)
+            at += piece.count
+        }
+        self = .file(file, size: at)
+    }
+}
+
+extension RemoteContents {
+    /// What came of a GET.
+    /// - Parameter hasRanges: told whether a range was obeyed, where one was wanted.
+    /// - Throws: what is no fault of this one file.
+    init(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void) throws {
+        let response: HTTPResponse
+        do throws(StoreError) { response = try outcome.get() } catch let failure {
+            guard failure.code == .tooLarge else { throw failure }
+            self = .unreadable(failure)
+            return
+        }
+        switch response.status {
+        case 200, 206:
+            let isWhole = response.status == 200
+            if request.range != nil { hasRanges(!isWhole) }
+            switch response.body {
+            case .bytes(let bytes): self = .bytes(bytes, isWhole: isWhole)
+            case .file(let file, let size): self = .large(TemporaryFileReader(file, size: size))
+            case .read: throw StoreError(.internal, "The body of an answer went elsewhere.")
+            }
+        case 404, 410: self = .missing
+        // Beyond its end.
+        case 416: self = .bytes([], isWhole: false)
+        case 403, 423: self = .unreadable(error(response, request.what))
+        default: throw error(response, request.what)
+        }
+    }
+}
+
+/// Reads a file without a name piece by piece.
+final class TemporaryFileReader: PieceReader, @unchecked Sendable {
+    private let file: TemporaryFile
+    let size: Int
+    private var position = 0
+
+    init(_ file: TemporaryFile, size: Int) { self.file = file; self.size = size }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - position))))
+        guard wanted.count > 0 else { return 0 }
+        let got = try file.read(into: wanted, at: position)
+        position += got
+        return got
+    }
+}

@@ -1,0 +1,145 @@
+/// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic there: no file has another name first.
+package final class S3Files: RemoteFiles, @unchecked Sendable {
+    private let place: S3Place
+    private let client: HTTPClient
+    private let lock = Lock()
+    private var expat: Expat?
+    private var hasRanges: Bool?
+    /// Whether the service knows `If-None-Match: *`; OpenStack's does not.
+    private var isExclusive = true
+
+    package var description: String { "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)" }
+    package var capabilities: RemoteCapabilities {
+        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: isExclusive, hasRanges: hasRanges, hasFeed: false) }
+    }
+    package var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+
+    package init(_ place: S3Place, settings: HTTPSettings) {
+        self.place = place
+        var settings = settings
+        settings.signature = AWSSignature(region: place.region)
+        if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.credentials = S3Place.credentials() }
+        client = HTTPClient(settings, place: place.endpoint.shown)
+    }
+    package func close() { client.close() }
+
+    // MARK: Listing
+
+    private static let mostPages = 2_000
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        let expat = try self.expat ?? NetworkLibraries.expat(for: place.endpoint.shown)
+        self.expat = expat
+        let prefix = place.prefix + (directory.isEmpty ? "" : directory + "/")
+        var entries: [RemoteEntry] = [], token: String?, pages = 0
+        repeat {
+            var query = [("delimiter", "/"), ("encoding-type", "url"), ("list-type", "2"), ("prefix", prefix)]
+            if let token { query.append(("continuation-token", token)) }
+            var request = HTTPRequest(method: .get, address: place.bucketAddress(query), doing: "Listing")
+            let what = "The list of \(directory)/ in \(description)"
+            request.sink = .read { try S3Listing(what, expat: expat) }
+            let response = try client.perform(request, check)
+            guard response.isSuccess else { throw S3Files.error(response, "Listing \(directory)/ in \(description)") }
+            guard case .read(let reader) = response.body, let page = reader as? S3Listing else { throw StoreError(.internal, "The body of an answer went elsewhere.") }
+            try page.finish()
+            for (key, size) in page.found where key.utf8.starts(with: prefix.utf8) {
+                var name = Array(key.utf8.dropFirst(prefix.utf8.count))
+                if size == nil, name.last == UInt8(ascii: "/") { name.removeLast() }
+                guard !name.isEmpty else { continue }
+                try Memory.grow(&entries, what)
+                entries.append(RemoteEntry(name: String(decoding: name, as: UTF8.self), isDirectory: size == nil, size: size, age: nil))
+            }
+            pages += 1
+            guard page.next == nil || (pages < S3Files.mostPages && page.next != token) else {
+                throw StoreError(.transport, "\(what) cannot be read: it does not end. Check that the address is that of an S3 service.")
+            }
+            token = page.next
+        } while token != nil
+        return entries
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        let requests = files.map { file in
+            var request = HTTPRequest(method: .get, address: place.address(file.name), doing: "Reading")
+            request.sink = .kept(limit: file.limit)
+            request.range = file.range
+            return request
+        }
+        return try zip(requests, client.perform(requests, check)).map { request, outcome in
+            try RemoteContents(request, outcome, error: S3Files.error) { isObeyed in self.lock.withLock { self.hasRanges = isObeyed } }
+        }
+    }
+
+    // MARK: Publishing
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        var outcomes = try put(files, isExclusive: lock.withLock { isExclusive }, check)
+        let again = outcomes.indices.filter { outcomes[$0] == nil }
+        if !again.isEmpty {
+            lock.withLock { isExclusive = false }
+            for (i, outcome) in zip(again, try put(again.map { files[$0] }, isExclusive: false, check)) { outcomes[i] = outcome }
+        }
+        return outcomes.map { $0 ?? .exists }
+    }
+
+    /// Nil for what the service cannot do exclusively.
+    private func put(_ files: [RemoteUpload], isExclusive: Bool, _ check: Check) throws -> [RemotePublished?] {
+        let there = try isExclusive ? files.map { _ in false } : areThere(files, check)
+        let left = files.indices.filter { !there[$0] }
+        let requests = try left.map { i in
+            var request = HTTPRequest(method: .put, address: place.address(files[i].name), doing: "Writing")
+            request.body = try HTTPRequest.Body(files[i].data, check)
+            request.headers = [("Content-Type", "application/octet-stream")]
+            if isExclusive, !files[i].replaces { request.headers.append(("If-None-Match", "*")) }
+            return request
+        }
+        var published: [RemotePublished?] = there.map { $0 ? .exists : nil }
+        for ((i, request), outcome) in zip(zip(left, requests), try client.perform(requests, check)) {
+            let response = try outcome.get()
+            switch response.status {
+            case 200, 201, 204: published[i] = .published
+            // The second: somebody is just making it.
+            case 412, 409: published[i] = .exists
+            case 501 where isExclusive && !files[i].replaces: published[i] = nil
+            default: throw S3Files.error(response, request.what)
+            }
+        }
+        return published
+    }
+
+    private func areThere(_ files: [RemoteUpload], _ check: Check) throws -> [Bool] {
+        let asked = files.indices.filter { !files[$0].replaces }
+        var there = files.map { _ in false }
+        let requests = asked.map { HTTPRequest(method: .head, address: place.address(files[$0].name), doing: "Looking at") }
+        for (i, outcome) in zip(asked, try client.perform(requests, check)) { there[i] = try outcome.get().isSuccess }
+        return there
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        let requests = names.map { HTTPRequest(method: .delete, address: place.address($0), doing: "Deleting") }
+        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
+            let response = try outcome.get()
+            guard response.isSuccess || response.status == 404 else { throw S3Files.error(response, request.what) }
+        }
+    }
+
+    /// A service says in its body which of several reasons a 403 or 404 has.
+    private static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
+        guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
+        let text = String(decoding: body.prefix(4_096), as: UTF8.self)
+        func says(_ code: String) -> Bool { text.contains("<Code>\(code)</Code>") }
+        if says("NoSuchBucket") { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
+        if says("RequestTimeTooSkewed") { return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.") }
+        if says("SignatureDoesNotMatch") || says("InvalidAccessKeyId") {
+            return StoreError(.permission, "\(what) failed: the service refuses the keys. Give the right ones (options user and password: the key's id and the secret key).")
+        }
+        return HTTPFailure.error(response, what)
+    }
+}

@@ -1,0 +1,69 @@
+/// One page of what a bucket answers to ListObjectsV2.
+final class S3Listing: XMLReader.Handler, HTTPBodyReader {
+    private static let mostText = 16 << 10
+    private let what: String
+    private var reader: XMLReader?
+    private var path: [Substring] = []
+    private var text: [UInt8]?
+    private var key: String?, size: Int?
+    /// Keys, decoded, with sizes; nil for what stands for several ("folders").
+    private(set) var found: [(key: String, size: Int?)] = []
+    /// Where the next page begins; nil when this is the last.
+    private(set) var next: String?
+    private var isTruncated = false
+
+    init(_ what: String, expat: Expat) throws {
+        self.what = what
+        reader = try XMLReader(what, expat: expat, handler: self)
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }
+
+    /// The document must be whole.
+    func finish() throws {
+        try reader?.finish()
+        reader = nil
+        if !isTruncated { next = nil } else if next == nil {
+            throw StoreError(.transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
+        }
+    }
+
+    /// Some services write another namespace than Amazon's, or none.
+    private static func local(_ element: String) -> Substring { element.split(separator: " ").last ?? "" }
+
+    func begin(_ element: String) throws {
+        let name = S3Listing.local(element)
+        if path.isEmpty, name != "ListBucketResult" {
+            throw StoreError(.transport, "\(what) cannot be read: it is no list of a bucket but begins with \"\(name.prefix(64))\". Check that the address is that of an S3 service.")
+        }
+        path.append(name)
+        if name == "Contents" || name == "CommonPrefixes" { (key, size) = (nil, nil) }
+        if ["Key", "Size", "Prefix", "IsTruncated", "NextContinuationToken"].contains(name) { text = [] }
+    }
+
+    func text(_ bytes: UnsafeRawBufferPointer) throws {
+        guard text != nil else { return }
+        guard bytes.count + (text?.count ?? 0) <= S3Listing.mostText else {
+            throw StoreError(.transport, "\(what) cannot be read: a name in it has more than \(S3Listing.mostText) bytes. Move that object away.")
+        }
+        text?.append(contentsOf: bytes)
+    }
+
+    func end(_ element: String) throws {
+        guard let name = path.popLast() else { return }
+        let said = text ?? []
+        switch (path.last, name) {
+        case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = String(decoding: PercentCoding.decode(said) ?? said, as: UTF8.self)
+        case ("Contents", "Size"): size = Int(String(decoding: said, as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
+        case ("ListBucketResult", "IsTruncated"): isTruncated = said.elementsEqual("true".utf8)
+        case ("ListBucketResult", "NextContinuationToken"): next = said.isEmpty ? nil : String(decoding: said, as: UTF8.self)
+        case (_, "Contents"), (_, "CommonPrefixes"):
+            if let key {
+                try Memory.grow(&found, "A listing")
+                found.append((key, name == "Contents" ? size ?? 0 : nil))
+            }
+        default: break
+        }
+        text = nil
+    }
+}

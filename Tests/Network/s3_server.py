@@ -1,0 +1,90 @@
+"""An S3 service in this process: moto, behind a judge of signatures, since moto itself takes any."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import threading
+from typing import Any, Callable, Iterable, Optional
+from urllib.parse import parse_qsl, quote
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+from werkzeug.test import Client
+
+KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-west-1"
+BUCKET = "notes-bucket"
+
+
+def signature(method: str, target: str, headers: dict[str, str], authorization: str, body_digest: str) -> str:
+    """What it must be, after Amazon's description of Signature Version 4."""
+    parts = dict(part.strip().split("=", 1) for part in authorization.split(" ", 1)[1].split(","))
+    _, date, region, service, _ = parts["Credential"].split("/")
+    path, _, query = target.partition("?")
+    pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(query, keep_blank_values=True))
+    signed = parts["SignedHeaders"].split(";")
+    lines = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in signed)
+    canonical = "\n".join([method, path, "&".join(f"{name}={value}" for name, value in pairs), lines, ";".join(signed), body_digest])
+    scope = f"{date}/{region}/{service}/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
+    key = ("AWS4" + SECRET).encode()
+    for part in (date, region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+class S3Server:
+    """Listens on loopback until it is closed."""
+
+    def __init__(self) -> None:
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self.requests: list[tuple[str, str]] = []
+        self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[str, bytes]]]] = None
+        self._server = make_server("127.0.0.1", 0, self._judge, threaded=True)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.client = Client(self._app)
+        assert self.client.put(f"/{BUCKET}", headers=self._own()).status_code == 200
+
+    @staticmethod
+    def _own() -> dict[str, str]:
+        return {"Host": "127.0.0.1", "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1/s3/aws4_request"}
+
+    @property
+    def port(self) -> int:
+        return int(self._server.port)
+
+    def url(self, prefix: str = "here", bucket: str = BUCKET) -> str:
+        return f"s3://{bucket}/{prefix}?endpoint=http%3A%2F%2F127.0.0.1%3A{self.port}&region={REGION}"
+
+    def get(self, key: str) -> Optional[bytes]:
+        answer = self.client.get(f"/{BUCKET}/{quote(key)}", headers=self._own())
+        return answer.data if answer.status_code == 200 else None
+
+    def put(self, key: str, data: bytes) -> None:
+        assert self.client.put(f"/{BUCKET}/{quote(key)}", data=data, headers=self._own()).status_code == 200
+
+    def _judge(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
+        self.requests.append((method, target))
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        fault = self.fault(environ) if self.fault else None
+        if fault is not None:
+            start(fault[0], [("Content-Length", str(len(fault[1]))), ("Content-Type", "application/xml")])
+            return [fault[1]]
+        headers = {name[5:].lower().replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
+        headers["content-type"] = environ.get("CONTENT_TYPE", "")
+        authorization, digest = headers.get("authorization", ""), hashlib.sha256(body).hexdigest()
+        expected = signature(method, target, headers, authorization, digest) if authorization else ""
+        if not authorization.startswith(f"AWS4-HMAC-SHA256 Credential={KEY}/") or not authorization.endswith(f"Signature={expected}"):
+            refusal = b"<Error><Code>SignatureDoesNotMatch</Code></Error>"
+            start("403 Forbidden", [("Content-Length", str(len(refusal))), ("Content-Type", "application/xml")])
+            return [refusal]
+        import io
+
+        environ["wsgi.input"] = io.BytesIO(body)
+        found: Iterable[bytes] = self._app(environ, start)
+        return found
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,204 @@
+"""Exchanges through a bucket, with every signature judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator
+
+import llvs
+import llvs.testing
+import pytest
+import strict_reader
+from conftest import ids
+from s3_server import BUCKET, KEY, SECRET, S3Server
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def bucket(service: S3Server, request: Any) -> S3Server:
+    """With a prefix of its own for each test."""
+    service.prefix = f"{abs(hash(request.node.name)):x}/a b+é"  # type: ignore[attr-defined]
+    service.fault = None
+    service.requests.clear()
+    return service
+
+
+def place(server: S3Server, **options: Any) -> llvs.Remote:
+    from urllib.parse import quote
+
+    return llvs.Remote(server.url(quote(server.prefix)), **({"user": KEY, "password": SECRET} | options))  # type: ignore[attr-defined]
+
+
+def exchange(store: llvs.Store, server: S3Server) -> llvs.ExchangeResult:
+    with llvs.Exchange(store, place(server)) as way:
+        received, sent = way.retrieve(), way.send()
+    assert not received.problems and not sent.problems
+    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+
+
+def test_two_stores(bucket: S3Server, store: llvs.Store, new_store: Any) -> None:
+    second = new_store()
+    assert len(exchange(store, bucket).sent) == 3
+    assert set(exchange(second, bucket).retrieved) == ids(store)
+    second.make_version(second.most_recent_head, insert={"theirs": b"1"})
+    store.make_version(store.most_recent_head, insert={"ours": b"2"})
+    for each in (second, store, second):
+        exchange(each, bucket)
+    assert ids(store) == ids(second) and len(ids(store)) == 5
+
+
+def test_what_lies_there_is_read_by_others(bucket: S3Server, store: llvs.Store, tmp_path: Path) -> None:
+    exchange(store, bucket)
+    for kind in ("versions", "changes"):
+        (tmp_path / "copy" / kind).mkdir(parents=True)
+        for id in ids(store):
+            data = bucket.get(f"{bucket.prefix}/{kind}/{id}")  # type: ignore[attr-defined]
+            assert data is not None
+            (tmp_path / "copy" / kind / id).write_bytes(data)
+    strict_reader.read(tmp_path / "copy")
+
+
+def test_large_values(bucket: S3Server, new_store: Any) -> None:
+    first, second = new_store(), new_store()
+    data = bytes(range(256)) * 20_000
+    version = first.make_version(insert={"large": data})
+    exchange(first, bucket)
+    exchange(second, bucket)
+    assert second.at(version)["large"] == data
+
+
+def test_requests(bucket: S3Server, store: llvs.Store) -> None:
+    exchange(store, bucket)
+    with llvs.Exchange(store, place(bucket)) as way:
+        way.retrieve()
+        bucket.requests.clear()
+        way.retrieve()
+        way.send()
+        assert [method for method, _ in bucket.requests] == ["GET"]
+        head = store.most_recent_head
+        for number in range(10):
+            head = store.make_version(head, insert={f"k{number}": b"1"})
+        way.retrieve()
+        bucket.requests.clear()
+        assert len(way.send().sent) == 10
+        assert [method for method, _ in bucket.requests] == ["PUT"] * 20
+    bucket.requests.clear()
+
+
+def test_pages(bucket: S3Server, new_store: Any, store: llvs.Store) -> None:
+    """Which hold 1,000 names each."""
+    exchange(store, bucket)
+    for number in range(1_100):
+        bucket.put(f"{bucket.prefix}/versions/x {number}", b"?")  # type: ignore[attr-defined]
+    second = new_store()
+    with llvs.Exchange(second, place(bucket)) as way:
+        problems = way.retrieve().problems
+    assert ids(second) == ids(store) and len(problems) == 1_001
+    assert sum("continuation-token" in target for _, target in bucket.requests) == 1
+
+
+@pytest.mark.parametrize("says", ["501 Not Implemented", "412 Precondition Failed"])
+def test_exclusive_creation(bucket: S3Server, store: llvs.Store, says: str) -> None:
+    """Where the service does not know it, it is looked first; where somebody was faster, what is there is compared."""
+    exchange(store, bucket)
+    store.make_version(store.most_recent_head, insert={"n": b"1"})
+    bucket.fault = lambda environ: (says, b"") if "HTTP_IF_NONE_MATCH" in environ else None
+    with llvs.Exchange(store, place(bucket)) as way:
+        assert len(way.send().sent) == 1
+    assert any(method == "HEAD" for method, _ in bucket.requests) == ("501" in says)
+    bucket.fault = None
+    assert not exchange(store, bucket).sent
+
+
+def test_snapshots(bucket: S3Server, store: llvs.Store, new_store: Any) -> None:
+    second = new_store()
+    with llvs.Exchange(store, place(bucket)) as way:
+        assert way.snapshot() is None
+        way.put_snapshot()
+    with llvs.Exchange(second, place(bucket)) as way:
+        assert way.restore_snapshot() is not None
+    assert ids(second) == ids(store)
+
+
+@pytest.mark.parametrize("change", [{"user": "AKIDOTHER"}, {"password": "wrong"}, {"user": "", "password": ""}])
+def test_wrong_keys(bucket: S3Server, store: llvs.Store, change: dict[str, str], monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    with llvs.Exchange(store, place(bucket, **change)) as way, pytest.raises(llvs.PermissionDeniedError, match="refuses the keys") as raised:
+        way.send()
+    assert SECRET not in str(raised.value) and "wrong" not in str(raised.value)
+
+
+def test_keys_of_the_environment(bucket: S3Server, store: llvs.Store, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a token/+=")
+    with llvs.Exchange(store, bucket.url("environment")) as way:
+        assert len(way.send().sent) == 3
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    (tmp_path / "credentials").write_text(
+        f"# ours\n[default]\naws_access_key_id = x\n aws_secret_access_key=y\n\n[work]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    with llvs.Exchange(store, bucket.url("file")) as way:
+        assert len(way.send().sent) == 3
+
+
+def test_a_bucket_that_is_not_there(bucket: S3Server, store: llvs.Store) -> None:
+    with llvs.Exchange(store, llvs.Remote(bucket.url(bucket="no-such-bucket"), user=KEY, password=SECRET)) as way:
+        with pytest.raises(llvs.NotFoundError, match="no such bucket"):
+            way.retrieve()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"<html/>",
+        b"<ListBucketResult><Contents>",
+        b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken></ListBucketResult>",
+        b"<!DOCTYPE a [<!ENTITY b 'c'>]><ListBucketResult/>",
+    ],
+)
+def test_what_is_no_list(bucket: S3Server, store: llvs.Store, answer: bytes) -> None:
+    bucket.fault = lambda environ: ("200 OK", answer)
+    with llvs.Exchange(store, place(bucket)) as way, pytest.raises(llvs.TransportError):
+        way.retrieve()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3:", "s3://", "s3://x/", f"s3://{BUCKET}:80/", f"s3://a:b@{BUCKET}/", f"s3://{BUCKET}/?endpoint=http://example.org/", f"s3://{BUCKET}/?key=s3cret",
+        f"s3://{BUCKET}/?endpoint=ftp://x/", f"s3://{BUCKET}/?region=a/b", f"s3://{BUCKET}/?addressing=both", f"s3://{BUCKET}/%zz",
+    ],
+)  # fmt: skip
+def test_urls_that_are_refused(store: llvs.Store, url: str) -> None:
+    with pytest.raises(llvs.InvalidArgumentError) as raised:
+        llvs.Exchange(store, url)
+    assert "s3cret" not in str(raised.value)
+
+
+CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
+          "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
+          "files that are sent again are replaced"]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_transport(bucket: S3Server, check: str) -> None:
+    plan = llvs.testing.FaultPlan()
+
+    def transport(number: int) -> llvs.Transport:
+        return plan.transport(llvs.Remote(bucket.url(f"{abs(hash(check)):x}-{number}"), user=KEY, password=SECRET))
+
+    assert llvs.testing.check_transport(transport, only=check)

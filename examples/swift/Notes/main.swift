@@ -1,0 +1,145 @@
+// Notes on a phone and a laptop: versions, branches, merging, and an exchange through a folder.
+//
+//     swift run Notes [directory]      (made below the system's temporary directory when not given)
+//
+// The parts between "begin" and "end" are shown in the documentation (Sources/LLVS/LLVS.docc).
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import LLVS
+import LLVSAsync
+
+// MARK: A store, and its versions
+
+// begin: arbiter
+/// Keeps both texts, in the order of the alphabet: whoever merges the two decides the same.
+struct BothTexts: MergeArbiter {
+    func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+        try merge.forks.filter(\.fork.isConflicting).map { id, fork in
+            let values = try [fork.first, fork.second].compactMap { reference in try reference.flatMap { try store.value($0) } }
+            return .update(id, data: Array(values.map(text).sorted().joined(separator: " + ").utf8))
+        }
+    }
+}
+// end: arbiter
+
+func text(_ value: Value?) -> String { value.map { String(decoding: $0.data, as: UTF8.self) } ?? "(nothing)" }
+
+func saveAndMerge(in directory: String) async throws {
+    // begin: saving
+    let store = try await Store.open(path: directory + "/notes.llvs")
+    let note = try ValueID("note/1")
+    let first = try await store.makeVersion(basedOn: nil, changes: [.insert(note, data: Array("hello".utf8))])
+    let second = try await store.makeVersion(basedOn: first.id, changes: [.update(note, data: Array("hello, world".utf8))])
+    // Every version can be read, for ever.
+    print("was: \(text(try store.value(note, at: first.id))), is: \(text(try store.value(note, at: second.id)))")
+    // end: saving
+
+    // begin: branching
+    var draft = Metadata()
+    draft.branch = "draft"
+    let milk = try Value.Change.insert(ValueID("note/2"), data: Array("milk".utf8))
+    let mine = try await store.makeVersion(
+        basedOn: second.id, changes: [.update(note, data: Array("hello, Ann".utf8)), milk], metadata: draft)
+    let theirs = try await store.makeVersion(basedOn: second.id, changes: [.update(note, data: Array("hello, Ben".utf8))])
+    print("heads on the branch: \(try store.heads(onBranch: "draft").count), in all: \(try store.heads().count)")
+    // end: branching
+
+    // begin: merging
+    let merged = try await store.merge(mine.id, with: theirs.id, arbiter: BothTexts())
+    for value in try store.values(at: merged.id, limit: 10) { print("merged: \(value.id) = \(text(value))") }
+    // end: merging
+
+    // begin: verifying
+    let report = try await store.verify { progress in _ = progress.completed }
+    print("\(report.versions) versions, whole: \(report.isWhole)")
+    try store.close()
+    // end: verifying
+}
+
+// MARK: Two devices
+
+/// A store, where the app is in it, and a folder that leads to the other device.
+func openDevice(_ name: String, in directory: String) async throws -> (StoreCoordinator, Exchange) {
+    // begin: device
+    let device = try await StoreCoordinator.open(path: directory + "/" + name + ".llvs")
+    let exchange = try Exchange(store: device.store, transport: FolderTransport(path: directory + "/shared"))
+    try device.attach(exchange, name: "shared")
+    // end: device
+    return (device, exchange)
+}
+
+func exchange(in directory: String) async throws {
+    let (phone, _) = try await openDevice("phone", in: directory)
+    let (laptop, exchange) = try await openDevice("laptop", in: directory)
+
+    // begin: rules
+    // Fields of notes merge one by one; `visits` is a counter. The rules are in the store, and travel with it.
+    let rules = #"{"merge":1,"ids":{"note/":{"/visits":"counter"}}}"#
+    for device in [phone, laptop] { try device.register(Array(rules.utf8)) }
+    // end: rules
+
+    // begin: syncing
+    let note = try ValueID("note/1")
+    try await phone.save([.insert(note, data: Array(#"{"text":"milk","visits":1}"#.utf8))])
+    for device in [phone, laptop] { try await device.sync() }
+    // Both work while apart.
+    try await phone.save([.update(note, data: Array(#"{"text":"oat milk","visits":2}"#.utf8))])
+    try await laptop.save([.update(note, data: Array(#"{"text":"milk","visits":4}"#.utf8))])
+    for device in [phone, laptop, phone] { try await device.sync() }
+    print("phone: \(text(try phone.value(note)))")
+    print("laptop: \(text(try laptop.value(note))), at the same version: \(phone.currentVersion == laptop.currentVersion)")
+    // end: syncing
+
+    // begin: observing
+    // The laptop hears what comes into the folder, and takes it in.
+    let news = try exchange.news(), moves = laptop.moves()
+    let listening = Task { for await _ in news { try await laptop.sync() } }
+    let call = try ValueID("note/2")
+    try await phone.save([.insert(call, data: Array(#"{"text":"call Ann"}"#.utf8))])
+    try await phone.sync()
+    for await version in moves {
+        guard let value = try laptop.store.value(call, at: version) else { continue }
+        print("the laptop heard of \(text(value))")
+        break
+    }
+    listening.cancel()
+    // end: observing
+    _ = await listening.result
+
+    // begin: cancelling
+    // Cancelling a task ends the call that it waits for.
+    let syncing = Task { try await phone.sync() }
+    syncing.cancel()
+    do {
+        _ = try await syncing.value
+    } catch let error as StoreError where error.code == .cancelled {
+        // What had come or gone whole is kept: sync again later.
+    }
+    // end: cancelling
+    for device in [phone, laptop] { try device.close() }
+}
+
+/// A directory of our own below the system's temporary one.
+func temporaryDirectory() throws -> String {
+    var name = Array("/tmp/llvs-notes-XXXXXX".utf8CString)
+    return try name.withUnsafeMutableBufferPointer { name in
+        guard let start = name.baseAddress, mkdtemp(start) != nil else {
+            throw StoreError(.io, "No temporary directory can be made. Name a directory.", systemCode: errno)
+        }
+        return String(cString: start)
+    }
+}
+
+do {
+    let directory = try CommandLine.arguments.dropFirst().first ?? temporaryDirectory()
+    try await saveAndMerge(in: directory)
+    try await exchange(in: directory)
+} catch {
+    "\(error)\n".withCString { message in _ = write(2, message, strlen(message)) }
+    exit(1)
+}
