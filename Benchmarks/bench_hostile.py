@@ -106,6 +106,13 @@ def heads_on_a_line(folder, size):
     return Spent(functools.partial(store.merge_heads, f"line{size}"))
 
 
+def heads_on_a_foreign_root(folder, size):
+    """Heads on a root that nothing here has in common with them, all merged."""
+    versions = [("root", (), [update("x", "0")])] + [(f"head{i}", ("root",), [update(f"head {i}", "1")]) for i in range(size)]
+    _, store, _ = retrieved(folder, versions)
+    return Spent(functools.partial(store.merge_heads, store.make_version(insert={"mine": b"1"}).id))
+
+
 def heads_that_look_alike(folder, size):
     """Heads of as many states, whose last changes do not tell them apart, all merged."""
     versions = [(f"head{i}", (), [update("a", "same"), update("b", str(i))]) for i in range(size)]
@@ -153,6 +160,7 @@ CASES = {
     preserves_against_a_ladder: 16_000,
     common_bases: 8_000,
     heads_on_a_line: 4_000,
+    heads_on_a_foreign_root: 4_000,
     heads_that_look_alike: 4_000,
     heads_that_are_merges: 4_000,
     foreign_names: 1_000_000,

@@ -212,8 +212,8 @@ enum llvs_status_value {
     LLVS_ERROR_VERSION_MISMATCH = -10,
     /** A preserve names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
-    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string or a name of more than 1024 bytes, or all
-        together is over 16 MiB. */
+    /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string or a name of more than 1024 bytes, there are
+        more than 65,536 keys, or all together is over 16 MiB. */
     LLVS_ERROR_INVALID_METADATA = -12,
     /** Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell. */
     LLVS_ERROR_UNSUPPORTED = -13,
@@ -959,8 +959,9 @@ typedef struct llvs_salvage_report {
  *   - A version that is whole but builds on a lost one is in the new store, too, and waits there (llvs_statistics.pending) until
  *     an exchange brings what it builds on.
  *   - For each line of versions that cannot be kept as they were, a version is made of what can be read of them, on the last one
- *     before it that is whole; values larger than 32 MiB together may take several, one after another. It has the metadata of the
- *     newest and an entry "__llvs_salvaged": {"version": "<its id>", "complete": <whether its state is exactly that one's>}.
+ *     before it that is whole, and where lines part one of what they have in common, for all of them; values larger than 32 MiB
+ *     together may take several, one after another. It has the metadata of the newest and an entry "__llvs_salvaged":
+ *     {"version": "<its id>", "complete": <whether its state is exactly that one's>}.
  * No version ever shows another state than the version of that id had.
  * @param path, options            the damaged store, as for llvs_store_open; opened for reading only, whatever the options say
  * @param target, target_options   the new store, which is made; there must be no versions in it
@@ -1694,7 +1695,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
 /**
- * Merges a version and the selected heads, all of them or none.
+ * Merges a version and the selected heads, all of them or none. A head that cannot be merged since it, or what it is built on, is damaged
+ * here is left out: it stays a head, the log says so (a warning), and it is merged once a retrieve has repaired it. Where `into` is damaged,
+ * or built on what is, that is LLVS_ERROR_DAMAGED.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
  * Errors: as llvs_store_merge. Cost: with a built-in arbiter, what each head recorded since it parted, and the

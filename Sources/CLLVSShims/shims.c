@@ -202,15 +202,16 @@ int llvs_shim_random(void *out, size_t size) {
     return 0;
 }
 
-int llvs_shim_identity(const char *path, uint64_t identity[2]) {
+int llvs_shim_identity(const char *path, uint64_t identity[3]) {
     int result;
 #if defined(STATX_INO)
     struct statx status;
-    do result = statx(AT_FDCWD, path, 0, STATX_INO, &status);
+    do result = statx(AT_FDCWD, path, 0, STATX_INO | STATX_SIZE, &status);
     while (result != 0 && errno == EINTR);
     if (result == 0) {
         identity[0] = makedev(status.stx_dev_major, status.stx_dev_minor);
         identity[1] = status.stx_ino;
+        identity[2] = status.stx_size;
         return 0;
     }
     if (errno != ENOSYS) return errno;
@@ -221,6 +222,7 @@ int llvs_shim_identity(const char *path, uint64_t identity[2]) {
     if (result != 0) return errno;
     identity[0] = (uint64_t)other.st_dev;
     identity[1] = (uint64_t)other.st_ino;
+    identity[2] = (uint64_t)other.st_size;
     return 0;
 }
 

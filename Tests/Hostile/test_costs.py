@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import llvs
@@ -72,3 +73,23 @@ def test_metadata_of_many_versions_is_not_held(tmp_path: Path) -> None:
         result = exchange.retrieve()
         assert len(result.versions) == 300 and not result.problems
         assert [str(version.metadata["note"]).split()[0] for version in other.history()] == [str(i) for i in reversed(range(300))]
+
+
+@pytest.mark.parametrize("count", [65_536, 65_537])
+def test_keys_of_metadata_are_bounded(tmp_path: Path, count: int) -> None:
+    """Those of one version cost a sort; more than anybody needs are neither taken nor made."""
+    for name, content in (("versions", {"version": {"identifier": "many", "timestamp": 1, "metadata": []}}), ("changes", [])):
+        (tmp_path / name).mkdir()
+        if isinstance(content, dict):
+            for i in range(count):
+                content["version"]["metadata"] += [f"{i}", {"data": ""}]
+        (tmp_path / name / "many").write_text(json.dumps(content))
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path.as_uri()) as exchange:
+        result = exchange.retrieve()
+        made = lambda: store.make_version(None, insert={"a": b"1"}, metadata={f"{i}": b"" for i in range(count)}, root=True)
+        if count == 65_536:
+            assert not result.problems and len(store.versions(["many"])[0].metadata) == count and made()
+        else:
+            assert [problem.code for problem in result.problems] == [llvs.ErrorCode.INVALID_METADATA] and not store.heads
+            with pytest.raises(llvs.InvalidMetadataError, match="65537 keys"):
+                made()

@@ -150,3 +150,87 @@ with llvs.Store(path, durability="normal") as store:
         tmp_path / "store",
         how,
     )
+
+
+@pytest.mark.parametrize("durability", ["normal", "full"])
+@pytest.mark.parametrize("left", ["nothing", "half of its header", "the first version", "a part of the second version"])
+def test_a_segment_is_cut_short_while_it_is_written(tmp_path: Path, left: str, durability: str) -> None:
+    """What is still there stays, what is not is an error, and what is saved from then on is there when the store is opened again."""
+    run(
+        """
+[left, durability] = sys.argv[2:]
+with llvs.Store(path, durability=durability) as store:
+    store.make_version(None, id="one", insert={f"k{i}": value(i) for i in range(100)})
+    [segment] = (path / "segments").glob("*.seg")
+    first = len(segment.read_bytes().rstrip(bytes(1)))
+    store.make_version("one", id="two", update={f"k{i}": b"two" for i in range(100)})
+    second = len(segment.read_bytes().rstrip(bytes(1)))
+    size = {"nothing": 0, "half of its header": 30, "the first version": first, "a part of the second version": (first + second) // 2}[left]
+    with segment.open("r+b") as opened:
+        opened.truncate(size)
+    def reads(version, id):
+        try:
+            return store.at(version)[id]
+        except llvs.Error as error:
+            assert error.code in (llvs.ErrorCode.DAMAGED, llvs.ErrorCode.NOT_FOUND), error
+    assert reads("one", "k7") == (value(7) if size >= first else None)
+    assert reads("two", "k7") is None
+    messages = []
+    with llvs.observe_log(lambda level, message: messages.append(message), "error"):
+        store.make_version(None, id="three", insert={"more": b"1"}, root=True)
+    assert len(messages) == 1 and "was cut short while it was being written" in messages[0], messages
+    store.make_version("three", id="four", insert={"yet more": b"2"})
+    if size >= first:
+        store.make_version("one", id="five", insert={"k100": b"3"})
+    assert store.at("four").items() == {"more": b"1", "yet more": b"2"}.items()
+    assert store.verify().damages
+    store.reload()
+with llvs.Store(path) as store:
+    assert store.at("four").items() == {"more": b"1", "yet more": b"2"}.items()
+    assert size < first or (store.at("five")["k7"], store.at("five")["k100"]) == (value(7), b"3")
+    assert reads("one", "k7") == value(7) if size >= first else store.version("one") is None
+""",
+        tmp_path / "store",
+        left,
+        durability,
+    )
+
+
+def test_heads_are_merged_without_one_that_is_damaged(tmp_path: Path) -> None:
+    """It stays a head, also beside a coordinator that saves, and is merged once a retrieve has repaired it."""
+    run(
+        """
+folder = path.parent / "exchange"
+with llvs.Store(path, durability="normal") as store:
+    store.make_version(None, id="root", insert={"k0": b"0"})
+    with llvs.Store(path, durability="normal") as other:
+        # So many that they are not kept in memory.
+        other.make_version("root", id="damaged", insert={f"kd {i}": b"d" for i in range(1_500)})
+        last = other.make_version("damaged", id="behind", insert={"kb": b"b"})
+        [segment] = {file for file in (path / "segments").glob("*.seg") if b"damaged" in file.read_bytes()}
+        llvs.Exchange(other, folder.as_uri()).send()
+    for id in ("one", "two", "three"):
+        store.make_version("root", id=id, insert={f"k {id}": b"1"})
+    with segment.open("r+b") as opened:
+        opened.truncate(100)
+    messages = []
+    with llvs.observe_log(lambda level, message: messages.append(message), "warning"):
+        merged = store.merge_heads("one")
+    assert merged is not None and store.at(merged).keys() == {"k0", "k one", "k two", "k three"}
+    assert any("1 heads of" in message and "were not merged, and stay heads" in message for message in messages), messages
+    # There is nothing to merge any more; the damage at the version itself is an error.
+    assert store.merge_heads(merged) is None
+    for into in ("damaged", "behind"):
+        try:
+            store.merge_heads(into)
+            raise SystemExit("it was merged")
+        except llvs.Error as error:
+            assert error.code == llvs.ErrorCode.DAMAGED, error
+    with llvs.Exchange(store, folder.as_uri()) as exchange:
+        assert "damaged" in [str(id) for id in exchange.retrieve().repaired]
+    whole = store.merge_heads(merged)
+    assert whole is not None and store.at(whole).keys() == {"k0", "k one", "k two", "k three", "kb"} | {f"kd {i}" for i in range(1_500)}
+    assert [str(head.id) for head in store.heads] == [str(whole.id)]
+""",
+        tmp_path / "store",
+    )

@@ -11,7 +11,7 @@ import Testing
 /// What somebody else can make this side spend, counted in steps: twice as much of it costs about twice as many, never four times.
 @Suite struct HostileCostTests {
     /// The steps of a size, and of twice that.
-    private static func isLinear(_ size: Int, _ steps: (Int) throws -> Int) throws {
+    static func isLinear(_ size: Int, _ steps: (Int) throws -> Int) throws {
         let once = try steps(size), twice = try steps(2 * size)
         #expect(twice <= 3 * once + 1_000, "\(size): \(once) steps, \(2 * size): \(twice) steps")
     }
@@ -226,7 +226,7 @@ import Testing
     }
 
     /// Heads, each of them a merge of a version of a line and of its root, or of the version on that.
-    @Test(arguments: [1, 2]) func manyHeadsOnALineAndItsRoot(roots: Int) throws {
+    @Test(arguments: [1, 2, 100]) func manyHeadsOnALineAndItsRoot(roots: Int) throws {
         try Self.isLinear(300) { size in
             let store = try memoryStore()
             var all = [try Self.received("line0", [], [.insert(ValueID("x"), data: [0])], at: 0)]
@@ -236,7 +236,43 @@ import Testing
             }
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
-            return try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+            var walked = 0
+            // Nor are the merges made so far gone back over for the values of each head.
+            let gone = try Work.unindexed.counting {
+                walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+            }
+            return walked + gone
+        }
+    }
+
+    /// How heads that a line of this side has no ancestor in common with stand on roots of their own.
+    enum ForeignHeads: CaseIterable { case onOneRoot, onTwoRoots, onRootsOfTheirOwn, twoOnEach, onRootsInTurn, fromThePast }
+
+    /// Heads beside a line that they have no ancestor in common with: none of them is compared with all that was merged before.
+    @Test(arguments: ForeignHeads.allCases) func manyHeadsOnForeignRoots(_ kind: ForeignHeads) throws {
+        try Self.isLinear(300) { size in
+            let store = try memoryStore()
+            var all = [try Self.received("mine", [], [.insert(ValueID("mine"), data: [0])], at: 1e6)]
+            let roots: Int, time: (Int) -> Double
+            switch kind {
+            case .onOneRoot: (roots, time) = (1, { Double($0 + 1) })
+            case .fromThePast: (roots, time) = (1, { -Double($0 + 1) })
+            case .onTwoRoots, .onRootsInTurn: (roots, time) = (2, { Double($0 + 1) })
+            case .onRootsOfTheirOwn: (roots, time) = (size, { Double($0 + 1) })
+            case .twoOnEach: (roots, time) = (size / 2, { Double($0 + 1) })
+            }
+            for i in 0..<roots { all.append(try Self.received("root\(i)", [], [.insert(ValueID("root \(i)"), data: [0])], at: 0)) }
+            for i in 0..<size {
+                let behind = kind == .onTwoRoots ? ["root0", "root1"] : ["root\(i % roots)"]
+                all.append(try Self.received("head\(i)", behind, [.insert(ValueID("head \(i)"), data: [1])], at: time(i)))
+            }
+            for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            let into = try VersionID("mine")
+            var compared = 0
+            let read = try MapWork.counting {
+                compared = try Work.comparisons.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+            }
+            return compared + Int(read.read)
         }
     }
 

@@ -29,11 +29,41 @@ import Testing
                     for other in ordinals {
                         let isIn = parts.contains { $0 == other || dag.isAncestor(other, of: $0) }
                         #expect(merged.contains(other) == isIn)
-                        if !isIn { #expect(merged.bases(of: other, in: dag) == dag.bestCommonAncestors(parts, [other]), "seed \(seed)") }
                     }
                     let behind = ordinals.filter { dag.isAncestor(part, of: $0) }
                     #expect(dag.descendants(of: part, among: ordinals) == Set(behind))
                 }
+                let folded = Array(ordinals.shuffled(using: &random).prefix(12))
+                var bases = FoldedBases(folded), found: [[UInt32]?]?
+                while found == nil { found = bases.go(3, in: dag) }
+                for (i, version) in folded.enumerated() {
+                    let before = Array(folded[..<i]), isIn = before.contains { $0 == version || dag.isAncestor(version, of: $0) }
+                    #expect(found?[i] == (isIn ? nil : dag.bestCommonAncestors(before, [version])), "seed \(seed), version \(i)")
+                }
+            }
+        }
+    }
+
+    /// The same where more ancestors are met than are looked for at once: by one version, and by all together.
+    @Test func basesOfManyAreThoseOfTheWholeWalk() throws {
+        for seed in UInt64(0)..<6 {
+            var random = SeededRandom(seed: seed)
+            let store = try memoryStore()
+            var lines = try (0..<100).map { try store.set(["k": "\($0)"], nil) }
+            for i in 0..<200 { let at = lines.indices.randomElement(using: &random) ?? 0; lines[at] = try store.set(["k": "line \(i)"], lines[at]) }
+            var heads: [UInt32] = []
+            for i in 0..<20 {
+                var head = try store.set(["own": "\(i)"], lines.randomElement(using: &random))
+                for _ in 0..<(i % 5 == 0 ? 150 : Int.random(in: 0..<10, using: &random)) {
+                    guard let other = lines.randomElement(using: &random) else { continue }
+                    head = try store.merge(head.id, with: other.id, arbiter: BuiltInArbiter.mostRecentChange)
+                }
+                heads.append(try store.requireOrdinal(store.set(["end": "\(i)"], head).id))
+            }
+            store.lock.withRead {
+                var bases = FoldedBases(heads)
+                let found = bases.finish(in: store.dag)
+                for i in heads.indices { #expect(found[i] == store.dag.bestCommonAncestors(Array(heads[..<i]), [heads[i]]), "seed \(seed), head \(i)") }
             }
         }
     }

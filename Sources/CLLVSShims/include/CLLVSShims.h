@@ -100,7 +100,7 @@ int llvs_shim_random(void *out, size_t size);
 
 /* Which file a path leads to: device and number. 0, or an errno. Asks for no times: a file system that gives fine times to those who
    look (Linux from 6.13) would write the inode anew at the next write then. */
-int llvs_shim_identity(const char *path, uint64_t identity[2]);
+int llvs_shim_identity(const char *path, uint64_t identity[3]);
 
 /* A descriptor that a child made by fork() closes at once, so that a lock goes with the process that took it; and one that it need not
    close any more. Of more than some hundred at a time the rest stay open there. */

@@ -44,14 +44,24 @@ extension Store {
     }
 
     /// Which versions are covered by the ids; all of them when there are still `complete`, since versions never go.
-    func coverage(by ids: [VersionID], complete: Int?) throws -> Coverage {
-        try lock.withRead {
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func coverage(by ids: [VersionID], complete: Int?, _ look: () throws -> Void = {}) throws -> Coverage {
+        var (coverage, isComplete) = try lock.withRead {
             try checkOpenLocked()
             let isComplete = complete == dag.liveCount
-            var coverage = Coverage(isCovered: dag.rows.map { isComplete && $0.state == .live }, versionCount: dag.liveCount)
-            if !isComplete { for id in ids { if let ordinal = dag.ordinal(of: id) { coverage.isCovered[Int(ordinal)] = true } } }
-            return coverage
+            return (Coverage(isCovered: dag.rows.map { isComplete && $0.state == .live }, versionCount: dag.liveCount), isComplete)
         }
+        if isComplete { return coverage }
+        for start in stride(from: 0, to: ids.count, by: 8_192) {
+            if start > 0 { try look() }
+            lock.withRead {
+                for id in ids[start..<min(ids.count, start + 8_192)] {
+                    // What came meanwhile is not covered; it is looked at the next time.
+                    if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count { coverage.isCovered[Int(ordinal)] = true }
+                }
+            }
+        }
+        return coverage
     }
 
     /// Of versions that were ever in the history, be they stored or not.

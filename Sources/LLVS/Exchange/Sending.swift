@@ -34,7 +34,8 @@ struct Sending {
     private mutating func select(_ listing: ExchangeListing) throws -> [VersionID] {
         // When the versions there were the versions here, and neither changed, they still are.
         let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
-        var coverage = try store.coverage(by: listing.versions, complete: complete)
+        func look() throws { try control.check(.listing, 0, of: 0, doing: what) }
+        var coverage = try store.coverage(by: listing.versions, complete: complete, look)
         var unusable = try unusable(among: coverage.sample(ExchangeLimits.verifiedCount, from: &memory.verifiedUpTo))
         if !memory.hasLookedAtAll, transport.holdsOldForm || !memory.oldForm.isEmpty {
             unusable = try self.unusable(among: coverage.all)
@@ -42,10 +43,10 @@ struct Sending {
         }
         try findForged(among: listing)
         store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
-        let missing = try store.missing(from: coverage) { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
+        let missing = try store.missing(from: coverage, look)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }
-        findTwins(listing.versions, missing)
+        try findTwins(listing.versions, missing)
         return missing
     }
 
@@ -55,16 +56,32 @@ struct Sending {
     private var twins: Set<VersionID> = []
 
     /// A place that lists two twins holds both. A computed id has no twin: in other letters than capitals nobody takes it.
-    private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) {
+    private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) throws {
+        let paced = control.paced(.listing, doing: what)
         // Of two twins at least one is no UUID in capitals.
         var found: [VersionID: Set<VersionID>] = [:]
-        for id in listed + missing where id.text != nil && !id.hasContentForm { found[id.folded, default: []].insert(id) }
+        for ids in [listed, missing] {
+            for id in ids {
+                try paced.step(0)
+                if id.text != nil && !id.hasContentForm { found[id.folded, default: []].insert(id) }
+            }
+        }
         guard !found.isEmpty else { return }
-        for id in listed + missing where id.text == nil && found[id] != nil { found[id]?.insert(id) }
-        let there = Set(listed)
-        twins = Set(missing.filter { id in
-            guard let all = found[id.folded] else { return false }
-            return all.count > 1 && all.count(where: there.contains) < 2
+        for ids in [listed, missing] {
+            for id in ids {
+                try paced.step(0)
+                if id.text == nil && found[id] != nil { found[id]?.insert(id) }
+            }
+        }
+        // Of each group, how many are there.
+        var there: [VersionID: Int] = [:]
+        for id in listed {
+            try paced.step(0)
+            if found[id.folded] != nil { there[id.folded, default: 0] += 1 }
+        }
+        twins = try Set(missing.filter { id in
+            try paced.step(0)
+            return (found[id.folded]?.count ?? 0) > 1 && there[id.folded] ?? 0 < 2
         })
     }
 
@@ -82,7 +99,9 @@ struct Sending {
     /// Remembers as broken what is there under ids of versions that are here and is none of them: somebody computed the id in advance,
     /// or wrote over the file. Looked at are those of computed ids that are new here since the last time, and what the transport met anew.
     private mutating func findForged(among listing: ExchangeListing) throws {
+        let paced = control.paced(.listing, doing: what)
         for files in transport.takeChanged() {
+            try paced.step(0)
             guard let id = VersionID(validating: files.name) else { continue }
             if max(files.versionSize, files.changesSize) <= WholeFile.readSize { memory.unread.insert(id) }
             // A large one is not read again by each process. Its size follows from what a computed id names.
@@ -91,11 +110,15 @@ struct Sending {
         let rows = store.rowCount, new = store.contentIDs(behind: memory.checkedRows)
         if !new.isEmpty {
             let there = Set(listing.versions)
-            memory.unread.formUnion(new.filter { there.contains($0) && !memory.taken.contains($0) })
+            try paced.look()
+            for id in new {
+                try paced.step(0)
+                if there.contains(id) && !memory.taken.contains(id) { memory.unread.insert(id) }
+            }
         }
         memory.checkedRows = rows
         memory.taken = []
-        var left = memory.unread.sorted()[...]
+        var left = try Array(memory.unread).sorted(by: <, looking: paced.look)[...]
         while !left.isEmpty {
             let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
             let control = control.within(.verifying, 0, of: ids.count)
@@ -203,8 +226,10 @@ struct Sending {
     }
 
     private mutating func reportUnportable(_ id: VersionID) throws {
+        let paced = control.within(.sending, result.versions.count, of: total).paced(.sending, doing: what)
         try store.forEachChangeSize(madeIn: id) { change, _ in
-            guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store) else { return }
+            try paced.step(0)
+            guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store, paced) else { return }
             let value = ValueID(unchecked: change.id)
             result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
                 .unportableID, "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). It was sent to \(transport.description) all the same. Where others share that place, use another id.", valueID: value, versionID: id.description)))

@@ -6,8 +6,8 @@ struct UnportableIDs {
     private var told: Set<[UInt8]> = []
 
     /// Why the id cannot be held there; nil when it can, or that was told before.
-    mutating func reason(_ id: UnsafeRawBufferPointer, in store: Store) throws -> String? {
-        guard let reason = try UnportableIDs.reason(id) ?? twin(id, in: store) else { return nil }
+    mutating func reason(_ id: UnsafeRawBufferPointer, in store: Store, _ control: PacedControl) throws -> String? {
+        guard let reason = try UnportableIDs.reason(id) ?? twin(id, in: store, control) else { return nil }
         return told.insert(Array(id)).inserted ? reason : nil
     }
 
@@ -23,25 +23,33 @@ struct UnportableIDs {
         return nil
     }
 
-    private mutating func twin(_ id: UnsafeRawBufferPointer, in store: Store) throws -> String? {
+    private mutating func twin(_ id: UnsafeRawBufferPointer, in store: Store, _ control: PacedControl) throws -> String? {
         guard id.contains(where: { $0 >= 0x80 }) else { return nil }
-        var known = try self.known ?? UnportableIDs.ids(of: store)
-        let text = String(decoding: id, as: UTF8.self), other = known[text]
-        if other == nil { known[text] = Array(id) }
-        self.known = known
+        if known == nil { known = try UnportableIDs.ids(of: store, control) }
+        let text = String(decoding: id, as: UTF8.self), other = known?[text]
+        if other == nil { known?[text] = Array(id) }
         guard let other, !other.elementsEqual(id) else { return nil }
         return "another id has the same characters, composed in another way, and file systems take the two for one"
     }
 
-    /// Those beyond ASCII at all heads.
-    private static func ids(of store: Store) throws -> [String: [UInt8]] {
-        var ids: [String: [UInt8]] = [:]
-        for head in try store.heads() {
-            try MapNode.forEachDifference(nil, store.maps.map(store.requireOrdinal(head.id))) { key, _, _ in
-                guard key.contains(where: { $0 >= 0x80 }) else { return }
+    /// Those beyond ASCII at all heads. Of one head after another only what it holds that the one before did not: those that were built on
+    /// one version come one after the other.
+    private static func ids(of store: Store, _ control: PacedControl) throws -> [String: [UInt8]] {
+        var ids: [String: [UInt8]] = [:], before: MapNode?
+        let heads = store.lock.withRead {
+            store.dag.heads().sorted { (store.dag.rows[Int($0)].first, $0) < (store.dag.rows[Int($1)].first, $1) }
+        }
+        for head in heads {
+            try control.look()
+            let map = try store.maps.map(head, control)
+            try MapNode.forEachDifference(before, map) { key, was, entry in
+                try control.step(0)
+                guard was == nil, entry != nil, key.contains(where: { $0 >= 0x80 }) else { return }
+                Work.comparisons.count()
                 let text = String(decoding: key, as: UTF8.self)
                 if ids[text] == nil { ids[text] = Array(key) }
             }
+            before = map
         }
         return ids
     }

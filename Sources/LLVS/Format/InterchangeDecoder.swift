@@ -151,9 +151,8 @@ struct InterchangeDecoder {
             try Memory.grow(&pairs, "Reading \(file)")
             pairs.append((key, try metadataValue(&reader)))
             size += key.count + pairs[pairs.count - 1].value.count
-            // More keys than `mostKeys` are not all different.
-            guard size <= Limits.metadataSize, pairs.count <= InterchangeDecoder.mostKeys else {
-                throw StoreError(.invalidMetadata, "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes in all. Nothing of it was taken.", path: file)
+            guard size <= Limits.metadataSize, pairs.count <= Limits.metadataKeys else {
+                throw StoreError(.invalidMetadata, "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes under \(Limits.metadataKeys) keys in all. Nothing of it was taken.", path: file)
             }
         }
         do { return try Metadata(pairs) { try look?() } } catch let error as StoreError {
@@ -161,8 +160,6 @@ struct InterchangeDecoder {
         }
     }
 
-    /// In the largest metadata: keys of three bytes each.
-    private static let mostKeys = Limits.metadataSize / 3
 
     /// A string of at most so many bytes; a longer one is not read to its end.
     private func string(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> [UInt8] {

@@ -1,9 +1,7 @@
-/// All versions that a result brings together, itself included, while one head after another is merged into it: each
-/// version is walked over once, however many heads there are.
+/// All versions that are behind some, these included, while one after another is added: each version is walked over once, however many
+/// are added.
 struct MergedAncestry {
     private var versions = OrdinalSet()
-    /// Of common ancestors that were found before.
-    private let known = KnownDescendants()
 
     func contains(_ ordinal: UInt32) -> Bool { versions.contains(ordinal) }
 
@@ -17,12 +15,6 @@ struct MergedAncestry {
     mutating func add(_ ordinal: UInt32, in dag: History) {
         var adding = Adding(ordinal, to: taken())
         self = adding.finish(in: dag)
-    }
-
-    /// The best common ancestors of the result and a version that is not part of it, newest first.
-    func bases(of ordinal: UInt32, in dag: History) -> [UInt32] {
-        var bases = Bases(of: ordinal, in: self)
-        return bases.finish(in: dag)
     }
 
     /// Adds a version and all its ancestors.
@@ -46,82 +38,6 @@ struct MergedAncestry {
             let outcome = merged
             merged.versions = OrdinalSet()
             return outcome
-        }
-    }
-
-    /// Finds the best common ancestors of what was merged and a version that is not part of it, newest first.
-    struct Bases: HistoryPass {
-        private let merged: MergedAncestry
-        private var common: Set<UInt32> = [], seen: Set<UInt32>
-        private var stack: [UInt32]
-        private var best: BestOf?
-        init(of ordinal: UInt32, in merged: MergedAncestry) { self.merged = merged; seen = [ordinal]; stack = [ordinal] }
-
-        mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
-            var left = steps
-            while let next = stack.popLast() {
-                if left <= 0 { stack.append(next); return nil }
-                left -= 1
-                Work.versions.count()
-                let row = dag.rows[Int(next)]
-                for predecessor in [row.first, row.second] where predecessor != History.none {
-                    if merged.contains(predecessor) { common.insert(predecessor) } else if seen.insert(predecessor).inserted { stack.append(predecessor) }
-                }
-            }
-            var best = self.best ?? BestOf(common, merged.known, in: dag)
-            self.best = nil
-            guard let outcome = best.go(left, in: dag) else { self.best = best; return nil }
-            return outcome.sorted(by: dag.isNewer)
-        }
-    }
-
-    /// Those that are no ancestors of others among them.
-    struct BestOf: HistoryPass {
-        /// So many are held against each other; more are found by one walk, which costs by the versions between the highest and the lowest.
-        private static let few = 32
-        /// The lowest first.
-        private let ordinals: [UInt32]
-        private let isAmong: Set<UInt32>
-        private let known: KnownDescendants
-        private var left: Set<UInt32>, seen: Set<UInt32> = []
-        private var stack: [UInt32] = []
-        private let floor: UInt32
-        /// Which two are held against each other next.
-        private var lower = 0, upper = 1
-
-        init(_ among: Set<UInt32>, _ known: KnownDescendants, in dag: History) {
-            ordinals = among.sorted { dag.rows[Int($0)].generation < dag.rows[Int($1)].generation }
-            isAmong = among
-            self.known = known
-            left = among
-            if among.count > BestOf.few { stack = ordinals }
-            floor = ordinals.first.map { dag.rows[Int($0)].generation } ?? 0
-        }
-
-        mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
-            var budget = steps
-            if ordinals.count <= BestOf.few {
-                while lower < ordinals.count {
-                    guard upper < ordinals.count, left.contains(ordinals[lower]) else { lower += 1; upper = lower + 1; continue }
-                    guard let isBehind = known.isAncestor(ordinals[lower], of: ordinals[upper], &budget, in: dag) else { return nil }
-                    if isBehind { left.remove(ordinals[lower]) }
-                    upper += 1
-                }
-                return left
-            }
-            while let next = stack.popLast() {
-                if budget <= 0 { stack.append(next); return nil }
-                budget -= 1
-                Work.versions.count()
-                let row = dag.rows[Int(next)]
-                for predecessor in [row.first, row.second]
-                where predecessor != History.none && dag.rows[Int(predecessor)].generation >= floor && seen.insert(predecessor).inserted {
-                    left.remove(predecessor)
-                    // What is below those that began is walked to from there.
-                    if !isAmong.contains(predecessor) { stack.append(predecessor) }
-                }
-            }
-            return left
         }
     }
 }

@@ -111,6 +111,8 @@ extension ForeignStoreDirectory {
     struct Node {
         var nodes: [NodeName] = []
         var values: [Value.Reference] = []
+        /// What it names, and itself.
+        var entryCount: Int { 1 + nodes.count + values.count }
 
         /// `{"children":{"nodes":[{"key","version"}]}}` or `{"children":{"values":[{"valueReference":{"valueId","storedVersionId"}}]}}`
         init(_ bytes: [UInt8], file: String) throws {

@@ -6,6 +6,11 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     /// How many nodes are kept at most; a version shares nearly all of its nodes with its predecessor.
     private static let nodeCount = 20_000
     private static let depthLimit = 16
+    /// Those that were read, and how many entries they have together; how many entries were gone through to compare versions.
+    private var met: Set<ForeignStoreDirectory.NodeName> = [], entriesMet = 0, entriesCompared = 0
+    /// A node differs between a version and its predecessor because one of the two wrote it. So each is gone through a few times; somebody
+    /// who wants to keep an import busy has all versions name a few large ones in turn.
+    private static let mostComparisons = 16, freeComparisons = 1 << 20
 
     init(_ directory: ForeignStoreDirectory) { self.directory = directory }
 
@@ -81,6 +86,13 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         var seen = shared
         var open = [(node: root, depth: 0)]
         while let (node, depth) = open.popLast() {
+            entriesCompared += node.entryCount
+            guard entriesCompared - StoreDirectoryTransport.freeComparisons <= StoreDirectoryTransport.mostComparisons * entriesMet else {
+                throw StoreError(
+                    .damaged,
+                    "The versions in \(directory.path) name the same parts of the index again and again, so that comparing them would take "
+                        + "too long. Import from a copy of the store as its own program writes it.", path: directory.path)
+            }
             for value in node.values {
                 try directory.control.step()
                 values[value.id] = value.version
@@ -101,6 +113,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         let node = try directory.node(name)
         if nodes.count >= StoreDirectoryTransport.nodeCount { nodes = [:] }
         nodes[name] = node
+        if met.insert(name).inserted { entriesMet += node.entryCount }
         return node
     }
 

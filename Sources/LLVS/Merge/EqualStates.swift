@@ -127,7 +127,12 @@ extension Store {
                 } else {
                     equal.append(head.ordinal)
                 }
-            } catch is TooManyIDs { known.passOver(head.id) }
+            } catch is TooManyIDs {
+                known.passOver(head.id)
+            } catch let error as StoreError where error.code == .damaged {
+                // A save does not wait for the repair of another head.
+                known.passOver(head.id)
+            }
         }
         known.keep(differing)
         return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version

@@ -143,23 +143,20 @@ struct MergeBase {
 /// on. Of many versions each is walked over once.
 final class FoldedVersions {
     let versions: [UInt32]
-    /// Those of more versions are found by what is behind all that were folded so far.
+    /// Those of more versions are found together.
     private static let few = 8
     private var found: [[UInt32]] = []
-    private var merged = MergedAncestry()
 
     init(_ versions: [UInt32]) { self.versions = versions }
 
-    /// The bases, newest first, of the fold of `versions[..<count]` and the next one.
+    /// The bases, newest first, of the fold of `versions[..<count]` and the next one; that one itself where it is behind those.
     func bases(upTo count: Int, in store: Store, _ control: PacedControl) throws -> [UInt32] {
+        if versions.count > FoldedVersions.few, found.isEmpty {
+            found = try zip(versions, store.walk(FoldedBases(versions), control.look)).dropFirst().map { $1 ?? [$0] }
+        }
         while found.count < count {
             let next = found.count + 1
-            if versions.count <= FoldedVersions.few {
-                found.append(try store.walk(CommonAncestors(Array(versions[..<next]), [versions[next]]), control.look))
-            } else {
-                merged = try store.walk(MergedAncestry.Adding(versions[next - 1], to: merged.taken()), control.look)
-                found.append(try store.walk(MergedAncestry.Bases(of: versions[next], in: merged), control.look))
-            }
+            found.append(try store.walk(CommonAncestors(Array(versions[..<next]), [versions[next]]), control.look))
         }
         return found[count - 1]
     }

@@ -9,33 +9,40 @@ struct MergeForks {
     /// Differences under ids that rules are for: these become no forks.
     private(set) var covered: [Difference] = []
     /// Holds the keys.
-    let arena = ByteArena()
+    let arena: ByteArena
 
-    /// Nil when the two have equal states.
+    /// Nil when the two hold the same references.
     /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
     ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
     ///   read to find that out.
     /// - Parameter rules: what merges ids that it covers.
     /// - Parameter counted: ids of which the same bytes on both sides are a fork.
+    /// - Parameter matter: of a merge that a built-in arbiter decides, the ids that matter for it, which the arena holds; all when nil.
     init?(
         _ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, rules: RulesMerge? = nil, counted: CountedIDs? = nil,
-        in store: Store, _ control: PacedControl
+        among matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)? = nil, in store: Store, _ control: PacedControl
     ) throws {
         var counted = counted
         self.store = store
+        arena = matter?.arena ?? ByteArena()
         var differences: [Difference] = []
-        try store.forEachDifference(first, second, control) { difference in
-            try control.step(0)
-            try Memory.check()
-            try Memory.grow(&differences, "Comparing two versions")
-            var difference = difference
-            difference.key = arena.copy(difference.key)
-            differences.append(difference)
+        if let matter {
+            differences = try store.differences(first, second, under: matter.keys, control)
+        } else {
+            try store.forEachDifference(first, second, control) { difference in
+                try control.step(0)
+                try Memory.check()
+                try Memory.grow(&differences, "Comparing two versions")
+                var difference = difference
+                difference.key = arena.copy(difference.key)
+                differences.append(difference)
+            }
+            if differences.isEmpty { return nil }
         }
-        if differences.isEmpty { return nil }
         var base = MergeBase(store: store, bases: bases, control)
         try Memory.grow(&forks, by: differences.count, "Merging two versions")
         for difference in differences {
+            Work.comparisons.count()
             try control.step()
             try Memory.check()
             if let rules, rules.covers(difference.key) {

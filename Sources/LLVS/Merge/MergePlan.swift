@@ -49,6 +49,7 @@ extension Store {
                 if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
                     first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
                     line.hasFoundNoRules = true
+                    line.heads.decide(second, bases, oursSide)
                     return outcome(metadata, changes)
                 }
             }
@@ -63,13 +64,22 @@ extension Store {
         let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)
         if let builtIn, byRules == nil, bases.count == 1,
            let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
+            line.heads.decide(second, bases, oursSide)
             return outcome(metadata, changes)
         }
-        let counted = builtIn == nil ? CountedIDs(self, first, second, given: nil) : nil
-        guard let forks = try MergeForks(first, second, bases, areShown: builtIn == nil, counted: counted, in: self, control) else {
+        if let builtIn {
+            let arena = ByteArena()
+            let keys = try idsToMerge(first, second, bases, oursSide, line.heads, into: arena, control)
+            guard let forks = try MergeForks(first, second, bases, areShown: false, among: keys.map { ($0, arena) }, in: self, control) else {
+                return outcome(Metadata(), MergeChanges())
+            }
+            line.heads.decide(second, bases, oursSide)
+            return outcome(metadata, try forks.changes(builtIn, oursSide))
+        }
+        let counted = CountedIDs(self, first, second, given: nil)
+        guard let forks = try MergeForks(first, second, bases, areShown: true, counted: counted, in: self, control) else {
             return outcome(Metadata(), MergeChanges())
         }
-        if let builtIn { return outcome(metadata, try forks.changes(builtIn, oursSide)) }
         let merge = Merge(
             first: try version(first), second: try version(second), oursSide: oursSide, bases: try bases.map { try version($0) },
             forks: try forks.described())

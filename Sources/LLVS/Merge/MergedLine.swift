@@ -18,6 +18,8 @@ final class MergedLine {
     private var oldestOnTop = History.none
     /// A version that is known to hold no rules, and whether the merge that was prepared last is one.
     var withoutRules = History.none, hasFoundNoRules = false
+    /// The heads that were merged into it.
+    let heads = FoldedHeads()
 
     /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
     /// `base` is not on the line.

@@ -55,6 +55,9 @@ extension Store {
     ///
     /// When all of them have equal states, nothing is stored: the newest is the one to be at. Where only some have, those are
     /// merged with each other first, newest down, into a version of that state that is the same everywhere.
+    ///
+    /// A head that cannot be merged, since its record or one that it is built on is damaged here, stays a head, and the log says so: it is
+    /// merged once a retrieve has repaired it. Where the damage is behind `into` as well, that is an error.
     /// - Parameters:
     ///   - into: the version that the result descends from, even where it is no head any more.
     ///   - arbiter: decides what stands under ids that both sides of a step changed.
@@ -71,12 +74,41 @@ extension Store {
         let target = try requireOrdinal(into, toBuildOn: true)
         let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
         try paced.look()
-        let candidates = try selectedHeads(target, selection, paced)
-        guard let newest = candidates.first else { return nil }
-        let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
-        // They stand for one state.
-        if groups.count == 1 { return newest == target ? nil : try version(newest) }
-        return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
+        var candidates = try selectedHeads(target, selection, paced)
+        while let newest = candidates.first {
+            do {
+                let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
+                // They stand for one state.
+                if groups.count == 1 { return newest == target ? nil : try version(newest) }
+                return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
+            } catch let error as StoreError where error.code == .damaged {
+                candidates = try withoutDamaged(candidates, target, error, paced)
+            }
+        }
+        return nil
+    }
+
+    /// The heads without those that are a damaged version, or are built on one.
+    /// - Parameter error: what a merge of all of them met.
+    /// - Throws: that error when none can be left out, or the damage is behind `target`.
+    private func withoutDamaged(_ heads: [UInt32], _ target: UInt32, _ error: StoreError, _ control: PacedControl) throws -> [UInt32] {
+        let named = try error.versionID.flatMap { try? VersionID($0) }.map { [$0] } ?? Array(damagedVersions())
+        var kept = heads
+        for id in named {
+            guard let damaged = lock.withRead({ dag.ordinal(of: id) }) else { continue }
+            let behind = try walk(Descendants(of: damaged, among: kept + [target]), control.look)
+            if damaged == target || behind.contains(target) { continue }
+            kept.removeAll { $0 == damaged || behind.contains($0) }
+        }
+        guard kept.count < heads.count else { throw error }
+        let left = heads.count - kept.count
+        Log.write(
+            .warning,
+            "\(left) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what is. "
+                + error.message)
+        // It may have been left to a head that was built on it.
+        if !isVirtual(target), !kept.contains(target), try walk(Descendants(of: target, among: kept), control.look).isEmpty { kept.append(target) }
+        return lock.withRead { kept.sorted(by: dag.isNewer) }
     }
 
     /// Merges heads of equal states into the version of that state that is the same everywhere; there are several, newest first.
@@ -159,33 +191,40 @@ extension Store {
         _ versions: [UInt32], _ fold: inout Fold, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl = OperationControl()
     ) throws -> UInt32? {
         guard var result = versions.first else { return nil }
+        if versions.count == 1 { return result }
         var targetIsIn = fold.holders.contains(result)
-        var merged = MergedAncestry()
-        let line = MergedLine(), areSettled = try walk(SettledSteps(versions)) {
-            try control.check(.adding, 0, of: versions.count - 1, doing: "Merging heads")
-        }
+        func look() throws { try control.check(.adding, 0, of: versions.count - 1, doing: "Merging heads") }
+        let line = MergedLine(), areSettled = try walk(SettledSteps(versions), look), folded = FoldedVersions(versions)
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
             // What it tells is the heads.
             let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
-            merged = try walk(MergedAncestry.Adding(result, to: merged.taken()), paced.look)
-            if merged.contains(next) { continue }
-            let bases = try walk(MergedAncestry.Bases(of: next, in: merged), paced.look)
+            let bases = try folded.bases(upTo: i + 1, in: self, paced)
+            if bases.contains(next) { continue }
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
             targetIsIn = targetIsIn || nextHasTarget
-            if bases.contains(result) { result = next; continue }
+            if bases.contains(result) {
+                line.heads.restart()
+                result = next
+                continue
+            }
             let isSettled = areSettled[i + 1] && !bases.isEmpty
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(
                 ours, theirs, bases: bases, areSettled: isSettled, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
-            if let existing = try existingStep(version) { result = existing; continue }
+            if let existing = try existingStep(version) {
+                line.heads.add(existing, changes: changes.changes.count, on: first)
+                result = existing
+                continue
+            }
             var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             draft.digests = changes.digests
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
+            line.heads.add(ordinal, changes: changes.changes.count, on: first)
             result = ordinal
             if line.hasFoundNoRules { line.withoutRules = ordinal }
         }

@@ -78,10 +78,13 @@ public struct Metadata: Hashable, Sendable {
         }
     }
 
-    /// Throws when a version that is made here may not carry this, although one from elsewhere is taken with it: an empty key, and
-    /// a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
+    /// Throws when a version that is made here may not carry this: too many keys; and, although one from elsewhere is taken with it, an empty
+    /// key, and a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
     /// - Throws: `.invalidMetadata`.
     public func checkMade() throws {
+        if entries.count > Limits.metadataKeys {
+            throw StoreError(.invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Keep more in values.")
+        }
         if entries.first?.key.isEmpty ?? false {
             throw StoreError(.invalidMetadata, "A metadata key is empty. Give it at least one character.")
         }

@@ -137,11 +137,18 @@ public struct Salvage {
             unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
         }, damage: { damages.append($0) })
         if let failure { throw failure }
-        let places = Set(damages.map { "\($0.offset) \($0.file)" })
-        damages += unreadable.filter { database != nil || !places.contains("\($0.offset) \($0.file)") }
+        let places = try Set(damages.map { damage in
+            try paced.step(0)
+            return "\(damage.offset) \(damage.file)"
+        })
+        damages += try unreadable.filter { damage in
+            try paced.step(0)
+            return database != nil || !places.contains("\(damage.offset) \(damage.file)")
+        }
         try index.settle(source, paced)
         // A copy of a record that is damaged costs nothing where another is whole.
-        report.damages += damages.map { damage in
+        report.damages += try damages.map { damage in
+            try paced.step(0)
             guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }
             var harmless = damage
             harmless.lost = .nothing
@@ -150,7 +157,7 @@ public struct Salvage {
         try copy(index)
         let adding = control.paced(.adding, doing: "Salvaging \(source.description)")
         try carryOver(index, adding)
-        try makeVersions(index, adding)
+        try makeVersions(&index, adding)
         try tellLosses(index, adding)
     }
 
@@ -185,7 +192,7 @@ public struct Salvage {
 
     // MARK: What is left
 
-    private mutating func makeVersions(_ index: SalvageIndex, _ paced: PacedControl) throws {
+    private mutating func makeVersions(_ index: inout SalvageIndex, _ paced: PacedControl) throws {
         // Those that could not be kept, and that no other of these builds on.
         var left: [VersionID] = [], built: Set<VersionID> = []
         for id in index.order {
@@ -194,13 +201,57 @@ public struct Salvage {
             left.append(id)
             built.formUnion(index.best(id)?.header.predecessors ?? [])
         }
-        for id in left where !built.contains(id) {
-            var line = SalvageLine(source: source, index: index)
-            try line.follow(from: id, file: { location($0).0 }, until: target.contains, paced)
-            guard let made = try line.write(to: target, control) else { continue }
-            report.made.append(made)
-            if let guess = line.guess(made, location) { report.damages.append(guess) }
+        let ends = try left.filter { id in
+            try paced.step(0)
+            return !built.contains(id)
         }
+        if ends.isEmpty { return }
+        try index.markKept(target.contains, file: { location($0).0 }, paced)
+        let parting = try whereLinesPart(ends, index, paced)
+        // What was made up to a version where lines part: each part of a line is gone over once.
+        var grounds: [VersionID: SalvageLine.Ground] = [:]
+        for end in ends {
+            for id in try parts(of: end, parting, grounds, index, paced) {
+                var line = SalvageLine(source: source, index: index)
+                try line.follow(from: id, file: { location($0).0 }, until: { other in
+                    if let ground = grounds[other] { return ground }
+                    return try target.contains(other) ? SalvageLine.Ground(version: other) : nil
+                }, paced)
+                let made = try line.write(to: target, control)
+                grounds[id] = SalvageLine.Ground(version: made?.version ?? line.base, isComplete: made?.isComplete ?? line.isComplete)
+                guard let made else { continue }
+                report.made.append(made)
+                if let guess = line.guess(made, location) { report.damages.append(guess) }
+            }
+        }
+    }
+
+    /// Versions that cannot be kept and that are behind several of those at the ends.
+    private func whereLinesPart(_ ends: [VersionID], _ index: SalvageIndex, _ paced: PacedControl) throws -> Set<VersionID> {
+        var met: Set<VersionID> = [], parting: Set<VersionID> = []
+        for end in ends {
+            var at: VersionID? = end
+            while let id = at, try !target.contains(id) {
+                try paced.step(0)
+                guard met.insert(id).inserted else { parting.insert(id); break }
+                at = index.best(id)?.header.predecessors.first
+            }
+        }
+        return parting
+    }
+
+    /// The end of a line and the versions behind it where others part from it, up to one that the line of another end has come to; the
+    /// lowest first.
+    private func parts(
+        of end: VersionID, _ parting: Set<VersionID>, _ grounds: [VersionID: SalvageLine.Ground], _ index: SalvageIndex, _ paced: PacedControl
+    ) throws -> [VersionID] {
+        var parts = [end], met: Set<VersionID> = [end], at = index.best(end)?.header.predecessors.first
+        while let id = at, grounds[id] == nil, try met.insert(id).inserted && !target.contains(id) {
+            try paced.step(0)
+            if parting.contains(id) { parts.append(id) }
+            at = index.best(id)?.header.predecessors.first
+        }
+        return parts.reversed()
     }
 
     private mutating func tellLosses(_ index: SalvageIndex, _ paced: PacedControl) throws {
@@ -212,6 +263,7 @@ public struct Salvage {
         }
         let told = Set(report.damages.compactMap { $0.lost == .version ? $0.version : nil })
         for (id, child) in try index.missing(paced) where !told.contains(id) {
+            try paced.step(0)
             report.damages.append(StorageDamage(
                 file: database ?? source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
         }

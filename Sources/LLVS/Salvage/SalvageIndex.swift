@@ -17,6 +17,8 @@ struct SalvageIndex {
     private(set) var order: [VersionID] = []
     /// Whole records, by their places.
     private var inOrder: [(place: RecordPlace, id: VersionID)] = []
+    /// Of each of these the version that is kept, and whose record is the last up to there in its file.
+    private var keptBefore: [VersionID?] = []
     /// Records that a newer version of the library made, and why they cannot be read.
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
     /// The places that were looked at.
@@ -78,26 +80,37 @@ struct SalvageIndex {
         for id in order {
             try control.step(0)
             for record in records[id] ?? [] {
-                for needed in record.header.predecessors + record.header.dependencies where records[needed] == nil && found[needed] == nil { found[needed] = id }
+                for needed in record.header.predecessors + record.header.dependencies where records[needed] == nil && found[needed] == nil {
+                    try control.step(0)
+                    found[needed] = id
+                }
             }
         }
-        return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        return try found.map { ($0.key, $0.value) }.sorted(by: { $0.0 < $1.0 }, looking: control.look)
+    }
+
+    /// Notes, once `settle` was called, which of the versions with whole records are kept.
+    /// - Parameter file: the file that a record is in.
+    mutating func markKept(_ isKept: (VersionID) throws -> Bool, file: (RecordPlace) -> String, _ control: PacedControl) throws {
+        var last: (file: String, id: VersionID)?
+        keptBefore = try inOrder.map { record in
+            try control.step(0)
+            let file = file(record.place)
+            if try isKept(record.id) { last = (file, record.id) } else if last?.file != file { last = nil }
+            return last?.id
+        }
     }
 
     /// The last version whose whole record lies before a place in the same file, and that is kept: what is behind the place may
-    /// have been built on it. Once `settle` was called.
-    func lastWhole(before place: RecordPlace, file: (RecordPlace) -> String, where isKept: (VersionID) throws -> Bool) rethrows -> VersionID? {
+    /// have been built on it. Once `markKept` was called.
+    func lastKept(before place: RecordPlace, file: (RecordPlace) -> String) -> VersionID? {
         var low = 0, high = inOrder.count
         while low < high {
             let middle = (low + high) / 2
             if SalvageIndex.isBefore(inOrder[middle].place, place) { low = middle + 1 } else { high = middle }
         }
-        let wanted = file(place)
-        while low > 0, file(inOrder[low - 1].place) == wanted {
-            low -= 1
-            if try isKept(inOrder[low].id) { return inOrder[low].id }
-        }
-        return nil
+        guard low > 0, low <= keptBefore.count, file(inOrder[low - 1].place) == file(place) else { return nil }
+        return keptBefore[low - 1]
     }
 
     private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool { a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset }
@@ -117,7 +130,7 @@ struct SalvageIndex {
             try control.step(0)
             for record in all where record.isWhole { inOrder.append((record.place, id)) }
         }
-        inOrder.sort { SalvageIndex.isBefore($0.place, $1.place) }
+        inOrder = try inOrder.sorted(by: { SalvageIndex.isBefore($0.place, $1.place) }, looking: control.look)
     }
 }
 

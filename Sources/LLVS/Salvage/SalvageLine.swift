@@ -13,8 +13,9 @@ struct SalvageLine {
     private var changes: [ValueID: Change] = [:]
     /// Ids whose newest bytes are lost: older ones do not count for them.
     private var lost: Set<ValueID> = []
-    private var base: VersionID?
-    private var isComplete = true
+    /// On what the version that is made of it stands.
+    private(set) var base: VersionID?
+    private(set) var isComplete = true
     /// What it was based on is lost.
     private var lostBase: Lost?
 
@@ -28,19 +29,29 @@ struct SalvageLine {
 
     init(source: Store, index: SalvageIndex) { self.source = source; self.index = index }
 
-    /// Goes back along first predecessors as far as there are records, or to the first version that is whole.
+    /// Where a line ends: at a version that can be had, or that another line was made up to.
+    struct Ground {
+        var version: VersionID?
+        var isComplete = true
+    }
+
+    /// Goes back along first predecessors as far as there are records, or to a version that is ground.
     /// - Parameter file: the file that a record is in.
-    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until isWhole: (VersionID) throws -> Bool, _ control: PacedControl) throws {
+    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until ground: (VersionID) throws -> Ground?, _ control: PacedControl) throws {
         var next: VersionID? = id, met: Set<VersionID> = [], last: RecordPlace?
         while let id = next {
             try control.step(0)
-            if try isWhole(id) { base = id; return }
+            if let ground = try ground(id) {
+                base = ground.version
+                isComplete = isComplete && ground.isComplete
+                return
+            }
             guard met.insert(id).inserted else { isComplete = false; return }
             guard let record = index.best(id) else {
                 // What a lost version changed is not known; nor is what it was based on: what was stored before it, most likely.
                 isComplete = false
                 guard let last else { return }
-                base = try index.lastWhole(before: last, file: file, where: isWhole)
+                base = index.lastKept(before: last, file: file)
                 lostBase = Lost(version: id, place: last, standsOn: base)
                 return
             }
@@ -95,7 +106,7 @@ struct SalvageLine {
     /// Makes the version, or several one after another where its values are too many for one. Nil when there is nothing to keep.
     mutating func write(to target: Store, _ control: OperationControl) throws -> SalvageReport.Made? {
         guard let original, !changes.isEmpty else { return nil }
-        let ids = changes.keys.sorted()
+        let ids = try Array(changes.keys).sorted(by: <) { try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)") }
         var batch: [Value.Change] = [], size = 0, last = base, made: VersionID?
         func flush(isLast: Bool) throws {
             let version = try target.makeVersion(basedOn: last, changes: batch, metadata: metadata(of: original, isComplete: isComplete && isLast))
@@ -125,6 +136,11 @@ struct SalvageLine {
         var metadata = original.header.metadata
         // What came from elsewhere may carry what none that is made here may.
         metadata[[]] = nil
+        if metadata.entries.count >= Limits.metadataKeys {
+            var branch = Metadata()
+            branch.branch = metadata.branch
+            metadata = branch
+        }
         if metadata.branch == nil { metadata.branch = nil }
         metadata[Salvage.metadataKey] = Array("{\"version\":\"\(original.header.id)\",\"complete\":\(isComplete)}".utf8)
         return metadata

@@ -12,12 +12,22 @@ struct FileIdentity: Hashable, Sendable {
         self.init(status)
     }
 
-    /// Whether the path names something else by now, or nothing. A look that fails tells neither.
-    func isGone(from path: String) -> Bool {
+    /// What a path names by now. A look that fails tells nothing.
+    enum Found {
+        case same(size: UInt64), gone, unknown
+    }
+
+    func look(at path: String) -> Found {
         do throws(Errno) {
             let found = try System.identity(path)
-            return (found.device, found.inode) != (device, inode)
-        } catch { return error.code == ENOENT || error.code == ENOTDIR }
+            return (found.device, found.inode) == (device, inode) ? .same(size: found.size) : .gone
+        } catch { return error.code == ENOENT || error.code == ENOTDIR ? .gone : .unknown }
+    }
+
+    /// Whether the path names something else by now, or nothing.
+    func isGone(from path: String) -> Bool {
+        if case .gone = look(at: path) { return true }
+        return false
     }
 }
 

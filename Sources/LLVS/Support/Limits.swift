@@ -13,6 +13,8 @@ public enum Limits {
     public static let metadataSize = 16 << 20
     /// Bytes in the name of a branch of a version that is made here: 1 KiB.
     public static let branchNameSize = 1_024
+    /// Keys in the metadata of a version that is made here or comes from elsewhere.
+    public static let metadataKeys = 1 << 16
     /// Bytes in a metadata key.
     public static let metadataKeySize = 4_096
 }

@@ -245,14 +245,14 @@ enum System {
         return Status(s)
     }
 
-    /// The device of what a path leads to, and its number there.
-    static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64) {
-        var found: (UInt64, UInt64) = (0, 0)
+    /// The device of what a path leads to, its number there, and its size.
+    static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64, size: UInt64) {
+        var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
         let result = withUnsafeMutableBytes(of: &found) { found in
             path.withCString { path in found.baseAddress.map { llvs_shim_identity(path, $0.assumingMemoryBound(to: UInt64.self)) } }
         }
         guard result == 0 else { throw Errno(result ?? EINVAL) }
-        return (found.0, found.1)
+        return (found.0, found.1, found.2)
     }
 
     /// The names in a directory, without "." and "..", in no order.

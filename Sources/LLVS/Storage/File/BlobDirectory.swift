@@ -304,13 +304,14 @@ final class BlobDirectory: @unchecked Sendable {
         var done: UInt64 = 0
         for name in names.sorted() where name.hasSuffix(".blob") {
             guard let id = RandomName(hex: name.dropLast(5)) else { continue }
+            try progress(done)
             do {
                 let blob = try blob(id)
                 var bytes = [UInt8](repeating: 0, count: BlobDirectory.blockSize * 16)
                 var at: UInt64 = 0
                 while at < blob.size {
                     let count = Int(min(blob.size - at, UInt64(bytes.count)))
-                    try progress(done)
+                    if at > 0 { try progress(done) }
                     do {
                         try bytes.withUnsafeMutableBytes { try read(BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count])) }
                     } catch let error as StoreError where error.code.isOfOne {

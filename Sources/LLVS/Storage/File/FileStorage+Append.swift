@@ -8,7 +8,13 @@ extension FileStorage {
         let frameSize = try SegmentWriter.frameSize(records, of: description)
         appending.lock()
         defer { appending.unlock() }
-        if let writer = state.withLock({ self.writer }), writer.isGone { try keepOwnSegment(appendingHeld: true) }
+        if let writer = state.withLock({ self.writer }) {
+            switch writer.state {
+            case .usual: break
+            case .gone: try keepOwnSegment(appendingHeld: true)
+            case .cutShort: leave(writer)
+            }
+        }
         let (writer, segment, durable) = try writer(for: frameSize)
         let start = writer.end
         do {
@@ -100,6 +106,16 @@ extension FileStorage {
             if segment.durable < segment.position { durability.retired.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment)) }
         }
         retire()
+    }
+
+    /// Somebody cut our segment short: what is left of it stays, and what is added goes to a new one. Under `appending`.
+    private func leave(_ writer: SegmentWriter) {
+        guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
+        Log.write(
+            .error,
+            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: verify the store, "
+                + "and retrieve them from whoever has them.")
+        abandon(writer, segment)
     }
 
     /// A sync failed, or the file is no longer the one in the directory: what is not known to be durable

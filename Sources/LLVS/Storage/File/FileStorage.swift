@@ -136,7 +136,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         if !isReadOnly {
             do {
                 _ = try makeDurable(foreign: false, appendingHeld: true, isClosing: true)
-                if let writer = state.withLock({ self.writer }) {
+                if let writer = state.withLock({ self.writer }), writer.state != .cutShort {
                     // A seal that is not written costs the next opener some checking, nothing else.
                     try? writer.seal()
                 }

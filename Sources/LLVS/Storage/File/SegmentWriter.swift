@@ -43,8 +43,25 @@ final class SegmentWriter {
         self.id = id; self.place = place; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
-    /// Whether the file is not what its path names any more: it, or a directory above it, was removed, renamed or put in place anew. One call.
-    var isGone: Bool { identity?.isGone(from: path) ?? false }
+    /// What became of the file while it was being written.
+    enum State {
+        case usual
+        /// It is not what its path names any more: it, or a directory above it, was removed, renamed or put in place anew.
+        case gone
+        /// Somebody cut it short. What is written behind that would stand behind a hole, and without the header that is lost.
+        case cutShort
+    }
+
+    /// One call of the system.
+    var state: State {
+        switch identity?.look(at: path) {
+        case .gone?: .gone
+        // What a path tells may be old on a file system of the network.
+        case .same(let size)? where size < end && (try? System.status(file.descriptor)).map { $0.size < end } ?? false: .cutShort
+        default: .usual
+        }
+    }
+    var isGone: Bool { state == .gone }
 
     /// Bytes of a frame that holds the records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Union
+from datetime import datetime
+from typing import Any, Callable, Iterable, Iterator, Optional, Union
 
 from . import _abi, _constants as c, _pages, _structs, errors
 from ._handle import Handle
 from ._memory import BytesArray, address, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .versions import CHANGE_KINDS, AnyVersion, ChangeKind, Version
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref

@@ -126,7 +126,8 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
-        """Merges a version and the selected heads, all of them or none; None when nothing changed.
+        """Merges a version and the selected heads, all of them or none; None when nothing changed. A head that is damaged here, or built on
+        what is, stays a head, and is merged once a retrieve has repaired it.
 
         selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Progress is in heads.
         Errors as for `merge`, and CancelledError; nothing is stored then.

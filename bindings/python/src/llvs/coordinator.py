@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import ItemsView, KeysView
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
+from datetime import datetime
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar, Union, overload
 
 import llvs
 
@@ -26,9 +27,6 @@ from .state import Range, State, key_of
 from .storage import Storage
 from .store import Store, place_of_store
 from .transport import Place, Transport, TransportHandle, name_of, place_of
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 lib = _abi.lib
 byref = ctypes.byref

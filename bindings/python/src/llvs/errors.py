@@ -178,7 +178,7 @@ class InvalidReferenceError(InvalidArgumentError, codes=[c.ERROR_INVALID_REFEREN
 
 
 class InvalidMetadataError(InvalidArgumentError, codes=[c.ERROR_INVALID_METADATA]):
-    """A metadata key that is empty, too long or not Unicode, a branch that is no string, or metadata over 16 MiB."""
+    """A metadata key that is empty, too long or not Unicode, a branch that is no string, metadata over 16 MiB, or of more than 65,536 keys."""
 
 
 class UnknownVersionError(Error, KeyError, codes=[c.ERROR_UNKNOWN_VERSION]):

@@ -1,0 +1,88 @@
+#if DEBUG
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// What a store that somebody else made, or damaged, can make this side spend, counted as in `HostileCostTests`.
+@Suite struct HostileStoreCostTests {
+    /// Lines of versions that cannot be kept, since what all of them build on is damaged: what they have in common is gone over once.
+    @Test func salvageOfManyHeads() throws {
+        try HostileCostTests.isLinear(60) { size in
+            let directory = TemporaryDirectory(), path = directory.path + "/store"
+            var options = Store.Options()
+            options.durability = .normal
+            let store = try Store(path: path, options: options)
+            var line = try store.set(["root": "bytes to be damaged"], nil)
+            for i in 0..<size {
+                line = try store.set(["k\(i)": "\(i)"], line)
+                _ = try store.set(["end": "\(i)"], line)
+            }
+            try store.close()
+            let name = try #require(System.names(in: path + "/segments").first), file = path + "/segments/" + name
+            var content = try readFile(file)
+            let at = try #require(content.indices.first { content[$0...].starts(with: bytes("bytes to be damaged")) })
+            content[at] ^= 1
+            try writeFile(file, content)
+            var report = SalvageReport()
+            let read = try Work.pages.counting { report = try Salvage.run(path, options, into: directory.path + "/new") }
+            // The ends, and what each two have in common.
+            #expect(report.made.count == 2 * size - 1 && report.made.allSatisfy { !$0.isComplete })
+            let new = try Store(path: directory.path + "/new", options: options)
+            let ends = try new.heads()
+            #expect(ends.count == size)
+            for end in ends {
+                let number = try #require(try new.value(ValueID("end"), at: end.id).flatMap { Int(String(decoding: $0.data, as: UTF8.self)) })
+                let ids = Set(try new.references(at: end.id, limit: .max).map(\.id.description))
+                #expect(ids == Set(["end"] + (0...number).map { "k\($0)" }), "\(number)")
+            }
+            return read
+        }
+    }
+
+    /// Versions of another implementation that name a few large nodes of its index in turn.
+    @Test func largeNodesInTurn() throws {
+        let directory = TemporaryDirectory(), path = directory.path, count = 700, size = 1_000
+        func put(_ file: String, _ text: String) throws {
+            var made = path
+            for part in file.split(separator: "/").dropLast() {
+                made += "/" + part
+                try? System.mkdir(made)
+            }
+            try writeFile(path + "/" + file, bytes(text))
+        }
+        func id(_ i: Int) -> String { "V" + String(10_000_000 + i) }
+        let values = (0..<size).map { "{\"valueReference\":{\"valueId\":\"k\(100_000 + $0)\",\"storedVersionId\":\"\(id(0))\"}}" }
+        for i in 0..<2 { try put("maps/__llvs_values/ZZ/Z/\(id(i).prefix(1))/\(id(i).dropFirst()).json", "{\"children\":{\"values\":[\(values.joined(separator: ","))]}}") }
+        for i in 0..<size { try put("values/k1/\(String(100_000 + i).dropFirst())/\(id(0).prefix(1))/\(id(0).dropFirst()).json", "") }
+        for i in 0..<count {
+            let before = i == 0 ? "" : ",\"predecessors\":{\"idOfFirst\":\"\(id(i - 1))\"}"
+            try put("versions/\(id(i).prefix(2))/\(id(i).dropFirst(2)).json", "{\"identifier\":\"\(id(i))\",\"timestamp\":\(i),\"metadata\":[]\(before)}")
+            try put("maps/__llvs_values/__/llvs_root/\(id(i).prefix(1))/\(id(i).dropFirst()).json", "{\"children\":{\"nodes\":[{\"key\":\"ZZZ\",\"version\":\"\(id(i % 2))\"}]}}")
+        }
+        let store = try memoryStore()
+        let result = try StoreImporter.importStore(at: path, into: store)
+        // What can be compared is taken; from where it becomes too much each is a problem.
+        #expect(result.versions.count > 400 && result.versions.count < 600)
+        #expect(result.versions.count + result.problems.count == count)
+        #expect(result.problems.contains { $0.error.code == .damaged && $0.error.message.contains("again and again") })
+    }
+
+    /// Ids beyond ASCII that many heads have in common are looked at once to tell which others cannot tell apart.
+    @Test func unportableIDsOfManyHeads() throws {
+        try HostileCostTests.isLinear(100) { size in
+            let store = try memoryStore(), transport = MemoryTransport(name: "costs \(UInt64.random(in: 0 ... .max))")
+            let base = try store.set(Dictionary(uniqueKeysWithValues: (0..<size).map { ("\u{e9}\($0)", "") }), nil)
+            for i in 0..<size { _ = try store.set(["\u{e9}1": "\(i)"], base) }
+            var options = Exchange.Options()
+            options.reportsUnportableIDs = true
+            let exchange = Exchange(store: store, transport: transport, options: options)
+            return try Work.comparisons.counting { _ = try exchange.send() }
+        }
+    }
+}
+#endif
