@@ -128,7 +128,15 @@ struct ExchangeSettings {
 
     /// The transport between a store and the place of a URL.
     func transport(_ url: String, of store: Store) throws -> any ExchangeTransport {
-        try ExchangeURL.transport(url, self, apartFrom: store.path)
+        try ExchangeURL.transport(url, place, apartFrom: store.path)
+    }
+    /// For the engine.
+    var place: Exchange.URLOptions {
+        var place = Exchange.URLOptions()
+        place.durability = durability
+        place.mustExist = mustExist
+        place.http = http
+        return place
     }
 }
 

@@ -55,7 +55,7 @@ public func llvs_testing_transport(_ url: llvs_bytes, _ options: UnsafePointer<l
         let url = try text(url, "url")
         let settings = try ExchangeSettings(options)
         try ExchangeURL.check(url)
-        out.pointee = BuiltInTransportHandle("the transport to \(ExchangeURL.shown(url))") { try ExchangeURL.transport(url, settings) }.owned
+        out.pointee = BuiltInTransportHandle("the transport to \(ExchangeURL.shown(url))") { try ExchangeURL.transport(url, settings.place) }.owned
     }
 }
 

@@ -24,6 +24,26 @@ extension StoreCoordinator {
         }
     }
 
+    /// Attaches an exchange with the place of a URL. Results call it by the URL; what it wants to remember is kept under a name that is
+    /// made of the URL.
+    /// - Parameters:
+    ///   - url: as for `Exchange.init(store:url:place:options:)`.
+    ///   - place: what the URL cannot say.
+    ///   - options: how the exchange goes about it.
+    /// - Returns: the exchange, which is closed with the coordinator.
+    /// - Throws: what opening the exchange throws; `.invalidArgument` when one of that URL is attached.
+    @discardableResult
+    public func attach(
+        url: String, place: Exchange.URLOptions = Exchange.URLOptions(), options: Exchange.Options = Exchange.Options()
+    ) throws -> Exchange {
+        let exchange = try Exchange(store: store, url: url, place: place, options: options)
+        do { try attach(exchange, name: ExchangeURL.name(url), place: url) } catch {
+            exchange.close()
+            throw error
+        }
+        return exchange
+    }
+
     /// Lets go of an exchange, without closing it; nil when none has the name.
     public func detach(_ name: String) -> Exchange? {
         lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }

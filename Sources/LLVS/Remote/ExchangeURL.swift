@@ -1,7 +1,5 @@
-import LLVS
-
 /// The transports that are named by URL. A new one is one case here.
-enum ExchangeURL {
+package enum ExchangeURL {
     private enum Place {
         case folder(String)
         case memory(String)
@@ -10,8 +8,12 @@ enum ExchangeURL {
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
-    static func transport(_ url: String, _ settings: ExchangeSettings, apartFrom store: String? = nil) throws -> any ExchangeTransport {
-        switch try place(url) {
+    package static func transport(
+        _ url: String, _ settings: Exchange.URLOptions, apartFrom store: String? = nil
+    ) throws -> any ExchangeTransport {
+        let place = try place(url)
+        try settings.check()
+        switch place {
         case .folder(let path):
             var options = FolderTransport.Options()
             options.durability = settings.durability
@@ -29,7 +31,7 @@ enum ExchangeURL {
     }
 
     /// Throws what `transport` would, as far as the URL itself is to blame.
-    static func check(_ url: String) throws { _ = try place(url) }
+    package static func check(_ url: String) throws { _ = try place(url) }
 
     private static func place(_ url: String) throws -> Place {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
@@ -76,7 +78,7 @@ enum ExchangeURL {
     }
 
     /// For messages: a user, a password and a query may be secrets, and somebody may have put them there all the same.
-    static func shown(_ url: String) -> String {
+    package static func shown(_ url: String) -> String {
         let bytes = Array(url.utf8)
         let end = bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex
         var text = bytes[..<end]
@@ -92,7 +94,7 @@ enum ExchangeURL {
     }
 
     /// Under which a coordinator keeps the state of the exchange with a URL: FNV-1a of it, for names must be short.
-    static func name(_ url: String) -> String {
+    package static func name(_ url: String) -> String {
         let hash = url.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
         let digits = String(hash, radix: 16)
         return "url-" + String(repeating: "0", count: max(0, 16 - digits.count)) + digits

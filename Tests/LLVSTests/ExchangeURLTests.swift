@@ -1,0 +1,60 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Exchanges with places that are named by URL, from Swift.
+@Suite struct ExchangeURLTests {
+    private static func memory() throws -> Store {
+        var options = Store.Options()
+        options.storage = .memory
+        return try Store(path: "", options: options)
+    }
+
+    @Test func versionsGoThroughThePlaceOfAURL() throws {
+        let directory = TemporaryDirectory()
+        let folders = ["file://\(directory.path)/a%20place", "file:\(directory.path)/b", "FILE://localhost\(directory.path)/c"]
+        for url in folders + ["memory:ExchangeURLTests"] {
+            let here = try Self.memory(), there = try StoreCoordinator(store: Self.memory())
+            let version = try here.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [1])])
+            let sending = try Exchange(store: here, url: url)
+            _ = try sending.send()
+            try there.attach(url: url)
+            #expect(try there.sync().move.to == version.id, "\(url)")
+            #expect(there.exchanges.map(\.name) == [ExchangeURL.name(url)])
+            sending.close()
+            #expect(throws: StoreError.self, "the same twice") { try there.attach(url: url) }
+        }
+        #expect(try FolderTransport(path: directory.path + "/a place").list(OperationControl()).versions.count == 1)
+    }
+
+    @Test(arguments: [
+        ("", StoreError.Code.invalidArgument), ("/x", .invalidArgument), (":x", .invalidArgument), ("memory:", .invalidArgument),
+        ("file:x", .invalidArgument), ("file://host/x", .invalidArgument), ("file:///x%2", .invalidArgument),
+        ("file:///x%00", .invalidArgument), ("file:///%FF", .invalidArgument), ("ftp://host/x", .unsupported),
+        ("http+webdav://host/x", .invalidArgument),
+    ]) func whatIsNoURLIsRefused(url: String, code: StoreError.Code) throws {
+        do {
+            _ = try Exchange(store: Self.memory(), url: url)
+            Issue.record("\(url) was taken")
+        } catch let error as StoreError { #expect(error.code == code, "\(url): \(error)") }
+    }
+
+    @Test func optionsAreChecked() throws {
+        let store = try Self.memory(), directory = TemporaryDirectory()
+        func code(_ url: String, _ change: (inout Exchange.URLOptions) -> Void) -> StoreError.Code? {
+            var place = Exchange.URLOptions()
+            change(&place)
+            do { _ = try Exchange(store: store, url: url, place: place); return nil } catch { return (error as? StoreError)?.code }
+        }
+        #expect(code("file://\(directory.path)/none") { $0.mustExist = true } == .notFound)
+        let server = "https+webdav://localhost:1/x"
+        #expect(code(server) { $0.user = "ann"; $0.password = "secret" } == nil)
+        #expect(code(server) { $0.token = "secret" } == nil)
+        #expect(code(server) { $0.user = "ann"; $0.token = "secret" } == .invalidArgument)
+        for text in ["a\r\nHost: b", "a\u{0}", "\u{7F}"] {
+            #expect(code(server) { $0.user = text } == .invalidArgument)
+            #expect(code(server) { $0.password = text } == .invalidArgument)
+            #expect(code(server) { $0.token = text } == .invalidArgument)
+        }
+    }
+}
