@@ -121,7 +121,6 @@ public func llvs_store_read_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ a
     return entry(error) {
         let target = try Target(buffer, capacity, size, stored_version)
         let version = try versionID(at, "at")
-        if let store, let fetched = try fetchQuickly(id, at: version, from: store, into: target.room) { return target.take(fetched) }
-        target.take(try LLVSABI.store(store).fetch(rawBytes(id, "id"), at: version, into: target.room))
+        target.take(try fetch(id, at: version, from: store, into: target.room))
     }
 }

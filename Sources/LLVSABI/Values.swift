@@ -13,16 +13,25 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
     return entry(error) {
         let out = try required(data, "data")
         let version = try versionID(at, "at")
-        if let store, try allocating(into: out, stored_version, { try fetchQuickly(id, at: version, from: store, into: $0) }) { return }
-        try fetch(id, at: version, from: LLVSABI.store(store), into: out, stored_version)
+        try allocating(into: out, stored_version) { try fetch(id, at: version, from: store, into: $0) }
     }
 }
 
-/// Without counting references to the store: all threads would write that count. Nothing that is called from here can
-/// let go of the store. Nil when it is to be fetched as usual.
+/// Fetches a value. While it can be done quickly no references to the store are counted: all threads would write that count. Nothing that
+/// is called from there can let go of the store.
 @inline(__always)
-func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer,
-                  into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched? {
+func fetch(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer?, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched {
+    let quick = try pointer.flatMap { try fetchQuickly(id, at: version, from: $0, into: reserve) }
+    if case .fetched(let fetched)? = quick { return fetched }
+    let store = try LLVSABI.store(pointer)
+    if case .unfinished(let unfinished)? = quick { return try store.fetch(rawBytes(id, "id"), at: version, going: unfinished, into: reserve) }
+    return try store.fetch(rawBytes(id, "id"), at: version, into: reserve)
+}
+
+@inline(__always)
+private func fetchQuickly(
+    _ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?
+) throws -> Store.Quick? {
     try Unmanaged<StoreHandle>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef { handle in
         guard !handle.isForked else { return nil }
         return try handle.reference._withUnsafeGuaranteedRef { store in
@@ -32,16 +41,16 @@ func fetchQuickly(_ id: llvs_bytes, at version: VersionID, from pointer: OpaqueP
     }
 }
 
-/// One lookup and one allocation.
+/// As above, of a store that is held.
 func fetch(_ id: llvs_bytes, at version: VersionID, from store: Store,
            into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
-    _ = try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
+    try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
 }
 
-/// Hands `fetch` something to allocate with, and the caller of the library what was fetched; false when that is nothing.
+/// Hands `fetch` something to allocate with, and the caller of the library what was fetched.
 @inline(__always)
 private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
-                        _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched?) throws -> Bool {
+                        _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched) throws {
     var memory: UnsafeMutableRawPointer?
     do {
         let fetched = try fetch { size in
@@ -50,12 +59,10 @@ private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: U
             memory = start
             return start
         }
-        guard let fetched else { return false }
         if case .copied(let size, let storedVersion) = fetched {
             out.pointee = llvs_buffer(data: memory?.assumingMemoryBound(to: UInt8.self), size: size)
             if stored != nil { write(storedVersion, to: stored) }
         }
-        return true
     } catch {
         Glibc.free(memory)
         throw error

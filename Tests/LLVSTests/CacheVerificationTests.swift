@@ -33,28 +33,28 @@ import Testing
             for i in 0..<1_500 { last = try store.makeVersion(basedOn: last.id, changes: [.update(id("v \(i)"), data: [UInt8(i & 0xFF), 2])]) }
             try store.close()
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedVersions == 1_501 && store.checkpoint != nil)
+            #expect(store.cachedVersions == 1_501 && store.maps.checkpoint != nil)
             #expect(try store.verify().isWhole)
             #expect(!store.cachesAreWrong)
 
-            let ordinal = try #require(store.dag.ordinal(of: last.id)), before = try store.map(ordinal - 1)
+            let ordinal = try #require(store.dag.ordinal(of: last.id)), before = try store.maps.map(ordinal - 1)
             switch forgery {
             case .map, .patchedMap:
                 // What prevailed at the version before, as if it did at this one.
-                store.lock.withWrite { store.checkpoint = nil }
+                store.lock.withWrite { store.maps.checkpoint = nil }
                 let base = forgery == .map ? ordinal : ordinal - 700
-                let flattened = try forgery == .map ? before : store.map(base)
-                _ = try store.flatten(try #require(flattened), of: base, isKept: true)
+                let flattened = try forgery == .map ? before : store.maps.map(base)
+                _ = try store.maps.flatten(try #require(flattened), of: base, isKept: true)
                 if forgery == .patchedMap {
-                    let flat = try #require(store.checkpoint?.flat), root = try #require(before)
+                    let flat = try #require(store.maps.checkpoint?.flat), root = try #require(before)
                     let patch = try #require(MapPatch.encode(flat, to: root, limit: 3_000))
-                    store.lock.withWrite { store.checkpoint?.patch = (ordinal, patch) }
+                    store.lock.withWrite { store.maps.checkpoint?.patch = (ordinal, patch) }
                 }
-                store.lock.withWrite { store.checkpoint?.versionLimit = store.dag.rows.count }
+                store.lock.withWrite { store.maps.checkpoint?.versionLimit = store.dag.rows.count }
             default: break
             }
             let history = Self.forged(store.dag, forgery)
-            try store.cachePut(Store.historyName, HistoryIndex.encode(history, forgery == .hidden ? nil : store.checkpoint, mark: try #require(store.storage.scanMark()), place: store.storage.currentPlace))
+            try store.cachePut(Store.historyName, HistoryIndex.encode(history, forgery == .hidden ? nil : store.maps.checkpoint, mark: try #require(store.storage.scanMark()), place: store.storage.currentPlace))
             try store.storage.close(discarding: false)
 
             store = try StoreOnDiskTests.open(kind, directory)

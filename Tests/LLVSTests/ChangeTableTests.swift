@@ -23,10 +23,10 @@ import Testing
             var random = SeededRandom(seed: UInt64(count))
             let orders = [Array(ids.indices), ids.indices.reversed(), ids.indices.shuffled(using: &random), ids.indices.filter { $0 % 97 < 3 }]
             for isAnew in [false, true] {
-                let table = try ChangeTable(place, anew: isAnew, in: store)
+                let table = try ChangeTable(place, anew: isAnew, in: store.records)
                 for order in orders {
                     for i in order {
-                        let size = try ids[i].bytes.withUnsafeBytes { try table.find($0, in: store).map { $0.size } }
+                        let size = try ids[i].bytes.withUnsafeBytes { try table.find($0, in: store.records).map { $0.size } }
                         #expect(size == (i % 2 == 0 ? nil : "\(i)".utf8.count), "\(i) of \(count)")
                     }
                 }
@@ -54,7 +54,7 @@ import Testing
             }
             defer { storage.meddleWithRecords(nil) }
             do {
-                let size = try ids[i].bytes.withUnsafeBytes { try store.findChange(place, $0)?.body.size }
+                let size = try ids[i].bytes.withUnsafeBytes { try store.records.findChange(place, $0)?.body.size }
                 #expect(size == (i % 2 == 0 ? nil : "\(i)".utf8.count), "\(i)")
                 found += 1
             } catch let error as StoreError {
@@ -70,8 +70,8 @@ import Testing
         let storage = CountingStorage(MemoryStorage()), ids = try Self.ids(1_000)
         let (store, _, place) = try Self.make(storage, ids)
         storage.meddleWithRecords { offset, buffer in if offset > 0, buffer.count > RecordTable.firstIDSize { buffer[buffer.count - 3] ^= 1 } }
-        #expect(errorCode { _ = try ids[501].bytes.withUnsafeBytes { try store.findChange(place, $0) } } == .damaged)
+        #expect(errorCode { _ = try ids[501].bytes.withUnsafeBytes { try store.records.findChange(place, $0) } } == .damaged)
         storage.meddleWithRecords(nil)
-        #expect(try ids[501].bytes.withUnsafeBytes { try store.findChange(place, $0)?.kind } == .insert)
+        #expect(try ids[501].bytes.withUnsafeBytes { try store.records.findChange(place, $0)?.kind } == .insert)
     }
 }

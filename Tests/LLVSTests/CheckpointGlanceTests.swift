@@ -110,9 +110,9 @@ import Testing
             do {
                 let store = try StoreOnDiskTests.open(0, directory)
                 for key in ["key 0", "new 50", "key 4999", "nobody"] { try check(store, key) }
-                #expect(store.checkpoint != nil && store.checkpoint?.flat == nil && store.checkpoint?.glance != nil)
+                #expect(store.maps.checkpoint != nil && store.maps.checkpoint?.flat == nil && store.maps.checkpoint?.glance != nil)
                 for key in keys.prefix(100) { try check(store, key) }
-                #expect(store.checkpoint?.flat != nil && store.checkpoint?.glance == nil)
+                #expect(store.maps.checkpoint?.flat != nil && store.maps.checkpoint?.glance == nil)
                 try store.close()
             }
             var void = 0
@@ -123,11 +123,11 @@ import Testing
                 try writeFile("\(caches)/\(name)", bytes)
                 try writeFile("\(caches)/history.cache", history)
                 let store = try StoreOnDiskTests.open(0, directory, readOnly: true)
-                #expect(store.checkpoint != nil)
+                #expect(store.maps.checkpoint != nil)
                 for _ in 0..<12 { try check(store, keys.randomElement(using: &random) ?? "") }
-                if store.checkpoint == nil { void += 1 }
+                if store.maps.checkpoint == nil { void += 1 }
                 for _ in 0..<60 { try check(store, keys.randomElement(using: &random) ?? "") }
-                #expect(store.checkpoint == nil)
+                #expect(store.maps.checkpoint == nil)
                 #expect(try store.state(head.id) == state)
                 try store.close()
             }

@@ -42,7 +42,7 @@ import Testing
     static func raw(_ store: Store, _ id: VersionID) throws -> [UInt8] {
         let place = store.place(of: try store.requireOrdinal(id))
         return try [UInt8](unsafeUninitializedCapacity: Int(place.length)) { buffer, count in
-            try store.readBytes(place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<Int(place.length)]))
+            try store.records.read(place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<Int(place.length)]))
             count = Int(place.length)
         }
     }

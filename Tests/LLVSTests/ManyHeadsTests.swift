@@ -99,8 +99,8 @@ import Testing
             #expect(folded == result, "seed \(seed)")
             #expect(try one.headIDs() == [result.id])
             #expect(try one.state(result.id) == other.state(result.id))
-            one.maps.removeAll()
-            one.changeLists.removeAll()
+            one.maps.cache.removeAll()
+            one.maps.changeLists.removeAll()
             #expect(try one.state(result.id) == other.state(result.id))
         }
     }
@@ -126,8 +126,8 @@ import Testing
         #expect(try store.text("x", folded) == "5+4+3+2+1")
         let state = try store.state(folded.id)
         #expect(state.count == 7)
-        store.maps.removeAll()
-        store.changeLists.removeAll()
+        store.maps.cache.removeAll()
+        store.maps.changeLists.removeAll()
         #expect(try store.state(folded.id) == state)
     }
 

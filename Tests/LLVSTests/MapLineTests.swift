@@ -145,7 +145,7 @@ import Testing
         for step in 0..<1_000 {
             let ids = (0..<12).map { "\((step * 12 + $0) &* 0x9E37_79B9 % 1_000_000_007)" }
             head = try store.set(Dictionary(uniqueKeysWithValues: ids.map { ($0, "") }), head)
-            if step % 20 == 0, let head { most = max(most, try store.map(store.requireOrdinal(head.id))?.memory ?? 0) }
+            if step % 20 == 0, let head { most = max(most, try store.maps.map(store.requireOrdinal(head.id))?.memory ?? 0) }
         }
         let id = try #require(head).id
         #expect(try store.count(at: id) == 12_000)

@@ -15,7 +15,7 @@ import Testing
     static func branches(_ store: Store, _ number: Int, apart: Bool) throws -> (base: Version, branches: [Version], ids: [ValueID]) {
         let ids = try (0..<count).map { try ValueID("id \($0 * 7_919 % count)") }
         let base = try store.makeVersion(basedOn: nil, changes: ids.map { .insert($0, data: bytes("old")) })
-        _ = try store.map(store.requireOrdinal(base.id))
+        _ = try store.maps.map(store.requireOrdinal(base.id))
         let made = try (0..<number).map { i in
             try store.makeVersion(basedOn: base.id, changes: (0..<changed).map { j in
                 .update(ids[(apart ? i * changed / 2 + j : j) % count], data: bytes("new \(i)"))
@@ -139,7 +139,7 @@ import Testing
         let sorted = ids[..<Self.changed].sorted()
         // In order each page is read once, and at random one for each.
         for many in [false, true] {
-            store.maps.removeAll()
+            store.maps.cache.removeAll()
             let pages = try Work.pages.counting {
                 let found = try many ? store.batch(references(sorted)).presentCount : references(sorted).compactMap { try store.value($0) }.filter { $0.data == bytes("new 0") }.count
                 #expect(found == Self.changed)
@@ -157,7 +157,7 @@ import Testing
             #expect(found == nil, "\(reference.id)")
         }
         // And all of it where the map of the version is in memory.
-        _ = try store.map(store.requireOrdinal(branches[0].id))
+        _ = try store.maps.map(store.requireOrdinal(branches[0].id))
         let read = try Work.pages.counting { for reference in references(chosen) + absent { _ = try store.value(reference) } }
         #expect(read == 0)
     }

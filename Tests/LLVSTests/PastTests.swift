@@ -31,15 +31,15 @@ import Testing
         var found: [[MapEntry?]] = []
         for ordinal in all {
             found.append(try ids.map { id in
-                store.maps.removeAll()
-                guard case .found(let entry) = try Array(id.utf8).withUnsafeBytes({ try store.lookBack($0, from: ordinal) }) else {
+                store.maps.cache.removeAll()
+                guard case .found(let entry) = try Array(id.utf8).withUnsafeBytes({ try store.maps.lookBack($0, from: ordinal) }) else {
                     throw StoreError(.internal, "It was given up.")
                 }
                 return entry
             })
         }
         for (ordinal, entries) in zip(all, found) {
-            let map = try store.map(ordinal)
+            let map = try store.maps.map(ordinal)
             for (id, entry) in zip(ids, entries) {
                 let expected = Array(id.utf8).withUnsafeBytes { map?.lookup($0) }
                 #expect(entry?.version == expected?.version, "\(id) at \(ordinal)")
@@ -62,7 +62,7 @@ import Testing
         try Self.compare(store, step: 7)
         try Self.fill(store, 1_100, seed: seed + 200)
         try Self.compare(store, step: 17)
-        #expect(try #require(store.past).end > 1_000)
+        #expect(try #require(store.maps.past).end > 1_000)
         try store.close()
         // From the caches, which know the ids, and from the records alone.
         let cached = try Store(path: directory.path + "/store", options: options)
@@ -123,7 +123,7 @@ import Testing
             let value = try #require(try reopened.value(id(Self.ids[at % 60]), at: versions[at].id))
             #expect(value.data == Array("\(at - 60)".utf8) && value.storedVersion == versions[at - 59].id)
         }
-        #expect(reopened.maps.count <= 1)
+        #expect(reopened.maps.cache.count <= 1)
         // Who reads much at one version has its map made.
         for step in 0..<6_000 { _ = try reopened.value(id(Self.ids[step % 60]), at: versions[1_000].id) }
         #expect(reopened.maps.slot(try reopened.requireOrdinal(versions[1_000].id)) != nil)
@@ -134,7 +134,7 @@ import Testing
         var head = try store.set(["a": "0", "b": "0"], nil)
         for step in 1..<50 { head = try store.set(["a": "\(step)"], head) }
         // The hashes of the versions are known; so nothing but the version that is asked for is read.
-        let index = try store.pastIndex()
+        let index = try store.maps.pastIndex()
         let ordinal = try store.requireOrdinal(head.id), hash = try id("b").bytes.withUnsafeBytes { History.keyHash($0) }
         guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.dag) else { Issue.record("nothing found"); return }
         #expect(store.dag.rows[Int(found)].first == History.none)

@@ -72,7 +72,7 @@ import Testing
             for range in Self.ranges {
                 let (low, high) = range.bounds
                 let expected = all.filter { change in Bytes.compare(change.id.bytes, low) >= 0 && (high.map { Bytes.compare(change.id.bytes, $0) < 0 } ?? true) }
-                if round % 3 == 0 { store.maps.removeAll() }
+                if round % 3 == 0 { store.maps.cache.removeAll() }
                 #expect(try store.differences(from: a, to: b, in: range) == expected, "\(range) in round \(round)")
             }
         }

@@ -81,9 +81,9 @@ import Testing
                 let i = Int.random(in: made.indices, using: &random), j = Int.random(in: made.indices, using: &random)
                 // Sometimes there are no maps, or no records in memory: then the labels count, or the records are read.
                 switch Int.random(in: 0..<4, using: &random) {
-                case 0: store.maps.removeAll()
-                case 1: store.changeLists.removeAll()
-                case 2: store.maps.removeAll(); store.changeLists.removeAll()
+                case 0: store.maps.cache.removeAll()
+                case 1: store.maps.changeLists.removeAll()
+                case 2: store.maps.cache.removeAll(); store.maps.changeLists.removeAll()
                 default: break
                 }
                 let found = try store.differences(from: made[i], to: made[j])
@@ -113,7 +113,7 @@ import Testing
             for _ in 0..<60 {
                 let pair = try [made.randomElement(using: &random), made.randomElement(using: &random)].compactMap { try $0.flatMap { try store.findOrdinal($0) } }
                 let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][Int.random(in: 0..<4, using: &random)]
-                if Bool.random(using: &random) { store.maps.removeAll() }
+                if Bool.random(using: &random) { store.maps.cache.removeAll() }
                 func prepared(_ arbiter: any MergeArbiter) throws -> String {
                     switch try store.prepareMerge(pair[0], pair[1], arbiter: arbiter, metadata: Metadata([(bytes("a"), bytes("1"))]), relation: .any) {
                     case .fastForward(let ordinal): return "\(ordinal)"
@@ -150,12 +150,12 @@ import Testing
         let versions = try Self.line(store, all, (0..<50).map { "k\($0 * 7)" }, "new")
         let left = try Self.line(store, versions[49], (0..<20).map { "k\($0)" }, "left")
         let right = try Self.line(store, versions[49], (10..<30).map { "k\($0)" }, "wrong")
-        store.maps.removeAll()
+        store.maps.cache.removeAll()
         let before = storage.reads
         #expect(try store.differences(from: versions[39].id, to: versions[49].id).map(\.kind) == Array(repeating: .update, count: 10))
-        #expect(store.maps.count == 0, "a difference made a map")
+        #expect(store.maps.cache.count == 0, "a difference made a map")
         #expect(storage.reads == before)
-        _ = try store.map(store.requireOrdinal(left[19].id))
+        _ = try store.maps.map(store.requireOrdinal(left[19].id))
         // The header of the newer side's record, for what is told of it, is not needed either.
         let made = storage.reads
         let merged = try store.merge(left[19].id, with: right[19].id, arbiter: BuiltInArbiter.mostRecentChange)
@@ -164,7 +164,7 @@ import Testing
         // Where the bytes are that were brought over is known: no table is searched for them.
         let ordinal = try store.requireOrdinal(merged.id)
         for key in ["k15", "k25"] {
-            let entry = try bytes(key).withUnsafeBytes { try store.map(ordinal)?.lookup($0) }
+            let entry = try bytes(key).withUnsafeBytes { try store.maps.map(ordinal)?.lookup($0) }
             #expect(entry.map { $0.bodyOffset > 0 && $0.size == 5 } == true)
         }
     }
@@ -173,10 +173,10 @@ import Testing
         let store = try memoryStore()
         let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<5_000).map { ("k\($0)", "old") }), nil)
         let left = try Self.line(store, all, (0..<100).map { "k\($0)" }, "left"), right = try Self.line(store, all, (50..<250).map { "k\($0)" }, "right")
-        store.maps.removeAll()
+        store.maps.cache.removeAll()
         let merged = try store.merge(left[99].id, with: right[199].id, arbiter: BuiltInArbiter.mostRecentChange)
         let next = try store.set(["k3": "next"], merged)
-        #expect(store.maps.count == 0)
+        #expect(store.maps.cache.count == 0)
         #expect(try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right" && store.text("k300", next) == "old")
     }
 
@@ -184,12 +184,12 @@ import Testing
         let store = try memoryStore()
         let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("k\($0)", "old") }), nil)
         let versions = try Self.line(store, all, (0..<6_000).map { "k\($0 % 500)" }, "new")
-        store.maps.removeAll()
+        store.maps.cache.removeAll()
         #expect(try store.differences(from: versions[999].id, to: versions[5_999].id).count == 500)
-        #expect(store.maps.count == 0)
+        #expect(store.maps.cache.count == 0)
         // With both maps at hand they are compared.
         let expected = try store.differences(from: versions[999].id, to: versions[5_999].id)
-        for version in [versions[999], versions[5_999]] { _ = try store.map(store.requireOrdinal(version.id)) }
+        for version in [versions[999], versions[5_999]] { _ = try store.maps.map(store.requireOrdinal(version.id)) }
         #expect(try store.differences(from: versions[999].id, to: versions[5_999].id) == expected)
     }
 

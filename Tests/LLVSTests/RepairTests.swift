@@ -212,8 +212,8 @@ import Testing
                     for beside in [24, located.place.length] {
                         var wrong = located.entry
                         wrong.bodyOffset += beside
-                        #expect(try store.withBody(located.place, wrong, id: raw, stored: first) { Array($0) } == data)
-                        #expect(try store.withLargeBody(located.place, wrong, id: raw, stored: first) { body in
+                        #expect(try store.records.withBody(located.place, wrong, id: raw, stored: first) { Array($0) } == data)
+                        #expect(try store.records.withLargeBody(located.place, wrong, id: raw, stored: first) { body in
                             var out = [UInt8](repeating: 0, count: data.count)
                             try out.withUnsafeMutableBytes { try body.read(whole: $0) }
                             return out

@@ -207,7 +207,7 @@ extension Store {
             }
             for version in versions.shuffled(using: &random) {
                 // Now and then every map is made anew from the records.
-                if Int.random(in: 0..<4, using: &random) == 0 { store.maps.removeAll() }
+                if Int.random(in: 0..<4, using: &random) == 0 { store.maps.cache.removeAll() }
                 let now = try store.state(version.id).mapValues { String($0.prefix { $0 != "@" }) }
                 #expect(now == states[version.id], "seed \(seed)")
             }

@@ -41,7 +41,7 @@ struct UnportableIDs {
         }
         for head in heads {
             try control.look()
-            let map = try store.map(head, control)
+            let map = try store.maps.map(head, control)
             try MapNode.forEachDifference(before, map) { key, was, entry in
                 try control.step(0)
                 guard was == nil, entry != nil, key.contains(where: { $0 >= 0x80 }) else { return }

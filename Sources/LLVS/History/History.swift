@@ -287,7 +287,8 @@ final class History {
     /// later, since rows come after their predecessors.
     func behindPredecessors(_ ordinal: UInt32) -> UInt32 {
         let row = rows[Int(ordinal)]
-        guard [row.first, row.second].contains(where: { $0 != History.none && $0 > ordinal }) else { return ordinal }
+        func isBehind(_ predecessor: UInt32) -> Bool { predecessor == History.none || predecessor <= ordinal }
+        if isBehind(row.first), isBehind(row.second) { return ordinal }
         let hashes = keyHashes(of: ordinal).map { Array($0) }
         let moved = append(
             id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second, branch: branch(ordinal),

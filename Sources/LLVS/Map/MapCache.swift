@@ -19,8 +19,6 @@ final class MapCache: @unchecked Sendable {
         /// Which version it is of; nil when it is not kept.
         var ordinal: UInt32?
     }
-    /// So many changes are replayed at most between two anchors, while the budget lasts.
-    static let anchorSpacing = 1_024
     /// The least that a map costs, beside what it does not share with others.
     private static let leastCost = 512
     /// As how much memory a flat map counts, which takes little but room on the disk: for each value, and at most.
@@ -144,7 +142,7 @@ final class MapCache: @unchecked Sendable {
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
         let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
-        return store(ordinal, Slot(root: root, replay: MapCache.anchorSpacing, ordinal: ordinal), cost: cost, basis: nil)
+        return store(ordinal, Slot(root: root, replay: MapPolicy.anchorSpacing, ordinal: ordinal), cost: cost, basis: nil)
     }
 
     /// - Parameter basis: what the cost is beside.
@@ -157,7 +155,7 @@ final class MapCache: @unchecked Sendable {
                 if !known.isRecent { addRecent(known) }
                 return trimRecent(&gone)
             }
-            let isAnchor = slot.replay >= MapCache.anchorSpacing
+            let isAnchor = slot.replay >= MapPolicy.anchorSpacing
             if isAnchor { slot.replay = 0 }
             let behind = basis.flatMap { kept[$0] }, isAlone = basis != nil && behind == nil
             let new = Kept(ordinal, slot, cost: MapCache.leastCost + (isAlone ? slot.root?.memory ?? 0 : cost), basis: behind)
@@ -250,11 +248,8 @@ final class MapCache: @unchecked Sendable {
     }
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one.
-    ///
-    /// Writing one costs by all values, so as many changes come first as will pay for it, unless that would be too much memory.
     func isHeavy(_ slot: Slot) -> Bool {
-        guard let root = slot.root, root.memory > budget / 2 else { return false }
-        return slot.overlay >= max(MapCache.anchorSpacing, root.count / 8) || root.memory > budget / 3 * 4
+        slot.root.map { MapPolicy.isHeavy(overlay: slot.overlay, values: $0.count, memory: $0.memory, budget: budget) } ?? false
     }
 
     /// Forgets all: they are made again from the records when they are asked for.

@@ -124,14 +124,6 @@ final class MapLine {
 
 /// The lines that versions were added to last. Safe from all threads.
 final class MapLines: @unchecked Sendable {
-    /// A version of more changes has a map made of it at once, or when it is asked for.
-    static let fewChanges = 256
-    /// After so many changes the next line is begun, with a map: making one of the more changes the less each of them costs,
-    /// since they share more of the paths to them, but the longer it takes whoever asks for it.
-    private static let longest = 4_096
-    /// More lines than these are not gone on with at once.
-    private static let most = 16
-
     private let lock = Lock()
     /// The one gone on with last is the last.
     private var lines: [MapLine] = []
@@ -140,8 +132,7 @@ final class MapLines: @unchecked Sendable {
     private let mostMemoryOfMaps: Int
 
     init(budget: Int) {
-        mostMemory = max(32 << 10, min(1 << 20, budget / 64))
-        mostMemoryOfMaps = max(128 << 10, budget / 8)
+        (mostMemory, mostMemoryOfMaps) = MapPolicy.chainMemory(budget: budget)
     }
 
     /// What prevails at one version of a line: what it answers stays true.
@@ -188,7 +179,7 @@ final class MapLines: @unchecked Sendable {
             return view
         }
     }
-    private func isOpen(_ line: MapLine) -> Bool { line.position < MapLines.longest && line.memory < mostMemory }
+    private func isOpen(_ line: MapLine) -> Bool { line.position < MapPolicy.longestChain && line.memory < mostMemory }
 
     private func find(_ ordinal: UInt32) -> View? {
         var i = lines.count - 1
@@ -208,7 +199,7 @@ final class MapLines: @unchecked Sendable {
             // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
             if let full = lines.firstIndex(where: { !isOpen($0) }), lines[(full + 1)...].contains(where: { !isOpen($0) }) {
                 lines.remove(at: full)
-            } else if lines.count >= MapLines.most {
+            } else if lines.count >= MapPolicy.mostChains {
                 lines.removeFirst()
             }
             lines.append(line)

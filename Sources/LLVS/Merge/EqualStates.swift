@@ -56,7 +56,7 @@ extension Store {
         }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
-            let prevails = try change.key.withUnsafeBytes { key in try isSame(change.entry, prevailing(at: other).lookup(key), key) }
+            let prevails = try change.key.withUnsafeBytes { key in try isSame(change.entry, maps.prevailing(at: other).lookup(key), key) }
             if !prevails { return change.key.withUnsafeBytes { ValueID(unchecked: $0) } }
         }
         do {
@@ -93,11 +93,11 @@ extension Store {
         guard count > 0 else { return nil }
         var found: (key: [UInt8], entry: MapEntry?)?
         if count <= ChangeLists.longestList {
-            try forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
+            try maps.forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
         } else {
             // The first page of its table is enough.
             do {
-                try readChanges(of: at) { change in
+                try maps.readChanges(of: at) { change in
                     found = (Array(change.key), change.entry)
                     throw Differ()
                 }
@@ -160,7 +160,7 @@ extension Store {
         var now: [ValueID: UInt64] = [:]
         enum Step { case enter(UInt32), leave([(ValueID, UInt64?)], sketch: UInt64) }
         for top in tree.tops {
-            let base = tree.isMeeting ? try prevailing(at: top) : nil
+            let base = tree.isMeeting ? try maps.prevailing(at: top) : nil
             var stack = [Step.enter(top)]
             while let step = stack.popLast() {
                 try control.step(0)
@@ -197,13 +197,13 @@ extension Store {
     private func code(_ entry: MapEntry?, _ key: UnsafeRawBufferPointer, _ hash: UInt32, _ fingerprint: UInt32?) throws -> UInt64 {
         guard let entry else { return 0 }
         let (place, stored) = lock.withRead { (dag.rows[Int(entry.version)].place, dag.id(entry.version)) }
-        let known = entry.size == MapEntry.unknownSize ? try self.stored(key, in: entry.version) ?? entry : entry
+        let known = entry.size == MapEntry.unknownSize ? try self.maps.stored(key, in: entry.version) ?? entry : entry
         let content: UInt32
         // Large values count by their sizes.
         if Int(known.size) > RecordTable.digestThreshold {
             content = known.size
         } else {
-            content = try fingerprint ?? changeLists.fingerprint(entry.version, key) ?? withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
+            content = try fingerprint ?? maps.changeLists.fingerprint(entry.version, key) ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
         }
         var x = UInt64(hash) << 32 | UInt64(content)
         // The finaliser of splitmix64.

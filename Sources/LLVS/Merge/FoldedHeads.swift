@@ -74,20 +74,20 @@ extension Store {
             try Memory.grow(&keys, "Comparing two versions")
             keys.append(arena.copy(key))
         }
-        if let (head, steps) = heads.before(first, bases, oursSide, atMost: RecordedSides.mostChanges) {
+        if let (head, steps) = heads.before(first, bases, oursSide, atMost: MapPolicy.mostComparedWithMaps) {
             try forEachDifference(head, second, control) { try add($0.key) }
             for step in steps {
                 try control.step(0)
                 // There are no more of these than the limit says.
-                try forEachRecordedChange(step) { keys.append(arena.copy($0.key)) }
+                try maps.forEachRecordedChange(step) { keys.append(arena.copy($0.key)) }
             }
         } else {
-            let most = RecordedSides.mostChanges
+            let most = MapPolicy.mostComparedWithMaps
             guard lock.withRead({ dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
             // An id that neither the second side nor any ancestor holds is the first side's alone, which stays.
-            var left = try (map(first, control)?.count ?? 0) / Store.muchLarger
+            var left = try (maps.map(first, control)?.count ?? 0) / Store.muchLarger
             for other in [second] + bases {
-                let held = try map(other, control)
+                let held = try maps.map(other, control)
                 left -= held?.count ?? 0
                 guard left >= 0 else { return nil }
                 try MapNode.forEachDifference(nil, held) { key, _, _ in try add(key) }
@@ -107,7 +107,7 @@ extension Store {
     func differences(
         _ first: UInt32, _ second: UInt32, under keys: [UnsafeRawBufferPointer], _ control: PacedControl
     ) throws -> [Difference] {
-        let onFirst = try map(first, control), onSecond = try map(second, control)
+        let onFirst = try maps.map(first, control), onSecond = try maps.map(second, control)
         var differences: [Difference] = []
         for key in keys {
             try control.step(0)

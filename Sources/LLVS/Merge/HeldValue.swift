@@ -178,7 +178,7 @@ struct HeldMerge {
         case .computed(let bytes, _)?: return try bytes.withUnsafeBytes { try body($0) }
         case .stored(let entry)?:
             let stored = store.versionID(entry.version)
-            return try store.withBody(store.place(of: entry.version), entry, id: key, stored: stored) { try body($0) }
+            return try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: stored) { try body($0) }
         }
     }
 
@@ -231,7 +231,7 @@ struct HeldMerge {
                 let row = store.dag.rows[Int(at)]
                 return row.second == History.none ? [] : [row.first, row.second]
             }
-            let entries = try sides.compactMap { try store.entry(key, at: $0) }
+            let entries = try sides.compactMap { try store.maps.entry(key, at: $0) }
             if entries.isEmpty {
                 if let found = newest, store.lock.withRead({ store.dag.isNewer(found, at) }) { continue }
                 newest = at

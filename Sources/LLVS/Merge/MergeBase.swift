@@ -38,7 +38,7 @@ struct MergeBase {
     let bases: [UInt32]
     private var folds: [[UInt32]: FoldedVersions] = [:]
     /// Of the one base.
-    private var onOnly: Store.Prevailing?
+    private var onOnly: Prevailing?
 
     private let control: PacedControl
 
@@ -67,7 +67,7 @@ struct MergeBase {
     mutating func state(_ key: UnsafeRawBufferPointer) throws -> BaseState {
         guard let first = bases.first else { return .absent }
         if bases.count == 1 {
-            let found = try onOnly ?? store.prevailing(at: first)
+            let found = try onOnly ?? store.maps.prevailing(at: first)
             onOnly = found
             return BaseState(try found.lookup(key))
         }
@@ -82,7 +82,7 @@ struct MergeBase {
                 delivered = top.state
                 continue
             }
-            let entry = try store.entry(key, at: top.versions[top.next])
+            let entry = try store.maps.entry(key, at: top.versions[top.next])
             if !top.candidates.isEmpty {
                 top.add(entry)
             } else {
@@ -117,7 +117,7 @@ struct MergeBase {
     private mutating func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
         let fold = folds[versions] ?? FoldedVersions(versions)
         folds[versions] = fold
-        return Frame(fold: fold, state: BaseState(try versions.first.flatMap { try store.entry(key, at: $0) }))
+        return Frame(fold: fold, state: BaseState(try versions.first.flatMap { try store.maps.entry(key, at: $0) }))
     }
 
     /// Whether both were stored in versions that are no ancestors of these, so that the fold of these holds
@@ -168,19 +168,19 @@ extension Store {
     func haveSameBytes(_ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
         if a.isSameReference(as: b) { return true }
         if a.size != MapEntry.unknownSize, b.size != MapEntry.unknownSize, a.size != b.size { return false }
-        if let x = aFingerprint ?? changeLists.fingerprint(a.version, id), let y = bFingerprint ?? changeLists.fingerprint(b.version, id), x != y { return false }
+        if let x = aFingerprint ?? maps.changeLists.fingerprint(a.version, id), let y = bFingerprint ?? maps.changeLists.fingerprint(b.version, id), x != y { return false }
         guard let p = try located(a, id), let q = try located(b, id), p.size == q.size else { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
         // Small ones are compared as they are; large ones by digests, when their records have them.
-        if Int(p.size) > RecordTable.digestThreshold, let d = try findChange(x, id)?.body.digest, let e = try findChange(y, id)?.body.digest { return d == e }
-        return try withBody(x, p, id: id, stored: versionID(a.version)) { left in
-            try withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
+        if Int(p.size) > RecordTable.digestThreshold, let d = try records.findChange(x, id)?.body.digest, let e = try records.findChange(y, id)?.body.digest { return d == e }
+        return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
+            try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
         }
     }
 
     /// The same entry, with the size of the value; nil when its version stored none.
     private func located(_ entry: MapEntry, _ id: UnsafeRawBufferPointer) throws -> MapEntry? {
-        entry.size != MapEntry.unknownSize ? entry : try stored(id, in: entry.version)
+        entry.size != MapEntry.unknownSize ? entry : try maps.stored(id, in: entry.version)
     }
 
     /// Whether the bytes of `a` were stored in a later version than those of `b`.

@@ -90,14 +90,14 @@ struct MergeForks {
                 try store.forEachDifference(ancestor, first, control) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
             } else {
                 // What the one before holds was looked at with that: so it costs by what the ancestors differ in.
-                let onFirst = try store.prevailing(at: first)
+                let onFirst = try store.maps.prevailing(at: first)
                 try store.forEachDifference(base.bases[i - 1], ancestor, control) { difference in
                     guard difference.before == nil, try onFirst.lookup(difference.key) == nil else { return }
                     gone.append(arena.copy(difference.key))
                 }
             }
             if gone.isEmpty { continue }
-            let onSecond = try store.map(second, control)
+            let onSecond = try store.maps.map(second, control)
             for key in gone where onSecond?.lookup(key) == nil {
                 guard removed.insert(ValueID(unchecked: key)).inserted, case .present(let entry) = try base.state(key) else { continue }
                 forks.append(MergeFork(removedTwice: key, ancestor: entry))
@@ -169,8 +169,8 @@ struct MergeForks {
                 if let fork, fork.side == .second { out.append(key, preserving: fork.second.map { store.versionID($0.version) }) }
                 continue
             }
-            let p = try fork.map(\.first) ?? pair?.first ?? store.map(first)?.lookup(key)
-            let q = try fork.map(\.second) ?? pair?.second ?? store.map(second)?.lookup(key)
+            let p = try fork.map(\.first) ?? pair?.first ?? store.maps.map(first)?.lookup(key)
+            let q = try fork.map(\.second) ?? pair?.second ?? store.maps.map(second)?.lookup(key)
             try append(change, key, (first, p), (second, q), &ancestry, to: &out)
         }
         return out
@@ -211,7 +211,7 @@ struct MergeForks {
                 throw StoreError(.tooLarge, "The arbiter returned \(data.count) bytes for \"\(id)\"; at most 1 GiB is allowed.", valueID: id)
             }
             if let p = first.entry, p.size == MapEntry.unknownSize || Int(p.size) == data.count {
-                let isSame = try store.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in data.withUnsafeBytes { Bytes.equal(now, $0) } }
+                let isSame = try store.records.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in data.withUnsafeBytes { Bytes.equal(now, $0) } }
                 if isSame { return }
             }
             out.keep(data)

@@ -45,7 +45,7 @@ extension Store {
             // Mostly there are no rules: the first side holds none, and the second brings none.
             if byRules.given == nil, byRules.merger == nil, bases.count == 1 {
                 // In a fold the merge before has told.
-                let onFirst = line.withoutRules == first ? nil : try prevailing(at: first)
+                let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
                     first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
                     line.hasFoundNoRules = true

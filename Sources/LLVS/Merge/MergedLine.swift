@@ -95,11 +95,11 @@ extension Store {
         let (preserves, place) = lock.withRead { (dag.rows[Int(ordinal)].traits.contains(.preserves), dag.rows[Int(ordinal)].place) }
         guard preserves else { return History.none }
         var named: [UInt32] = []
-        if !changeLists.forEach(ordinal, { if $0.kind == .preserve, let entry = $0.entry { named.append(entry.version) } }) {
-            let header = try readHeader(place)
+        if !maps.changeLists.forEach(ordinal, { if $0.kind == .preserve, let entry = $0.entry { named.append(entry.version) } }) {
+            let header = try records.header(place)
             named = try header.dependencies.map { id in
                 guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: id) }) else {
-                    throw damaged(place, "names a version that is not here", version: header.id)
+                    throw records.damaged(place, "names a version that is not here", version: header.id)
                 }
                 return version
             }

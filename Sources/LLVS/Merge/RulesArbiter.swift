@@ -25,7 +25,7 @@ public struct RulesArbiter: MergeArbiter {
             guard fork.kind != .twiceRemoved else { return nil }
             return try id.bytes.withUnsafeBytes { key -> Value.Change? in
                 guard rules.covers(key) else { return nil }
-                let (p, q) = (try store.entry(key, at: first), try store.entry(key, at: second))
+                let (p, q) = (try store.maps.entry(key, at: first), try store.maps.entry(key, at: second))
                 switch try rules.decide(Difference(key: key, before: p, after: q)) {
                 case .a: return fork.first.map { .preserve($0) } ?? .remove(id)
                 case .b: return fork.second.map { .preserve($0) } ?? .remove(id)

@@ -1,8 +1,5 @@
 /// Merging by what the second side did alone.
 extension Store {
-    /// With more versions and changes than this since the base, maps are asked for what they did together.
-    private static let mostOfSecond = 65_536
-
     /// The changes of a merge that a built-in arbiter decides, from what the second side recorded since the base: what
     /// the first side did since needs no look then, however much it is. Nil when that cannot be told, or when the two
     /// may have equal states.
@@ -24,12 +21,12 @@ extension Store {
         guard areOrdered, let chain = try walk(ChainBehind(from: second, behind: base), control.look),
               try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control) else { return nil }
         // Of many versions that change the same again and again, maps tell it in less memory.
-        let isShort = chain.versions.count == 1 || chain.versions.count + chain.changes <= Store.mostOfSecond
+        let isShort = MapPolicy.looksAtEach(versions: chain.versions.count, changes: chain.changes)
         let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
-        let onFirst = try known ?? prevailing(at: first)
+        let onFirst = try known ?? maps.prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
-            let found = try onBase ?? prevailing(at: base)
+            let found = try onBase ?? maps.prevailing(at: base)
             onBase = found
             return try found.lookup(key)
         }

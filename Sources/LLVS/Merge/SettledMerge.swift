@@ -41,14 +41,14 @@ extension Store {
     /// `body` throws; nor are the merges of a long fold gone back over for each head.
     private func forEachDifferenceByMaps(_ a: UInt32, _ b: UInt32, _ control: PacedControl, _ body: (Difference) throws -> Void) throws {
         guard haveMaps(a, b) else { return try forEachDifference(a, b, control, body) }
-        try MapNode.forEachDifference(map(a, control), map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
+        try MapNode.forEachDifference(maps.map(a, control), maps.map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 
     private func haveMaps(_ a: UInt32, _ b: UInt32) -> Bool {
         if maps.slot(a) != nil, maps.slot(b) != nil { return true }
         // Nearby, what was recorded since is all that needs a look.
-        let near = Store.fewReads, few = RecordedSides.mostChanges
+        let near = MapPolicy.manyUses, few = MapPolicy.mostComparedWithMaps
         if lock.withRead({ dag.meeting(a, b, leftAtMost: near, rightAtMost: near) != nil }) { return false }
-        return isWithin(few, toMakeMapOf: a) && isWithin(few, toMakeMapOf: b)
+        return maps.isWithin(few, toMakeMapOf: a) && maps.isWithin(few, toMakeMapOf: b)
     }
 }

@@ -139,11 +139,11 @@ extension Store {
         let merge = DocumentMerge(), key = fork.key
         func json(_ entry: MapEntry?) throws -> [UInt8]? {
             try entry.map { entry in
-                try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try merge.json($0) }
+                try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try merge.json($0) }
             }
         }
         let x = try json(firstIsNewer ? fork.first : fork.second), y = try json(firstIsNewer ? fork.second : fork.first)
-        let result = try standing.map { try json(entry(key, at: $0)) } ?? x
+        let result = try standing.map { try json(maps.entry(key, at: $0)) } ?? x
         return ConflictRecord(
             kind: x == nil || y == nil ? .deleteEdit : .pick, path: Array("[]".utf8), base: try json(fork.ancestor), newer: x, older: y,
             result: result, rule: nil)

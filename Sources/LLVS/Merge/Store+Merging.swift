@@ -123,7 +123,7 @@ extension Store {
         let began = Log.begin(.debug)
         var fold = Fold()
         defer {
-            for place in fold.places { provisional.remove(place) }
+            for place in fold.places { records.provisional.remove(place) }
             if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         // Which of the heads hold `into`: that side is `ours`.
@@ -247,14 +247,14 @@ extension Store {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
+                return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
             lock.withWrite { dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {
                 // What it names lies elsewhere, and stays what it is when the merge is stored.
-                keepChanges(ordinal, draft, mapped)
+                maps.keepChanges(ordinal, draft.changes, mapped)
                 if let behind = maps.slot(draft.first) {
-                    maps.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
+                    maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
                 }
             }
             return (ordinal, place)

@@ -56,11 +56,11 @@ extension Store {
 
     private func isOpen(_ conflict: Conflict, _ merge: UInt32, _ mark: ValueID, at head: UInt32, _ control: PacedControl) throws -> Bool {
         // A mark that was there before this merge was made is about another one like it.
-        if let chosen = try mark.bytes.withUnsafeBytes({ try entry($0, at: head) }), chosen.version != merge,
+        if let chosen = try mark.bytes.withUnsafeBytes({ try maps.entry($0, at: head) }), chosen.version != merge,
            try !walk(AncestorSearch(chosen.version, of: merge), control.look) { return false }
         let rules = try valueRules(for: conflict.id, at: merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
-            if try isSame(entry(key, at: head), entry(key, at: merge)) { return true }
+            if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) { return true }
             guard try holds(conflict, key, at: head, rules) else { return false }
             let later = HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: conflict.id)
             let history = try walk(later)
@@ -96,8 +96,8 @@ extension Store {
             let record = conflict.record
             return try body(try DocumentPlace(record.path, in: text, expected: record.result, other: other, rules), bytes)
         }
-        guard let entry = try entry(key, at: version) else { return try found(nil) }
-        return try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
+        guard let entry = try maps.entry(key, at: version) else { return try found(nil) }
+        return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
     }
 
     /// Puts into a record of a merge what stands there at the version, which is not what rules come to.
@@ -198,8 +198,8 @@ extension Store {
     private func bytes(_ json: [UInt8], _ key: UnsafeRawBufferPointer, of merge: UInt32, _ rules: ValueRules) throws -> [UInt8]? {
         let reader = DocumentMerge(rules: rules)
         for side in lock.withRead({ dag.predecessors(merge) }) {
-            guard let entry = try entry(key, at: side) else { continue }
-            let found = try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { bytes in
+            guard let entry = try maps.entry(key, at: side) else { continue }
+            let found = try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { bytes in
                 try DocumentPlace.areSame(reader.json(bytes), json) ? Array(bytes) : nil
             }
             if let found { return found }

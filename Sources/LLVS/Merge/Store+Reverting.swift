@@ -144,7 +144,7 @@ struct SwappedMerge {
 
     private func now(_ id: ValueID, _ key: UnsafeRawBufferPointer) throws -> HeldValue? {
         if let known = held[id] { return known }
-        return HeldValue(try store.entry(key, at: head))
+        return HeldValue(try store.maps.entry(key, at: head))
     }
 
     private mutating func take(
@@ -180,7 +180,7 @@ struct SwappedMerge {
         if let before {
             try store.forEachDifference(before, version, control) { try look($0.key, $0.before, $0.after) }
         } else {
-            try MapNode.forEachDifference(nil, store.map(version, control), look)
+            try MapNode.forEachDifference(nil, store.maps.map(version, control), look)
         }
     }
 
@@ -189,7 +189,7 @@ struct SwappedMerge {
         try held.keys.sorted().compactMap { id -> Value.Change? in
             guard let result = held[id] else { return nil }
             return try id.bytes.withUnsafeBytes { key -> Value.Change? in
-                let entry = try store.entry(key, at: head), merge = merger(key)
+                let entry = try store.maps.entry(key, at: head), merge = merger(key)
                 guard let result else { return entry == nil ? nil : .remove(id) }
                 if try merge.areSame(result, HeldValue(entry)) { return nil }
                 switch result.content {

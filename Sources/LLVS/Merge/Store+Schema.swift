@@ -52,7 +52,7 @@ extension Store {
 
     /// The rules at a version; nil when there are none.
     func schemaEntry(at version: UInt32) throws -> MapEntry? {
-        try schemaEntry(prevailing(at: version))
+        try schemaEntry(maps.prevailing(at: version))
     }
     func schemaEntry(_ state: Prevailing) throws -> MapEntry? {
         try MergeSchema.idBytes.withUnsafeBytes { try state.lookup($0) }
@@ -60,7 +60,7 @@ extension Store {
 
     private func schema(_ entry: MapEntry) throws -> MergeSchema {
         try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
+            try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
         }
     }
 
@@ -80,9 +80,9 @@ extension Store {
         guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
         let valid = try validSchema(before: sides)
         let record = try MergeSchema.idBytes.withUnsafeBytes { key in
-            try withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
+            try self.records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
                 guard let valid else { return try SchemaMerge.record(notValid: invalid, standing: nil) }
-                return try withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
+                return try self.records.withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
                     try SchemaMerge.record(notValid: invalid, standing: $0)
                 }
             }
@@ -101,7 +101,7 @@ extension Store {
             if try problem(ofSchema: entry) == nil { return entry }
             let sides = lock.withRead { dag.predecessors(entry.version) }
             for side in sides {
-                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.entry($0, at: side) }
+                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.maps.entry($0, at: side) }
                 if let before, seen.insert(before.version).inserted { open.append(before) }
             }
         }

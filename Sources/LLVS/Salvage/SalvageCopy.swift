@@ -9,7 +9,7 @@ struct SalvageCopy {
     /// - Throws: what reading and writing throw.
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
         let place = try record.header.blobs.isEmpty ? copyAsItIs(record.place, control) : copyAnew(record, control)
-        let header = try target.readHeader(place)
+        let header = try target.records.header(place)
         _ = try target.admit([PendingVersions.Record(place: place, header: header)])
     }
 
@@ -25,7 +25,7 @@ struct SalvageCopy {
 
     /// The very bytes. A large record is read twice: once for its checksum.
     private func copyAsItIs(_ place: RecordPlace, _ control: OperationControl) throws -> RecordPlace {
-        guard let length = Int(exactly: place.length) else { throw source.damaged(place, "has a size that no record has") }
+        guard let length = Int(exactly: place.length) else { throw source.records.damaged(place, "has a size that no record has") }
         if length <= SalvageCopy.pieceSize {
             let bytes = try read(place, 0, length)
             return try bytes.withUnsafeBytes { try append(RecordPieces($0)) }
@@ -49,7 +49,7 @@ struct SalvageCopy {
     private func read(_ place: RecordPlace, _ offset: Int, _ count: Int) throws -> [UInt8] {
         try Memory.expect(count, "Copying a version")
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            try source.readBytes(place, at: UInt64(offset), into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))
+            try source.records.read(place, at: UInt64(offset), into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))
             filled = count
         }
     }
@@ -58,7 +58,7 @@ struct SalvageCopy {
     private func copyAnew(_ record: SalvageIndex.Record, _ control: OperationControl) throws -> RecordPlace {
         var ids: [[UInt8]] = [], values: [[UInt8]] = [], written: [WrittenValue] = []
         var changes: [(kind: Value.Change.Kind, stored: VersionID?, value: Int?, written: Int?)] = []
-        try source.forEachChange(record.place) { entry, header in
+        try source.records.forEachChange(record.place) { entry, header in
             try Memory.check()
             ids.append(Array(entry.id))
             guard entry.kind == .insert || entry.kind == .update else {
@@ -69,7 +69,7 @@ struct SalvageCopy {
                 written.append(try blob(entry, record, control))
                 changes.append((entry.kind, nil, nil, written.count - 1))
             } else {
-                values.append(try source.withValue(entry, in: record.place, of: header.id) { try Memory.copy($0, "Copying a version") })
+                values.append(try source.records.withValue(entry, in: record.place, of: header.id) { try Memory.copy($0, "Copying a version") })
                 changes.append((entry.kind, nil, values.count - 1, nil))
             }
         }
@@ -88,7 +88,7 @@ struct SalvageCopy {
 
     private func blob(_ entry: RecordTable.Entry, _ record: SalvageIndex.Record, _ control: OperationControl) throws -> WrittenValue {
         let writer = try target.storage.blobWriter(size: entry.size)
-        return try source.withValue(entry, in: record.place, of: record.header.id) { bytes in
+        return try source.records.withValue(entry, in: record.place, of: record.header.id) { bytes in
             var at = 0
             while at < bytes.count {
                 try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")

@@ -32,7 +32,7 @@ struct SalvageIndex {
     /// Looks at what may be a record; false when it is none that can be read.
     mutating func add(_ place: RecordPlace, _ store: Store, _ control: PacedControl) throws -> Bool {
         let header: RecordHeader
-        do { header = try store.readHeader(place) } catch {
+        do { header = try store.records.header(place) } catch {
             let error = StoreError.of(error)
             if error.code == .outOfMemory { throw error }
             guard error.code == .newerFormat else { return false }
@@ -42,7 +42,7 @@ struct SalvageIndex {
         guard places.insert(place).inserted else { return true }
         let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
         // One more copy of a record that is whole: after a compaction, or the union of two stores.
-        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: place, control) }) {
+        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort(control) { try store.records.identityDigest(place, control) }) {
             return true
         }
         let record = try Record(place, header, store, control)
@@ -58,7 +58,7 @@ struct SalvageIndex {
     private mutating func digest(ofFirst id: VersionID, _ store: Store, _ control: PacedControl) throws -> [UInt8]? {
         if let known = firstWhole[id]?.digest { return known }
         guard let first = whole(id) else { return nil }
-        let digest = try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: first.place, control) }
+        let digest = try Memory.unlessShort(control) { try store.records.identityDigest(first.place, control) }
         firstWhole[id]?.digest = digest
         return digest
     }
@@ -121,7 +121,7 @@ struct SalvageIndex {
             try control.step()
             let whole = all.filter(\.isWhole)
             guard whole.count > 1 else { continue }
-            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort(control) { try store.identityDigest(ofRecordAt: record.place, control) } ?? []) }
+            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? []) }
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
             firstWhole[id] = sorted.isEmpty ? nil : (0, nil)
@@ -141,7 +141,7 @@ extension SalvageIndex.Record {
     fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
         self.init(place: place, header: header)
         isTableWhole = try Memory.unlessShort(control) {
-            try store.forEachChange(place) { entry, header in
+            try store.records.forEachChange(place) { entry, header in
                 try control.step(0, bytes: entry.size)
                 guard entry.kind == .insert || entry.kind == .update else { return }
                 guard try !store.isReadable(entry, in: place, of: header.id) else { return }
@@ -171,14 +171,7 @@ extension Store {
     /// Whether the bytes of a change are what was written.
     func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) throws -> Bool {
         try Memory.unlessShort {
-            try withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
+            try records.withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
         } ?? false
-    }
-
-    /// Calls with the bytes of a change.
-    /// - Throws: `.damaged` when they are not what was written; what reading throws.
-    func withValue<R>(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-        return try withBody(place, located, id: entry.id, stored: version, anew: true, body)
     }
 }

@@ -78,7 +78,7 @@ struct SalvageLine {
     private mutating func take(_ record: SalvageIndex.Record, _ control: PacedControl) throws {
         if !record.isTableWhole { isComplete = false }
         // As far as its table can be read.
-        _ = try Memory.unlessShort(control) { try source.forEachChange(record.place) { entry, header in
+        _ = try Memory.unlessShort(control) { try source.records.forEachChange(record.place) { entry, header in
             try Memory.check()
             try control.step(0, bytes: entry.size)
             let id = ValueID(unchecked: entry.id)
@@ -90,7 +90,7 @@ struct SalvageLine {
             case .preserve:
                 let stored = header.dependencies[entry.dependency]
                 let found = try index.all(stored).first { record in
-                    try Memory.unlessShort { try source.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update } } == true
+                    try Memory.unlessShort { try source.records.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update } } == true
                         && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
                 }
                 if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
@@ -151,6 +151,6 @@ extension Store {
     /// Calls with the bytes that a record stores under a value id.
     /// - Throws: `.damaged` when it stores none, or they are not what was written.
     func withStored<R>(_ id: UnsafeRawBufferPointer, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        try withBody(place, MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0), id: id, stored: version, anew: true, body)
+        try records.withBody(place, MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0), id: id, stored: version, anew: true, body)
     }
 }

@@ -96,7 +96,7 @@ struct BatchFilling {
             guard let entry = entries[i] else { continue }
             if entry.size == MapEntry.unknownSize {
                 let (place, stored) = store.lock.withRead { (store.dag.rows[Int(entry.version)].place, store.dag.id(entry.version)) }
-                entries[i] = try store.located(entry, place, id: batch.id(first + i), stored: stored)
+                entries[i] = try store.records.located(entry, place, id: batch.id(first + i), stored: stored)
             }
             bytes += Int(entries[i]?.size ?? 0)
         }
@@ -110,7 +110,7 @@ struct BatchFilling {
             let end = min(i + BatchFilling.sectionRows, entries.count)
             try store.lock.withRead {
                 try store.checkOpenLocked()
-                try store.dagReference._withUnsafeGuaranteedRef { dag in
+                try store.sharedHistory.dagReference._withUnsafeGuaranteedRef { dag in
                     for j in i..<end {
                         guard let entry = entries[j] else { continue }
                         try batch.setVersion(first + j, ordinal: entry.version, id: dag.id(entry.version))
@@ -131,7 +131,7 @@ struct BatchFilling {
             let end = min(i + BatchFilling.sectionRows, wanted.count)
             store.lock.withRead {
                 // All are found before the first is looked at: their memory is fetched at the same time.
-                for j in i..<end where wanted[j].entry.bodyOffset != 0 { store.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset) }
+                for j in i..<end where wanted[j].entry.bodyOffset != 0 { store.records.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset) }
                 for j in i..<end where !takeFromMemory(wanted[j]) { missing.append(j) }
             }
             i = end
@@ -152,7 +152,7 @@ struct BatchFilling {
     /// The caller holds the store's lock for reading.
     @inline(__always)
     private func takeFromMemory(_ one: Wanted) -> Bool {
-        guard one.entry.bodyOffset != 0, let body = store.blocks.bytes(one.place, from: one.entry.bodyOffset) else { return false }
+        guard one.entry.bodyOffset != 0, let body = store.records.blocks.bytes(one.place, from: one.entry.bodyOffset) else { return false }
         return accept(body, one) || (body.count < one.bodySize && takeFromBlocks(one))
     }
 
@@ -162,7 +162,7 @@ struct BatchFilling {
         let size = min(UInt64(one.bodySize), one.place.length &- one.entry.bodyOffset)
         guard one.entry.bodyOffset < one.place.length, size <= UInt64(StoreBlocks.largest) else { return false }
         return (try? withScratch(Int(size)) { buffer in
-            store.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer) && accept(UnsafeRawBufferPointer(buffer), one)
+            store.records.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer) && accept(UnsafeRawBufferPointer(buffer), one)
         }) ?? false
     }
 
@@ -181,7 +181,7 @@ struct BatchFilling {
     private func runEnd(_ missing: ContiguousArray<Int>, from start: Int) -> Int {
         let head = wanted[missing[start]]
         var end = start + 1, behind = head.position &+ UInt64(head.bodySize)
-        guard store.blocks.readsSegments, head.entry.bodyOffset != 0 else { return end }
+        guard store.records.blocks.readsSegments, head.entry.bodyOffset != 0 else { return end }
         while end < missing.count {
             let next = wanted[missing[end]]
             guard next.place.segment == head.place.segment, next.entry.bodyOffset != 0, next.position >= head.position, next.position <= behind &+ UInt64(BatchFilling.gapSize),
@@ -196,9 +196,9 @@ struct BatchFilling {
         guard let first = run.first else { return }
         let head = wanted[first]
         var isRead = false
-        if store.blocks.readsSegments, head.entry.bodyOffset != 0, head.bodySize <= BatchFilling.runSize {
+        if store.records.blocks.readsSegments, head.entry.bodyOffset != 0, head.bodySize <= BatchFilling.runSize {
             let end = run.reduce(0 as UInt64) { max($0, wanted[$1].position &+ UInt64(wanted[$1].bodySize)) }
-            isRead = try store.blocks.readRun(head.place.segment, from: head.position, to: end) { bytes, position in
+            isRead = try store.records.blocks.readRun(head.place.segment, from: head.position, to: end) { bytes, position in
                 for i in run {
                     let one = wanted[i]
                     guard let start = Int(exactly: one.position &- position), start <= bytes.count,
@@ -215,8 +215,8 @@ struct BatchFilling {
         let place = store.lock.withRead { store.dag.rows[Int(one.entry.version)].place }
         let id = batch.id(one.row), target = batch.target(one.row)
         let stored = try VersionID(ascii: batch.storedVersion(one.row))
-        try store.withBody(place, one.entry, id: id, stored: stored) { bytes in
-            guard bytes.count == target.count else { throw store.damaged(place, "has a value of another size than was told", version: stored, value: id) }
+        try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
+            guard bytes.count == target.count else { throw store.records.damaged(place, "has a value of another size than was told", version: stored, value: id) }
             target.copyMemory(from: bytes)
         }
     }

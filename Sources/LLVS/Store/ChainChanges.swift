@@ -32,7 +32,7 @@ struct ChainChanges {
             try control.step(0)
             let count = store.lock.withRead { Int(store.dag.rows[Int(ordinal)].changeCount) }
             try Memory.grow(&items, by: count, "Reading \(count) changes")
-            try store.forEachRecordedChange(ordinal) { change in
+            try store.maps.forEachRecordedChange(ordinal) { change in
                 var item = Item(key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown, isPreserved: change.kind == .preserve)
                 if labelsAreTrue {
                     switch change.kind {
@@ -49,7 +49,7 @@ struct ChainChanges {
 
     /// What became of the state at one version until another, as their maps tell.
     init(from base: UInt32, to version: UInt32, in store: Store, _ control: PacedControl = .none) throws {
-        try MapNode.forEachDifference(store.map(base, control), store.map(version, control)) { key, before, after in
+        try MapNode.forEachDifference(store.maps.map(base, control), store.maps.map(version, control)) { key, before, after in
             try control.step(0)
             try Memory.check()
             try Memory.grow(&items, "Comparing two versions")

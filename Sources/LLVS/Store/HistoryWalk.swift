@@ -173,7 +173,7 @@ extension Store {
 
     /// Those that stored or removed a value, and others of which nobody knows: large ones, and such whose ids have one hash.
     func versionsThatMayHaveChanged(_ id: ValueID, _ control: OperationControl = OperationControl()) throws -> [UInt32] {
-        let index = try pastIndex(control), hash = id.bytes.withUnsafeBytes(History.keyHash)
+        let index = try maps.pastIndex(control), hash = id.bytes.withUnsafeBytes(History.keyHash)
         return lock.withRead {
             let newer = (index.end..<max(index.end, UInt32(truncatingIfNeeded: dag.rows.count))).filter { dag.mayHaveChanged($0, hash) }
             return (index.all(hash) + newer).filter { dag.isLive(Int($0)) }
@@ -182,7 +182,7 @@ extension Store {
 
     /// What a version recorded of a value; nil when nothing. O(log changes), one read mostly.
     func recordedKind(of id: ValueID, in ordinal: UInt32) throws -> Value.Change.Kind? {
-        try id.bytes.withUnsafeBytes { try findChange(place(of: ordinal), $0) }?.kind
+        try id.bytes.withUnsafeBytes { try records.findChange(place(of: ordinal), $0) }?.kind
     }
 
     /// Whether a version recorded a change of a value whose id begins so. O(log changes) of a large one, one read mostly.
@@ -191,9 +191,9 @@ extension Store {
         guard count > 0 else { return false }
         if count <= ChangeLists.longestList {
             var found = false
-            try forEachRecordedChange(ordinal) { found = found || $0.key.starts(with: prefix) }
+            try maps.forEachRecordedChange(ordinal) { found = found || $0.key.starts(with: prefix) }
             return found
         }
-        return try prefix.withUnsafeBytes { try hasChange(place, ofPrefix: $0) }
+        return try prefix.withUnsafeBytes { try records.hasChange(place, ofPrefix: $0) }
     }
 }

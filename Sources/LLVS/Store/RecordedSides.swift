@@ -18,18 +18,13 @@ final class RecordedSides {
     /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
     private let leftMap: MapCache.Slot?
     private let rightMap: MapCache.Slot?
-    private var met: Store.Prevailing?
-
-    /// With more versions and changes than this on a side the maps are compared instead.
-    static let mostChanges = 4_096
-    /// The same where a map would have to be made, which may take far more changes than those between the two.
-    private static let mostWithoutMaps = 16_384
+    private var met: Prevailing?
 
     /// Nil when the two do not meet, or only far away.
     /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
     init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store, _ control: PacedControl = .none) throws {
         let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
-        let limit = mapsAreHere ? RecordedSides.mostChanges : RecordedSides.mostWithoutMaps
+        let limit = MapPolicy.mostCompared(mapsAreHere: mapsAreHere)
         guard let meeting = store.lock.withRead({ store.dag.meeting(a, b, leftAtMost: limit, rightAtMost: limit) }) else { return nil }
         self.store = store
         self.meeting = meeting
@@ -85,7 +80,7 @@ final class RecordedSides {
     /// What prevails where the two meet, for a key that one of them, whose map this is, holds unchanged.
     private func whereTheyMet(_ key: UnsafeRawBufferPointer, unchangedIn map: MapCache.Slot?) throws -> MapEntry? {
         if let map { return map.root?.lookup(key) }
-        let found = try met ?? store.prevailing(at: meeting.at)
+        let found = try met ?? store.maps.prevailing(at: meeting.at)
         met = found
         return try found.lookup(key)
     }
@@ -98,6 +93,6 @@ extension Store {
     func forEachDifference(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
         if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
-        try MapNode.forEachDifference(map(a, control), map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
+        try MapNode.forEachDifference(maps.map(a, control), maps.map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 }

@@ -22,7 +22,7 @@ extension Store {
         limit: Int, byteLimit: Int = .max, withData: Bool = true, isSeparated: Bool = true
     ) throws -> ValueBatch {
         let batch = ValueBatch(hasData: withData, isSeparated: isSeparated)
-        let root = try map(requireOrdinal(version))
+        let root = try maps.map(requireOrdinal(version))
         var filling = BatchFilling(self, batch, byteLimit: byteLimit)
         var after = after?.bytes, before = before?.bytes
         while let root, batch.count < limit {
@@ -54,7 +54,7 @@ extension Store {
     /// - Complexity: O(count · log values + bytes).
     public func batch(at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws -> ValueBatch {
         let batch = ValueBatch(isSeparated: isSeparated)
-        let root = try map(requireOrdinal(version))
+        let root = try maps.map(requireOrdinal(version))
         var filling = BatchFilling(self, batch)
         func fill() throws {
             filling.lookUp(in: root)
@@ -79,7 +79,7 @@ extension Store {
         for reference in references {
             let ordinal = try requireOrdinal(reference.version)
             try reference.id.bytes.withUnsafeBytes { id in
-                try filling.append(id, stored(id, in: ordinal))
+                try filling.append(id, maps.stored(id, in: ordinal))
             }
             if batch.count % Store.batchRows == 0 { _ = try filling.fill() }
         }

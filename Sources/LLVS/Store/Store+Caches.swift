@@ -2,8 +2,6 @@
 /// they are passed over, and everything comes from the records.
 extension Store {
     static let historyName = "history"
-    /// Fewer new versions than this are read from their records as fast as from a cache.
-    static let fewVersions = 1_000
 
     /// Takes up the history where a handle before left it. The caller is opening the store.
     /// - Throws: what the control throws.
@@ -17,8 +15,8 @@ extension Store {
         dag = cached.history
         cachedVersions = dag.liveCount
         cachedRows = dag.rows.count
-        checkpoint = cached.checkpoint
-        namedCheckpoint = cached.checkpoint
+        maps.checkpoint = cached.checkpoint
+        maps.namedCheckpoint = cached.checkpoint
     }
 
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
@@ -28,16 +26,16 @@ extension Store {
             (dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
         }
         guard isWhole, let head else { return }
-        let isMuch = count - cachedVersions >= max(Store.fewVersions, cachedVersions / 16) || (isOutdated && count >= Store.fewVersions)
-        renewCheckpoint(head, isMuch: isMuch)
-        let kept = lock.withRead { checkpoint }
-        guard isMuch || kept?.id != namedCheckpoint?.id, let mark = storage.scanMark() else { return }
+        let isMuch = MapPolicy.cachesPay(new: count - cachedVersions, known: cachedVersions, isOutdated: isOutdated)
+        maps.renewCheckpoint(head, isMuch: isMuch)
+        let kept = lock.withRead { maps.checkpoint }
+        guard isMuch || kept?.id != maps.namedCheckpoint?.id, let mark = storage.scanMark() else { return }
         // Who reads the index does not look at the records again: after a power cut it must not speak of any that are lost.
         do { try storage.sync() } catch { return }
         // A cache can wait until there is memory.
         do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
         let index = lock.withRead { HistoryIndex.encode(dag, kept, mark: mark, place: storage.currentPlace) }
         do { try storage.cachePut(Store.historyName, index) } catch { return }
-        if let old = namedCheckpoint, old.id != kept?.id { try? storage.cacheDelete(old.name) }
+        if let old = maps.namedCheckpoint, old.id != kept?.id { try? storage.cacheDelete(old.name) }
     }
 }

@@ -48,7 +48,7 @@ extension Store {
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
         // Of a few changes no map is made, but every so often.
-        let view = try first != History.none && sorted.count <= MapLines.fewChanges ? self.view(toSave: sorted.count, on: first) : nil
+        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
@@ -124,8 +124,8 @@ extension Store {
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
-        if first != History.none, sorted.count <= Store.fewChanges { return try effective(sorted, on: first) { try entry($0, at: first) } }
-        let root = first == History.none ? nil : try map(first)
+        if first != History.none, sorted.count <= MapPolicy.fewLookups { return try effective(sorted, on: first) { try maps.entry($0, at: first) } }
+        let root = first == History.none ? nil : try maps.map(first)
         return try effective(sorted, on: first) { root?.lookup($0) }
     }
 
@@ -190,9 +190,9 @@ extension Store {
     /// The bytes that a version stored, to be stored once more.
     private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
         let place = place(of: ordinal)
-        let entry = try located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        let entry = try records.located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
         guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
-            return .bytes(try withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
+            return .bytes(try records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
         }
         let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
         var position = 0
@@ -205,7 +205,7 @@ extension Store {
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.
     func checkReference(_ id: UnsafeRawBufferPointer, _ stored: VersionID) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(stored), let found = try findChange(place(of: ordinal), id), found.kind == .insert || found.kind == .update else {
+        guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id), found.kind == .insert || found.kind == .update else {
             let id = ValueID(unchecked: id)
             throw StoreError(
                 .invalidReference, "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. Use a reference that a version or a fork gave.",
@@ -240,139 +240,23 @@ extension Store {
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
             var asked = wanted
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
-            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? identityDigest(ofRecordAt: waiting.place),
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
                digest != identityDigest(asked, changes) {
                 throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.", versionID: wanted.id.description)
             }
             return nil
         }
         let place = place(of: ordinal)
-        let existing = try readHeader(place).version
+        let existing = try records.header(place).version
         var asked = wanted
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
         let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
             && asked.metadata == existing.metadata
-            && (identityDigest(asked, changes) == identityDigest(ofRecordAt: place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
+            && (identityDigest(asked, changes) == records.identityDigest(place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
             throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
         }
         return existing
-    }
-
-    // MARK: Storing
-
-    /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
-    /// - Parameter view: what prevails at its first predecessor, when that is at hand.
-    func commit(_ draft: Draft, _ view: MapLines.View? = nil) throws {
-        let ordinal = try lock.withWrite { () -> UInt32 in
-            try checkOpenLocked()
-            try dag.makeRoom()
-            unpublished.running += 1
-            return appendHidden(draft)
-        }
-        do {
-            let (place, checksum, changes) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                let place: RecordPlace?
-                do {
-                    // What is kept of the changes once they are stored must not fail.
-                    if draft.changes.count < Store.flatChanges { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
-                    try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
-                    place = try noting([draft]) { try withCommitLock { try storage.append([encoder.pieces(draft.changes)]).first } }
-                } catch {
-                    removeBlobs(encoder.blobs, after: error)
-                    throw error
-                }
-                guard let place else { throw StoreError(.internal, "A storage appended a record and told no place.") }
-                guard draft.changes.count < Store.flatChanges else { return (place, encoder.checksum, []) }
-                let changes = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                keepChanges(ordinal, draft, changes)
-                return (place, encoder.checksum, changes)
-            }
-            if durability == .full { try makeDurable([draft]) }
-            keepMap(ordinal, draft, changes, view)
-            let (isLive, othersWait) = lock.withWrite { () -> (Bool, Bool) in
-                unpublished.running -= 1
-                unpublished.confirm(draft.version.id)
-                return (publish(ordinal, draft.version.id, place, checksum), pending.count > 0)
-            }
-            if !isLive { maps.drop(ordinal) }
-            if othersWait { tellOfNew([draft.version.id]) } else { observers.tell([draft.version.id]) }
-        } catch {
-            lock.withWrite {
-                unpublished.running -= 1
-                dag.drop(ordinal)
-            }
-            maps.drop(ordinal)
-            throw error
-        }
-    }
-
-    /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That of many changes is
-    /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
-    private func keepMap(_ ordinal: UInt32, _ draft: Draft, _ changes: [MapChange], _ view: MapLines.View?) {
-        guard draft.first != History.none, draft.changes.count < Store.flatChanges else { return }
-        if draft.changes.count > MapLines.fewChanges {
-            guard let behind = try? mapSlot(draft.first) else { return }
-            // Short of memory it is made when somebody asks for it.
-            do { maps.store(ordinal, try MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind) } catch {}
-        } else if let view = view ?? (isAtHand(draft.first) ? try? self.view(at: draft.first) : nil) {
-            lines.append(ordinal, changes, to: view)
-        } else {
-            savedLines.add(ordinal, on: draft.first)
-        }
-    }
-
-    /// Removes the blobs of records that are not there.
-    func removeBlobs(_ blobs: [BlobID], after error: any Error) {
-        guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
-        for blob in blobs { storage.removeBlob(blob) }
-    }
-
-    /// The caller holds the lock for writing.
-    func appendHidden(_ draft: Draft) -> UInt32 {
-        let ordinal = dag.append(
-            id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
-            first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
-            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
-            traits: draft.traits)
-        dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
-        return ordinal
-    }
-
-    /// Makes a stored version live, unless a scan met the same one meanwhile: then answers false. The caller holds the
-    /// lock for writing.
-    func publish(_ ordinal: UInt32, _ id: VersionID, _ place: RecordPlace, _ checksum: UInt32) -> Bool {
-        guard dag.ordinal(of: id) == nil else { dag.drop(ordinal); return false }
-        dag.publish(ordinal, place: place, checksum: checksum)
-        return true
-    }
-
-    /// Waits for the disk, when the durability asks for it.
-    func makeDurable(_ drafts: [Draft]) throws {
-        guard durability == .full else { return }
-        let ticket = gate.ticket()
-        do {
-            try Log.holding { try gate.wait(for: ticket) { try storage.sync() } }
-        } catch var error as StoreError {
-            guard let version = drafts.last?.version else { throw error }
-            if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
-            error.code = .unknownOutcome
-            throw lost(drafts, error)
-        }
-    }
-
-    /// Appends; when nobody knows whether the versions are stored now, each can be made again as the same only.
-    func noting<R>(_ drafts: @autoclosure () -> [Draft], _ append: () throws -> R) throws -> R {
-        do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw lost(drafts(), error) }
-    }
-
-    /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
-    private func lost(_ drafts: [Draft], _ error: StoreError) -> StoreError {
-        let lost = drafts.map { ($0.version.id, (timestamp: $0.version.timestamp, digest: identityDigest($0.version, $0.changes))) }
-        lock.withWrite { for (id, what) in lost { unpublished.lose(id, what) } }
-        var error = error
-        error.versionID = drafts.last?.version.id.description
-        return error
     }
 
     /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.

@@ -10,11 +10,11 @@ extension Store {
         let draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
             try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
-            return (provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
+            return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
         }
         return lock.withWrite {
             if let known = dag.virtualRoot {
-                provisional.remove(place)
+                records.provisional.remove(place)
                 return known
             }
             let ordinal = appendHidden(draft)

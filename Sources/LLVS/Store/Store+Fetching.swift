@@ -18,8 +18,17 @@ extension Store {
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
     public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched {
-        if let fetched = try fetchQuickly(id, at: version, into: reserve) { return fetched }
-        guard let located = try locate(id, at: version) else { return .absent }
+        switch try fetchQuickly(id, at: version, into: reserve) {
+        case .fetched(let fetched): return fetched
+        case .unfinished(let unfinished): return try fetch(id, at: version, going: unfinished, into: reserve)
+        }
+    }
+
+    /// Goes on where `fetchQuickly` ended. Whether the map of the version is in memory is not asked again.
+    public func fetch(
+        _ id: UnsafeRawBufferPointer, at version: VersionID, going unfinished: Unfinished, into reserve: (Int) throws -> UnsafeMutableRawPointer?
+    ) throws -> Fetched {
+        guard let located = try unfinished.located ?? locateWithoutMap(id, at: unfinished.ordinal ?? requireOrdinal(version)) else { return .absent }
         return .copied(size: try copy(located, id, into: reserve), storedVersion: located.stored)
     }
 
@@ -27,13 +36,13 @@ extension Store {
     private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Int {
         var entry = located.entry
         if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
-            guard let found = try findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
-                throw damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
+            guard let found = try records.findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
+                throw records.damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
-                try check(blob, found.body, located.place, id: id, stored: located.stored)
+                try records.check(blob, found.body, located.place, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {
-                    try readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
+                    try records.readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
                 }
                 return found.body.size
             }
@@ -41,59 +50,74 @@ extension Store {
         }
         if Int(entry.size) > StoreBlocks.largest {
             if let target = try reserve(Int(entry.size)) {
-                try withLargeBody(located.place, entry, id: id, stored: located.stored) {
+                try records.withLargeBody(located.place, entry, id: id, stored: located.stored) {
                     try $0.read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
                 }
             }
             return Int(entry.size)
         }
-        return try withBody(located.place, entry, id: id, stored: located.stored) { bytes in
+        return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
             if let target = try reserve(bytes.count) { UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes) }
             return bytes.count
         }
     }
 
-    private enum Quick {
-        /// To be fetched as usual.
-        case unknown
+    /// What fetching quickly came to.
+    public enum Quick: Sendable {
+        /// It is done.
         case fetched(Fetched)
+        /// It takes longer; what was found out by then is not found out again.
+        case unfinished(Unfinished)
+    }
+
+    /// What is known of a value that was not fetched quickly.
+    public struct Unfinished: Sendable {
+        /// Of the version; nil when it is not in the history.
+        var ordinal: UInt32?
+        /// The value; nil when the map of the version is not in memory.
+        var located: Located?
+    }
+
+    private enum Found {
+        case done(Quick)
         /// Not in memory, but where it is, is known.
-        case missing(MapEntry, RecordPlace, VersionID)
+        case missing(Located)
     }
 
     /// As `fetch`, for small values, when the map is in memory and the bytes are there too, or one read away in a segment
-    /// that is open; nil when that is not so, and nothing was done.
+    /// that is open; else nothing was done, and `fetch(_:at:going:into:)` goes on.
     ///
     /// One look under the store's lock for readers, and no write to memory that other readers look at: it counts no
     /// reference, allocates nothing, and never calls the host.
-    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched? {
+    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Quick {
         try ValueID.check(id)
-        let quick: Quick = try lock.withRead {
+        let found: Found = try lock.withRead {
             try checkOpenLocked()
-            return try dagReference._withUnsafeGuaranteedRef { dag in
-                guard let ordinal = dag.ordinal(of: version) else { return .unknown }
+            return try sharedHistory.dagReference._withUnsafeGuaranteedRef { dag in
+                guard let ordinal = dag.ordinal(of: version) else { return .done(.unfinished(Unfinished())) }
                 let (isHere, root) = maps.root(of: ordinal)
-                guard isHere else { return .unknown }
-                guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .fetched(.absent) }
-                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else { return .unknown }
-                let place = dag.rows[Int(entry.version)].place, size = Int(entry.size), stored = dag.id(entry.version)
-                guard let body = blocks.bytes(place, from: entry.bodyOffset) else { return .missing(entry, place, stored) }
-                guard let bytes = RecordTable.body(body, size: size, id: id, version: stored), bytes.count == size else { return .unknown }
+                guard isHere else { return .done(.unfinished(Unfinished(ordinal: ordinal))) }
+                guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .done(.fetched(.absent)) }
+                let located = Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place), size = Int(entry.size)
+                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else { return .done(.unfinished(Unfinished(ordinal: ordinal, located: located))) }
+                guard let body = records.blocks.bytes(located.place, from: entry.bodyOffset) else { return .missing(located) }
+                guard let bytes = RecordTable.body(body, size: size, id: id, version: located.stored), bytes.count == size else {
+                    return .done(.unfinished(Unfinished(ordinal: ordinal, located: located)))
+                }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
-                return .fetched(.copied(size: size, storedVersion: stored))
+                return .done(.fetched(.copied(size: size, storedVersion: located.stored)))
             }
         }
-        switch quick {
-        case .unknown: return nil
-        case .fetched(let fetched): return fetched
-        case .missing(let entry, let place, let stored):
-            let size = Int(entry.size)
-            guard blocks.readsSegments, size <= Store.quickSize else { return nil }
+        switch found {
+        case .done(let quick): return quick
+        case .missing(let located):
+            let size = Int(located.entry.size), unfinished = Quick.unfinished(Unfinished(located: located))
+            guard records.blocks.readsSegments, size <= Store.quickSize else { return unfinished }
             return try withScratch(RecordTable.bodyHeaderSize + size) { buffer in
-                guard try blocks.readMissed(place, at: entry.bodyOffset, into: buffer),
-                      let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored), bytes.count == size else { return nil }
+                guard try records.blocks.readMissed(located.place, at: located.entry.bodyOffset, into: buffer),
+                      let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: located.stored), bytes.count == size else { return unfinished }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
-                return .copied(size: size, storedVersion: stored)
+                return .fetched(.copied(size: size, storedVersion: located.stored))
             }
         }
     }

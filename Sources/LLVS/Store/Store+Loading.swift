@@ -50,8 +50,8 @@ extension Store {
                 dag = History()
                 cachedRows = 0
                 pending = PendingVersions()
-                changeLists.removeAll()
-                checkpoint = nil
+                maps.changeLists.removeAll()
+                maps.checkpoint = nil
             }
             for place in places {
                 try control.step(0)
@@ -102,7 +102,7 @@ extension Store {
             try storage.scan(control) { record in
                 if loading { knownPlaces.append(record.place) }
                 // The next retrieve brings what is lost of it.
-                if record.isDamaged { knownDamage.note(record.place) }
+                if record.isDamaged { records.knownDamage.note(record.place) }
                 let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
                 added += result.added
                 if let (id, place) = result.conflict { conflicts[id] = place }
@@ -135,7 +135,7 @@ extension Store {
         let header: RecordHeader
         try lock.withWrite { try dag.makeRoom() }
         do {
-            header = try readHeader(place, prefix: prefix)
+            header = try records.header(place, prefix: prefix)
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
             // One that a newer version of the library wrote concerns nobody else's: what builds on it waits.
             let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
@@ -157,7 +157,7 @@ extension Store {
             }
             if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
             guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, header.metadata.branchName, place) else { return .slow }
-            if let prefix { keepChanges(ordinal, header, prefix) }
+            if let prefix { maps.keepChanges(ordinal, header, prefix) }
             return .admitted
         }
         switch met {
@@ -165,8 +165,8 @@ extension Store {
         case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
         case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
-            if checksum == header.checksum, knownPlace.length == place.length, try haveSameBytes(knownPlace, place) { return ([], nil) }
-            if isWaiting, !header.blobs.isEmpty, let digest = try? identityDigest(ofRecordAt: place), digest == (try? identityDigest(ofRecordAt: knownPlace)) {
+            if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) { return ([], nil) }
+            if isWaiting, !header.blobs.isEmpty, let digest = try? records.identityDigest(place), digest == (try? records.identityDigest(knownPlace)) {
                 let waiting = lock.withWrite { () -> PendingVersions.Record? in
                     pending.addAlternative(PendingVersions.Record(place: place, header: header))
                     return pending.remove(header.id)
@@ -183,11 +183,11 @@ extension Store {
                 lock.withWrite {
                     if let ordinal = dag.ordinal(of: header.id) {
                         dag.move(ordinal, to: place, checksum: header.checksum)
-                        past = nil
+                        maps.past = nil
                     }
                     cachesAreOutdated = true
                 }
-                knownDamage.forget(header.id, at: knownPlace)
+                records.knownDamage.forget(header.id, at: knownPlace)
             }
             return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
         }
@@ -213,26 +213,6 @@ extension Store {
         return ordinal
     }
 
-    /// Whether two records of one length are the same, byte by byte: their header checksums say nothing of the
-    /// bytes of values. False when one of them cannot be read.
-    private func haveSameBytes(_ a: RecordPlace, _ b: RecordPlace) throws -> Bool {
-        var x = reader(a), y = reader(b)
-        var offset = 0
-        let length = Int(clamping: a.length)
-        do {
-            while offset < length {
-                let count = min(length - offset, 256 << 10)
-                guard try x.with(offset, count, { left in
-                    try y.with(offset, count) { Bytes.equal(UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
-                }) == true else { return false }
-                offset += count
-            }
-            return true
-        } catch let error as StoreError where error.code.isDamage {
-            return false
-        }
-    }
-
     /// Of two records that differ though they name one version: the place of the one that is whole, else of the one with the smaller
     /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool) {
@@ -251,7 +231,7 @@ extension Store {
 
     /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
-        do { return try isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? identityDigest(ofRecordAt: place) : nil } catch let error as StoreError where error.code.isDamage { return nil }
+        do { return try records.isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? records.identityDigest(place) : nil } catch let error as StoreError where error.code.isDamage { return nil }
     }
 
     /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.

@@ -12,18 +12,18 @@ extension Store {
     /// is a preserved removal to the other.
     /// - Complexity: O(changes × log values), and reads the record. For versions whose digests differ only.
     func haveSameOutcome(_ changes: some Collection<RecordChange>, _ place: RecordPlace, on first: UInt32) throws -> Bool {
-        let root = first == History.none ? nil : try map(first)
+        let root = first == History.none ? nil : try maps.map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
         for change in changes {
             let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.size, digest: change.digest) }
             if let outcome { one.append((ValueID(unchecked: change.id), outcome)) }
         }
-        try forEachChange(place) { entry, header in
+        try records.forEachChange(place) { entry, header in
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
             let outcome = try outcome(entry.kind, at: root?.lookup(entry.id), stored: stored) {
                 if let digest = entry.digest { return .bytes(size: entry.size, digest: Array(digest)) }
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                return .bytes(size: entry.size, digest: try withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) })
+                return .bytes(size: entry.size, digest: try records.withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) })
             }
             if let outcome { other.append((ValueID(unchecked: entry.id), outcome)) }
         }

@@ -5,11 +5,11 @@ extension Store {
     /// - Throws: what `body` throws, `.unknownVersion`, `.damaged`.
     func forEachChange(madeIn id: VersionID, _ body: (BorrowedChange) throws -> Void) throws {
         let place = place(of: try requireOrdinal(id))
-        try forEachChange(place) { entry, header in
+        try records.forEachChange(place) { entry, header in
             switch entry.kind {
             case .insert, .update:
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                try withBody(place, located, id: entry.id, stored: header.id) { try body(BorrowedChange(kind: entry.kind, id: entry.id, data: $0)) }
+                try records.withBody(place, located, id: entry.id, stored: header.id) { try body(BorrowedChange(kind: entry.kind, id: entry.id, data: $0)) }
             case .preserve: try body(BorrowedChange(kind: .preserve, id: entry.id, storedVersion: header.dependencies[entry.dependency]))
             case .remove, .preserveRemoval: try body(BorrowedChange(kind: entry.kind, id: entry.id))
             }
@@ -18,7 +18,7 @@ extension Store {
 
     /// As above, without the bytes of values but with their sizes.
     func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
-        try forEachChange(place(of: try requireOrdinal(id))) { entry, header in
+        try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
             try body(BorrowedChange(kind: entry.kind, id: entry.id, storedVersion: stored), entry.kind == .insert || entry.kind == .update ? entry.size : 0)
         }

@@ -6,40 +6,25 @@ extension Store {
     /// The live versions in which damage was met, by whoever read or verified them through this handle.
     /// - Complexity: O(versions) when there are any.
     func damagedVersions() throws -> Set<VersionID> {
-        guard !knownDamage.isEmpty else { return [] }
+        guard !records.knownDamage.isEmpty else { return [] }
         return try lock.withRead {
             try checkOpenLocked()
             var found: Set<VersionID> = []
             for i in dag.rows.indices where dag.rows[i].state == .live {
                 let id = dag.id(UInt32(truncatingIfNeeded: i))
-                if knownDamage.concerns(id, at: dag.rows[i].place) { found.insert(id) }
+                if records.knownDamage.concerns(id, at: dag.rows[i].place) { found.insert(id) }
             }
             return found
         }
     }
 
-    /// Whether all of a record can be read and is what was written, and, when asked for, all blobs that it names.
-    func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
-        do {
-            try forEachChange(place) { entry, header in
-                guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil else { return }
-                try withValue(entry, in: place, of: header.id) { bytes in
-                    if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
-                        throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
-                    }
-                }
-            }
-            return true
-        } catch let error as StoreError where error.code.isDamage { return false }
-    }
-
     /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.
     /// - Parameter isVerifying: reads all of it; else only versions in which damage was met are.
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
-        guard isVerifying || !knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
-              isVerifying || knownDamage.concerns(id, at: place) else { return nil }
-        guard try !knownDamage.isUnsynced(id) && isWhole(place, withBlobs: true) else { return ordinal }
-        knownDamage.forget(id, at: place)
+        guard isVerifying || !records.knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
+              isVerifying || records.knownDamage.concerns(id, at: place) else { return nil }
+        guard try !records.knownDamage.isUnsynced(id) && records.isWhole(place, withBlobs: true) else { return ordinal }
+        records.knownDamage.forget(id, at: place)
         return nil
     }
 
@@ -96,24 +81,24 @@ extension Store {
             if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
         } catch {
             // Whole as it looks, nobody knows for how long.
-            knownDamage.noteUnsynced(received.version.id)
+            records.knownDamage.noteUnsynced(received.version.id)
             throw error
         }
         if let moved {
             // What is in memory of the old one is not asked for any more.
             lock.withWrite {
                 dag.move(ordinal, to: moved.place, checksum: moved.checksum)
-                past = nil
+                maps.past = nil
                 cachesAreOutdated = true
             }
         }
-        knownDamage.forget(received.version.id, at: place)
+        records.knownDamage.forget(received.version.id, at: place)
         Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
     }
 
     /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
-        let header = try? readHeader(place)
+        let header = try? records.header(place)
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
         guard version.predecessors == predecessors, version.metadata.branchName == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
@@ -136,7 +121,7 @@ extension Store {
     private func compare(_ sorted: [RecordChange], with place: RecordPlace, of id: VersionID) throws -> Comparison {
         var result = Comparison(), i = 0
         do {
-            try forEachChange(place) { entry, header in
+            try records.forEachChange(place) { entry, header in
                 guard i < sorted.count, header.id == id, Bytes.equal(sorted[i].id, entry.id) else { throw Store.isAnother(id) }
                 let change = sorted[i]
                 switch entry.kind {
@@ -145,7 +130,7 @@ extension Store {
                           entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true else { throw Store.isAnother(id) }
                     if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
-                        try withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
+                        try records.withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
                     } catch let error as StoreError where error.code.isDamage {
                         if let blob = entry.blob { result.damagedBlobs.append((blob, i)) } else { result.isRecordDamaged = true }
                     }

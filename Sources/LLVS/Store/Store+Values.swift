@@ -1,7 +1,7 @@
 /// Reading values.
 extension Store {
     /// A value where it is found: which version stored it, and where its record is.
-    struct Located {
+    struct Located: Sendable {
         var entry: MapEntry
         var stored: VersionID
         var place: RecordPlace
@@ -9,22 +9,26 @@ extension Store {
 
     /// What prevails for an id at a version; nil when nothing does.
     func locate(_ id: UnsafeRawBufferPointer, at version: VersionID) throws -> Located? {
-        enum Fast { case found(Located), absent, slow }
+        enum Fast { case found(Located), absent, slow(UInt32?) }
         let fast: Fast = try lock.withRead {
             try checkOpenLocked()
-            guard let ordinal = dag.ordinal(of: version) else { return .slow }
+            guard let ordinal = dag.ordinal(of: version) else { return .slow(nil) }
             let (isHere, root) = maps.root(of: ordinal)
-            guard isHere else { return .slow }
+            guard isHere else { return .slow(ordinal) }
             guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .absent }
             return .found(locatedLocked(entry))
         }
         switch fast {
         case .found(let located): return located
         case .absent: return nil
-        case .slow:
-            let entry = try entry(id, at: requireOrdinal(version))
-            return lock.withRead { entry.map { locatedLocked($0) } }
+        case .slow(let ordinal): return try locateWithoutMap(id, at: ordinal ?? requireOrdinal(version))
         }
+    }
+
+    /// As `locate`, at a version whose map was just found not to be in memory.
+    func locateWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> Located? {
+        let entry = try maps.entryWithoutMap(id, at: ordinal)
+        return lock.withRead { entry.map { locatedLocked($0) } }
     }
 
     /// The caller holds the lock.
@@ -40,7 +44,7 @@ extension Store {
     public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R) throws -> R? {
         try ValueID.check(id)
         guard let located = try locate(id, at: version) else { return nil }
-        return try withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
+        return try records.withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
     }
 
     /// The value that prevails at a version; nil when none does.
@@ -64,26 +68,14 @@ extension Store {
     public func withValue<R>(_ reference: Value.Reference, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let ordinal = try requireOrdinal(reference.version)
         return try reference.id.bytes.withUnsafeBytes { raw in
-            guard let entry = try stored(raw, in: ordinal) else { return nil }
-            return try withBody(place(of: ordinal), entry, id: raw, stored: reference.version, body)
+            guard let entry = try maps.stored(raw, in: ordinal) else { return nil }
+            return try records.withBody(place(of: ordinal), entry, id: raw, stored: reference.version, body)
         }
-    }
-
-    /// Where the bytes are that a version stored under an id; nil when it stored none.
-    func stored(_ id: UnsafeRawBufferPointer, in ordinal: UInt32) throws -> MapEntry? {
-        // What a version stored prevails there, and its map may be in memory.
-        let (isKnown, entry, place) = lock.withRead { () -> (Bool, MapEntry?, RecordPlace) in
-            let (isHere, root) = maps.root(of: ordinal)
-            return (isHere, root?._withUnsafeGuaranteedRef { $0.lookup(id) }, dag.rows[Int(ordinal)].place)
-        }
-        if isKnown, entry?.version != ordinal { return nil }
-        if let entry, entry.size != MapEntry.unknownSize { return entry }
-        return try findChange(place, id).flatMap { MapEntry(version: ordinal, $0) }
     }
 
     /// How many values prevail at a version, in a range of ids. O(length of an id + log values).
     public func count(at version: VersionID, in range: IDRange = .all) throws -> Int {
-        guard let root = try map(requireOrdinal(version)) else { return 0 }
+        guard let root = try maps.map(requireOrdinal(version)) else { return 0 }
         if case .all = range { return root.count }
         return withBounds(range) { root.count(from: $0, to: $1) }
     }
@@ -141,7 +133,7 @@ extension Store {
 
     private func recordedChanges(_ ordinal: UInt32, within bounds: KeyBounds, _ control: PacedControl) throws -> [ChangeSummary] {
         var out: [ChangeSummary] = []
-        try forEachChange(place(of: ordinal)) { entry, header in
+        try records.forEachChange(place(of: ordinal)) { entry, header in
             try control.step()
             guard bounds.areOpen || bounds.hold(entry.id) else { return }
             try Memory.grow(&out, "The changes of a version")
@@ -166,7 +158,7 @@ extension Store {
 
     func size(_ reference: Value.Reference) throws -> Int {
         guard let ordinal = try findOrdinal(reference.version) else { return 0 }
-        return try reference.id.bytes.withUnsafeBytes { try stored($0, in: ordinal).map { Int($0.size) } ?? 0 }
+        return try reference.id.bytes.withUnsafeBytes { try maps.stored($0, in: ordinal).map { Int($0.size) } ?? 0 }
     }
 
     /// What a version recorded, in byte order of the ids, with the bytes.
@@ -214,7 +206,7 @@ extension Store {
             let id = ValueID(unchecked: key)
             guard let entry else { out.append(ChangeSummary(kind: kind, id: id, reference: nil, size: 0)); return }
             let reference = Value.Reference(id: id, version: versionID(entry.version))
-            let found = entry.size == MapEntry.unknownSize ? try stored(key, in: entry.version) ?? entry : entry
+            let found = entry.size == MapEntry.unknownSize ? try maps.stored(key, in: entry.version) ?? entry : entry
             let size = found.size == MapEntry.unknownSize ? 0 : UInt64(found.size)
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
@@ -224,7 +216,7 @@ extension Store {
         if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self, control) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }
         } else {
-            try MapNode.forEachDifference(map(x), map(y), within: bounds) { key, before, after in
+            try MapNode.forEachDifference(maps.map(x), maps.map(y), within: bounds) { key, before, after in
                 try add(after == nil ? .remove : before == nil ? .insert : .update, key, after)
             }
         }

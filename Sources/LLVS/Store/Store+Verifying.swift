@@ -54,7 +54,7 @@ extension Store {
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
         do {
-            let header = try readHeader(record.place, prefix: record.prefix)
+            let header = try records.header(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
             let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
@@ -72,9 +72,9 @@ extension Store {
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
     private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
-        let version = try readHeader(place).version
-        var check = try ContentCheck(version, changeCount: readHeader(place).changeCount)
-        try forEachChange(place) { entry, header in
+        let version = try records.header(place).version
+        var check = try ContentCheck(version, changeCount: records.header(place).changeCount)
+        try records.forEachChange(place) { entry, header in
             if entry.kind == .preserve {
                 let none = try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
                 strangers = none
@@ -86,12 +86,12 @@ extension Store {
             }
             sum &+= UInt64(entry.size)
             do {
-                try withValue(entry, in: place, of: header.id) { bytes in
+                try records.withValue(entry, in: place, of: header.id) { bytes in
                     guard check != nil || entry.digest != nil else { return }
                     let words = SHA256.words(bytes)
                     try withUnsafeBytes(of: words) { found in
                         if let digest = entry.digest, !digest.elementsEqual(found) {
-                            throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                            throw records.damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
                         }
                         check?.add(setting: entry.id, size: entry.size, digest: found)
                     }
@@ -158,7 +158,7 @@ extension Store {
         let stored = header.dependencies[entry.dependency]
         guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
         do {
-            let found = try findChange(other, entry.id)
+            let found = try records.findChange(other, entry.id)
             if found?.kind == .insert || found?.kind == .update {
                 guard strangers.contains(stored) else { return }
                 let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
@@ -217,7 +217,7 @@ extension Store {
         }
         for i in report.damages.indices {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
-            if verification.whole.contains(version) { report.damages[i].isRepaired() } else { knownDamage.note(version) }
+            if verification.whole.contains(version) { report.damages[i].isRepaired() } else { records.knownDamage.note(version) }
         }
         // Records that nobody can name any more may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }

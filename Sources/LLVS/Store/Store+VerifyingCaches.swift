@@ -54,7 +54,7 @@ extension Store {
             report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
         }
         // A map can only be held against records that are there, and that the history names rightly.
-        if !isWrong, let checkpoint = lock.withRead({ checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint, control) {
+        if !isWrong, let checkpoint = lock.withRead({ maps.checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint, control) {
             isWrong = true
             report.damages.append(wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
             try? storage.cacheDelete(checkpoint.name)
@@ -64,9 +64,9 @@ extension Store {
         guard isWrong || tellsOfDamaged else { return }
         lock.withWrite {
             cachesAreWrong = true
-            if isWrong { checkpoint = nil }
+            if isWrong { maps.checkpoint = nil }
         }
-        if isWrong { maps.removeAll() }
+        if isWrong { maps.cache.removeAll() }
         guard !storage.isReadOnly else { return }
         try? storage.cacheDelete(Store.historyName)
     }
@@ -79,7 +79,7 @@ extension Store {
             var recorded: [UInt32] = []
             recorded.reserveCapacity(told.count)
             // What is damaged is told by others.
-            guard (try? readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
+            guard (try? maps.readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
             if recorded != told { return versionID(ordinal) }
         }
         return nil
@@ -94,7 +94,7 @@ extension Store {
     private func isTrue(_ checkpoint: MapCheckpoint, _ control: PacedControl) throws -> Bool {
         for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
             // One that cannot be taken is void, and so never believed.
-            guard let cached = try takeCheckpoint(of: ordinal)?.root else { continue }
+            guard let cached = try maps.takeCheckpoint(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where error.code.isOfOne { return true }
             guard let made, made.count == cached.count else { return false }
@@ -125,10 +125,10 @@ extension Store {
         }
         while let next = chain.popLast() {
             try control.step()
-            try readChanges(of: next) { change in
+            try maps.readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version no id comes twice.
-                if arena.count >= MapCache.anchorSpacing { try apply() }
+                if arena.count >= MapPolicy.anchorSpacing { try apply() }
             }
         }
         try apply()

@@ -16,9 +16,9 @@ extension Store {
 
     func version(_ ordinal: UInt32) throws -> Version {
         let (id, place, checksum) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
-        let header = try readHeader(place)
+        let header = try records.header(place)
         // A history that comes from a cache may say anything.
-        guard header.checksum == checksum, header.id == id else { throw damaged(place, "is not the one that was there", version: id) }
+        guard header.checksum == checksum, header.id == id else { throw records.damaged(place, "is not the one that was there", version: id) }
         return header.version
     }
 
@@ -87,4 +87,7 @@ extension Store {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         return ids(walk(CommonAncestors([x], [y])))
     }
+
+    /// Where the record of a version is.
+    func place(of ordinal: UInt32) -> RecordPlace { lock.withRead { dag.rows[Int(ordinal)].place } }
 }

@@ -38,8 +38,8 @@ extension Store {
         let gone = lock.withWrite { () -> [UInt32] in
             guard dag.isLive(Int(ordinal)) else { return [] }
             cachesAreWrong = true
-            checkpoint = nil
-            past = nil
+            maps.checkpoint = nil
+            maps.past = nil
             return dag.withdraw(ordinal)
         }
         // Another thread was faster.
@@ -51,7 +51,7 @@ extension Store {
         for ordinal in gone.dropFirst() {
             let place = self.place(of: ordinal)
             do {
-                _ = try admit([PendingVersions.Record(place: place, header: readHeader(place))])
+                _ = try admit([PendingVersions.Record(place: place, header: records.header(place))])
             } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
                 noteDamage(place, error.message, version: versionID(ordinal))
             }

@@ -51,16 +51,13 @@ public final class Store: @unchecked Sendable {
     let storage: any Storage
     let durability: Durability
     /// Guards `dag`, `pending`, `damages`, `newerVersions` and `isClosed`.
-    let lock = ReadWriteLock()
-    var dag = History() { didSet { dagReference = .passUnretained(dag) } }
-    /// The same, for readers who would else write its reference count, all of them in one place.
-    private(set) var dagReference: Unmanaged<History>
+    let lock: ReadWriteLock
+    let sharedHistory = SharedHistory()
+    var dag: History {
+        @inline(__always) get { sharedHistory.dag }
+        set { sharedHistory.dag = newValue }
+    }
     var pending = PendingVersions()
-    let changeLists: ChangeLists
-    /// The map that the caches hold. Guarded by `lock`.
-    var checkpoint: MapCheckpoint?
-    /// The one that the history index on disk names.
-    var namedCheckpoint: MapCheckpoint?
     /// How many versions the caches know.
     var cachedVersions = 0
     /// How many rows of the history came from the caches.
@@ -74,34 +71,24 @@ public final class Store: @unchecked Sendable {
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
-    let maps: MapCache
-    let lines: MapLines
-    /// Made when the past is first read here and there. Guarded by `lock`.
-    var past: PastIndex?
-    /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
-    let pastReads = PastReads(), largeReads = PastReads()
-    let savedLines = SavedLines()
+    /// What prevails at the versions.
+    let maps: MapProvider
     /// Set before the store is used.
     package var surroundings = Surroundings()
-    /// What was read of the records lately; half of the memory budget.
-    let blocks: StoreBlocks
+    /// What the versions recorded, as it is in the storage.
+    let records: Records
     /// Held while the storage appends or scans.
     let commitLock: CommitLock
     let gate = SyncGate()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
-    /// What was read of the tables of changes of records lately.
-    let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
     let inFlight = InFlight()
     /// The names of the coordinators that are open on this store.
     private let coordinators = Guarded<Set<String>>([])
     /// Guarded by `lock`.
     var unpublished = UnpublishedCommits()
-    let provisional = ProvisionalRecords()
     let observers = Observers<[VersionID]>()
     /// Told once, when it is closed or let go of.
     package let ended = Observers<Void>()
-    /// Met when reading or verifying what is here.
-    let knownDamage = KnownDamage()
     /// Records that a version could not be read from, and versions of one id that differ.
     var damages: [StorageDamage] = []
     /// Those noted so far, so that none is told twice.
@@ -152,19 +139,16 @@ public final class Store: @unchecked Sendable {
         let text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: storage.path.utf8.count + 1)
         _ = text.initialize(from: Array(storage.path.utf8) + [0])
         pathText = UnsafeBufferPointer(rebasing: text.dropLast())
-        dagReference = .passUnretained(dag)
+        lock = sharedHistory.lock
         commitLock = CommitLock { [inFlight] in inFlight.letGo() }
         durability = options.durability
         let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
-        blocks = StoreBlocks(storage, budget: forBlocks, readers: lock)
-        changeLists = ChangeLists(capacity: forLists)
+        records = Records(storage, budget: forBlocks, readers: lock)
         // What is made meanwhile, and what the allocator holds back, is nobody's.
-        maps = MapCache(budget: options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16, readers: lock)
-        lines = MapLines(budget: options.memoryBudget)
-        GivingWay.add(lines) { [maps, lines] in
-            lines.removeAll()
-            maps.removeAll()
-        }
+        let forMaps = options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16
+        maps = MapProvider(sharedHistory, records, mapBudget: forMaps, listBudget: forLists, budget: options.memoryBudget)
+        GivingWay.add(maps) { [maps] in maps.giveWay() }
+        records.whenGone = { [weak self] in self?.follow($0) }
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
@@ -173,7 +157,7 @@ public final class Store: @unchecked Sendable {
             giveUp(error)
             throw error
         }
-        Log.write(.info, "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the caches\(checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) waiting\(Log.duration(since: began)).")
+        Log.write(.info, "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the caches\(maps.checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) waiting\(Log.duration(since: began)).")
         compactIfItPays(.opened, control.forPart)
         // Compacting may have taken its time, and been cancelled, which cancels the whole.
         do { try control.look() } catch {
@@ -191,7 +175,7 @@ public final class Store: @unchecked Sendable {
     }
 
     deinit {
-        GivingWay.remove(lines)
+        GivingWay.remove(maps)
         try? close()
         pathText.deallocate()
     }

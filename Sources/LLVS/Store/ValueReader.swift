@@ -40,7 +40,7 @@ public final class ValueReader: @unchecked Sendable {
         self.id = ValueID(unchecked: id)
         storedVersion = located.stored
         place = located.place
-        entry = located.entry.size == MapEntry.unknownSize ? try store.located(located.entry, located.place, id: id, stored: located.stored) : located.entry
+        entry = located.entry.size == MapEntry.unknownSize ? try store.records.located(located.entry, located.place, id: id, stored: located.stored) : located.entry
         size = Int(entry.size)
     }
 
@@ -74,17 +74,17 @@ public final class ValueReader: @unchecked Sendable {
         try id.bytes.withUnsafeBytes { raw in
             var entry = entry
             if entry.bodyOffset == 0 {
-                guard let found = try store.findChange(place, raw), found.body.size == size else {
-                    throw store.damaged(place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
+                guard let found = try store.records.findChange(place, raw), found.body.size == size else {
+                    throw store.records.damaged(place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
                 }
                 if let blob = found.body.blob {
-                    try store.check(blob, found.body, place, id: raw, stored: storedVersion)
+                    try store.records.check(blob, found.body, place, id: raw, stored: storedVersion)
                     return .blob(blob)
                 }
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
-            if size > ValueReader.keptSize { return .body(try store.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }
-            return .whole(try store.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })
+            if size > ValueReader.keptSize { return .body(try store.records.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }
+            return .whole(try store.records.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })
         }
     }
 
@@ -96,7 +96,7 @@ public final class ValueReader: @unchecked Sendable {
             bytes.withUnsafeBytes { wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + wanted.count])) }
         case .blob(let blob):
             try id.bytes.withUnsafeBytes { raw in
-                try readBlocks(offset, wanted) { try store.readBlob(blob, at: $0, into: $1, id: raw, stored: storedVersion) }
+                try readBlocks(offset, wanted) { try store.records.readBlob(blob, at: $0, into: $1, id: raw, stored: storedVersion) }
             }
         case .body(let body): try readBlocks(offset, wanted) { try body.read($0, into: $1) }
         }
@@ -243,7 +243,7 @@ extension Store {
         let ordinal = try requireOrdinal(reference.version)
         let place = place(of: ordinal)
         return try reference.id.bytes.withUnsafeBytes { raw in
-            guard let entry = try stored(raw, in: ordinal) else { return nil }
+            guard let entry = try maps.stored(raw, in: ordinal) else { return nil }
             return try ValueReader(self, Located(entry: entry, stored: reference.version, place: place), id: raw)
         }
     }

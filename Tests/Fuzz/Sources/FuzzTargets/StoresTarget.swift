@@ -60,8 +60,8 @@ enum StoresTarget {
         try Examples.fill(store)
         let blob = try store.storage.storeBlob(UnsafeRawBufferPointer(start: nil, count: 0))
         // The caches are written for larger stores only.
-        let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in try store.map(head).flatMap { try store.flatten($0, of: head, isKept: true) } }
-        let checkpoint = store.lock.withRead { store.checkpoint }
+        let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in try store.maps.map(head).flatMap { try store.maps.flatten($0, of: head, isKept: true) } }
+        let checkpoint = store.lock.withRead { store.maps.checkpoint }
         let mark = store.storage.scanMark() ?? []
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: mark, place: store.storage.currentPlace) }
         try store.storage.cachePut("history", index)

@@ -22,17 +22,17 @@ final class ChangeTable {
     private var met: RecordTable.Entry?
 
     /// - Parameter isAnew: from the storage, whatever is in memory.
-    init(_ place: RecordPlace, anew isAnew: Bool, in store: Store) throws {
+    init(_ place: RecordPlace, anew isAnew: Bool, in records: Records) throws {
         self.place = place
         self.isAnew = isAnew
-        var reader = store.reader(place, anew: isAnew)
-        header = try store.readHeader(&reader, place)
+        var reader = records.reader(place, anew: isAnew)
+        header = try records.header(&reader, place)
         guard header.pageCount == 1 else { return }
         // A small record is here already.
-        let size = try pageSize(header.tableSize, in: store)
+        let size = try pageSize(header.tableSize, in: records)
         reserve(size)
-        guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil else { throw isDamaged(store) }
-        try open(0, size, in: store)
+        guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil else { throw isDamaged(records) }
+        try open(0, size, in: records)
     }
     deinit { memory.deallocate() }
 
@@ -48,7 +48,7 @@ final class ChangeTable {
     }
 
     /// What the record holds about an id; nil when it does not name it. Good until the next call.
-    func find(_ id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+    func find(_ id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
         // Where the page before `low` is known to end below the id.
         var isLowest = true
@@ -61,7 +61,7 @@ final class ChangeTable {
                 low = number + 1
                 // Who looks up in order goes on with the next page.
                 if high - low > 1 {
-                    if try begins(low + 1, behind: id, in: store) { high = low + 1 } else { low += 1; isLowest = false }
+                    if try begins(low + 1, behind: id, in: records) { high = low + 1 } else { low += 1; isLowest = false }
                 }
             }
         }
@@ -69,28 +69,28 @@ final class ChangeTable {
         let lowest = low
         while high - low > 1 {
             let middle = (low + high) / 2
-            if try begins(middle, behind: id, in: store) { high = middle } else { low = middle }
+            if try begins(middle, behind: id, in: records) { high = middle } else { low = middle }
         }
-        try load(low, in: store)
+        try load(low, in: records)
         switch search(id) {
         case .found(let entry): return entry
         case .between: return nil
         case .below where low == lowest && isLowest: return nil
         case .above where low == header.pageCount - 1: return nil
         case .above:
-            try load(low + 1, in: store)
+            try load(low + 1, in: records)
             if case .below = search(id) { return nil }
         case .below: break
         }
-        return try findChecked(id, in: store)
+        return try findChecked(id, in: records)
     }
 
     /// By pages that match their checksums alone.
-    private func findChecked(_ id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+    private func findChecked(_ id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
         while low < high {
             let middle = (low + high) / 2
-            try load(middle, in: store)
+            try load(middle, in: records)
             switch search(id) {
             case .found(let entry): return entry
             case .between: return nil
@@ -102,25 +102,25 @@ final class ChangeTable {
     }
 
     /// The first of those that the record names whose id is not below `id`; nil when all are. Good until the next call.
-    func findFirst(notBelow id: UnsafeRawBufferPointer, in store: Store) throws -> RecordTable.Entry? {
+    func findFirst(notBelow id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
         while high - low > 1 {
             let middle = (low + high) / 2
-            if try begins(middle, behind: id, in: store) { high = middle } else { low = middle }
+            if try begins(middle, behind: id, in: records) { high = middle } else { low = middle }
         }
         guard low < high else { return nil }
-        try load(low, in: store)
+        try load(low, in: records)
         // What the pages begin with was not checked.
         while low > 0, let first, Bytes.compare(id, first.id) < 0 {
             low -= 1
-            try load(low, in: store)
+            try load(low, in: records)
         }
         while true {
             var rest = beginning
             while let entry = rest?.next(header) { if Bytes.compare(id, entry.id) <= 0 { return entry } }
             low += 1
             guard low < header.pageCount else { return nil }
-            try load(low, in: store)
+            try load(low, in: records)
         }
     }
 
@@ -143,56 +143,56 @@ final class ChangeTable {
 
     // MARK: Pages
 
-    private func isDamaged(_ store: Store) -> StoreError { store.damaged(place, "has a damaged table of changes", version: header.id) }
+    private func isDamaged(_ records: Records) -> StoreError { records.damaged(place, "has a damaged table of changes", version: header.id) }
 
-    private func read(_ offset: Int, into buffer: UnsafeMutableRawBufferPointer, in store: Store) throws {
-        if isAnew { try store.readBytes(place, at: UInt64(offset), into: buffer) } else { try store.readBlocks(place, at: UInt64(offset), into: buffer) }
+    private func read(_ offset: Int, into buffer: UnsafeMutableRawBufferPointer, in records: Records) throws {
+        if isAnew { try records.read(place, at: UInt64(offset), into: buffer) } else { try records.readBlocks(place, at: UInt64(offset), into: buffer) }
     }
 
     /// Where a page begins, and its bytes, as the directory has it.
-    private func locate(_ number: Int, in store: Store) throws -> (start: Int, size: Int) {
+    private func locate(_ number: Int, in records: Records) throws -> (start: Int, size: Int) {
         let directory = header.bodiesOffset - 8 * header.pageCount
         guard header.pageCount > 1 else { return (header.tableOffset, header.tableSize) }
-        guard directory >= header.tableOffset else { throw isDamaged(store) }
+        guard directory >= header.tableOffset else { throw isDamaged(records) }
         let isLast = number == header.pageCount - 1
         return try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { both in
             let slots = UnsafeMutableRawBufferPointer(rebasing: both[..<(isLast ? 8 : 16)])
-            try read(directory + 8 * number, into: slots, in: store)
+            try read(directory + 8 * number, into: slots, in: records)
             let end = isLast ? UInt64(directory - header.tableOffset) : UInt64(littleEndian: slots.load(fromByteOffset: 8, as: UInt64.self))
             let start = UInt64(littleEndian: slots.load(as: UInt64.self))
-            guard start < end, end <= UInt64(directory - header.tableOffset) else { throw isDamaged(store) }
+            guard start < end, end <= UInt64(directory - header.tableOffset) else { throw isDamaged(records) }
             return (header.tableOffset + Int(start), Int(end - start))
         }
     }
 
     /// Whether a page begins behind an id, as it is there.
-    private func begins(_ number: Int, behind id: UnsafeRawBufferPointer, in store: Store) throws -> Bool {
-        let (start, size) = try locate(number, in: store)
+    private func begins(_ number: Int, behind id: UnsafeRawBufferPointer, in records: Records) throws -> Bool {
+        let (start, size) = try locate(number, in: records)
         var wanted = min(size, RecordTable.firstIDSize)
         while true {
             var needs: Int?
             let isBehind = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 8) { bytes in
-                try read(start, into: bytes, in: store)
+                try read(start, into: bytes, in: records)
                 return RecordTable.firstID(UnsafeRawBufferPointer(bytes), number: number, of: header, needs: &needs).map { Bytes.compare(id, $0) < 0 }
             }
             if let isBehind { return isBehind }
-            guard let needs, needs > wanted, needs <= size else { throw isDamaged(store) }
+            guard let needs, needs > wanted, needs <= size else { throw isDamaged(records) }
             wanted = needs
         }
     }
 
-    private func load(_ number: Int, in store: Store) throws {
+    private func load(_ number: Int, in records: Records) throws {
         if number == self.number { return }
-        let (start, claimed) = try locate(number, in: store)
-        let size = try pageSize(claimed, in: store)
+        let (start, claimed) = try locate(number, in: records)
+        let size = try pageSize(claimed, in: records)
         self.number = nil
         reserve(size)
-        try read(start, into: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]), in: store)
-        try open(number, size, in: store)
+        try read(start, into: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]), in: records)
+        try open(number, size, in: records)
     }
 
-    private func pageSize(_ claimed: Int, in store: Store) throws -> Int {
-        guard claimed <= RecordTable.pageSizeMax else { throw isDamaged(store) }
+    private func pageSize(_ claimed: Int, in records: Records) throws -> Int {
+        guard claimed <= RecordTable.pageSizeMax else { throw isDamaged(records) }
         return claimed
     }
 
@@ -203,13 +203,13 @@ final class ChangeTable {
     }
 
     /// Begins with the page whose bytes are in memory, if they are what their checksum says, and all of it can be read.
-    private func open(_ number: Int, _ size: Int, in store: Store) throws {
+    private func open(_ number: Int, _ size: Int, in records: Records) throws {
         var needs: Int?
-        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs) else { throw isDamaged(store) }
+        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs) else { throw isDamaged(records) }
         var rest = whole
         first = rest.next(header)
         while rest.next(header) != nil {}
-        guard rest.isAtEnd else { throw isDamaged(store) }
+        guard rest.isAtEnd else { throw isDamaged(records) }
         beginning = whole
         page = whole
         met = nil
@@ -225,15 +225,15 @@ final class ChangeTables {
     private var size = 0
 
     /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
-    func find<R>(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, in store: Store, _ body: (RecordTable.Entry?, RecordHeader) throws -> R) throws -> R {
-        try use(place, in: store) { try body($0.find(id, in: store), $0.header) }
+    func find<R>(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, in records: Records, _ body: (RecordTable.Entry?, RecordHeader) throws -> R) throws -> R {
+        try use(place, in: records) { try body($0.find(id, in: records), $0.header) }
     }
 
     /// Calls with the table of a record.
-    func use<R>(_ place: RecordPlace, in store: Store, _ body: (ChangeTable) throws -> R) throws -> R {
+    func use<R>(_ place: RecordPlace, in records: Records, _ body: (ChangeTable) throws -> R) throws -> R {
         let table: ChangeTable
         if let last, last.place == place { table = last } else if let known = tables[place] { table = known } else {
-            table = try ChangeTable(place, anew: false, in: store)
+            table = try ChangeTable(place, anew: false, in: records)
             tables[place] = table
             size += table.size
         }

@@ -1,5 +1,5 @@
 /// What versions recorded: from memory while it is there, else from their records.
-extension Store {
+extension MapProvider {
     /// A record larger than this is read again when its changes are needed.
     private static let largestRecordKept = 4_096
 
@@ -27,8 +27,8 @@ extension Store {
     func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
         let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         var dependencies: [UInt32?]?
-        try forEachChange(place) { entry, header in
-            guard header.checksum == checksum else { throw damaged(place, "is not the one that was there", version: versionID(ordinal)) }
+        try records.forEachChange(place) { entry, header in
+            guard header.checksum == checksum else { throw records.damaged(place, "is not the one that was there", version: history.id(ordinal)) }
             var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
             switch entry.kind {
             case .insert, .update:
@@ -37,7 +37,7 @@ extension Store {
                 let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
                 dependencies = known
                 guard let version = known[entry.dependency] else {
-                    throw damaged(place, "names a version that is not here", version: header.id, value: entry.id)
+                    throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
                 }
                 let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
                 // What cannot be read now is an error when the value is asked for.
@@ -49,11 +49,11 @@ extension Store {
     }
 
     /// Keeps the changes of a version that is being stored; `mapped` is what they do to the map.
-    func keepChanges(_ ordinal: UInt32, _ draft: Draft, _ mapped: [MapChange]) {
-        guard draft.changes.count <= ChangeLists.longestList, mapped.count == draft.changes.count else { return }
+    func keepChanges(_ ordinal: UInt32, _ changes: RecordChanges, _ mapped: [MapChange]) {
+        guard changes.count <= ChangeLists.longestList, mapped.count == changes.count else { return }
         var kept: [ChangeLists.Change] = []
         kept.reserveCapacity(mapped.count)
-        for (change, mapped) in zip(draft.changes, mapped) {
+        for (change, mapped) in zip(changes, mapped) {
             // Larger values have digests in their records.
             // The bytes of what was written aside are not at hand.
             let hasFingerprint = change.hasData && change.written == nil && change.data.count <= RecordTable.digestThreshold
@@ -66,7 +66,7 @@ extension Store {
     /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing. The caller
     /// holds the lock for writing.
     func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
-        guard record.count <= Store.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
+        guard record.count <= MapProvider.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
         var kept: [ChangeLists.Change] = []
         if header.pageCount == 1 {
             var needs: Int?
@@ -80,5 +80,17 @@ extension Store {
         }
         dag.noteKeys(ordinal, count: kept.count) { History.keyHash(kept[$0].key) }
         changeLists.insert(ordinal, kept)
+    }
+
+    /// Where the bytes are that a version stored under an id; nil when it stored none.
+    func stored(_ id: UnsafeRawBufferPointer, in ordinal: UInt32) throws -> MapEntry? {
+        // What a version stored prevails there, and its map may be in memory.
+        let (isKnown, entry, place) = lock.withRead { () -> (Bool, MapEntry?, RecordPlace) in
+            let (isHere, root) = cache.root(of: ordinal)
+            return (isHere, root?._withUnsafeGuaranteedRef { $0.lookup(id) }, dag.rows[Int(ordinal)].place)
+        }
+        if isKnown, entry?.version != ordinal { return nil }
+        if let entry, entry.size != MapEntry.unknownSize { return entry }
+        return try records.findChange(place, id).flatMap { MapEntry(version: ordinal, $0) }
     }
 }

@@ -1,9 +1,5 @@
 /// The checkpoint: a large map that lies in the caches rather than in memory.
-extension Store {
-    /// A version with at least so many changes has its map written to a checkpoint from its record, without ever
-    /// being in memory as nodes; a smaller one is faster made there.
-    static let flatChanges = 4_096
-
+extension MapProvider {
     /// The map of a version, when the checkpoint has it: opened when it is first needed.
     func takeCheckpoint(of ordinal: UInt32) throws -> MapCache.Slot? {
         guard let found = lock.withRead({ checkpoint }), found.isOf(ordinal) else { return nil }
@@ -19,7 +15,7 @@ extension Store {
             }
             root = try patch.apply(to: flat)
         }
-        return maps.store(ordinal, flat: root)
+        return cache.store(ordinal, flat: root)
     }
 
     private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
@@ -141,14 +137,14 @@ extension Store {
     /// Brings the checkpoint to the newest head, if that is worth its bytes. The store is closing.
     func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
-        let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(Store.flatChanges) && checkpoint == nil }
-        let slot = maps.slot(head) ?? (try? takeCheckpoint(of: head)) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
+        let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(MapPolicy.manyChanges) && checkpoint == nil }
+        let slot = cache.slot(head) ?? (try? takeCheckpoint(of: head)) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
         let found = lock.withRead { checkpoint }
         if let found, let flat = found.flat {
             if found.isOf(head) { return }
             guard isMuch else { return }
-            if let patch = MapPatch.encode(flat, to: root, limit: root.count / 2) {
+            if let patch = MapPatch.encode(flat, to: root, limit: MapPolicy.mostPatched(values: root.count)) {
                 let limit = lock.withRead { dag.rows.count }
                 lock.withWrite {
                     checkpoint?.patch = (head, patch)

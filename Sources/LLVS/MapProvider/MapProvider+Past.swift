@@ -1,18 +1,14 @@
 /// What prevails under single ids at versions whose maps are not in memory: who reads here and there in the past
 /// would have a map made for each version otherwise, by all changes since the nearest one.
-extension Store {
-    /// A map is made of at most so many changes rather than looking back.
-    static let fewChanges = 16
-    /// So many are looked for at a version before making its map is thought of.
-    static let fewReads = 64
-    /// Changes of a large version that go into a map in the time in which one is found without.
-    private static let changesPerRead = 64
-    /// Versions on the way back that do not hold the id after all.
-    private static let mostSteps = 4_096
-
+extension MapProvider {
     /// What prevails under an id at a version; nil when nothing does.
     func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
-        if let slot = maps.slot(ordinal) { return slot.root?.lookup(id) }
+        if let slot = cache.slot(ordinal) { return slot.root?.lookup(id) }
+        return try entryWithoutMap(id, at: ordinal)
+    }
+
+    /// The same where the map of the version was just found not to be in memory.
+    func entryWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         switch glance(id, at: ordinal) {
         case .entry(let found)?: return found
         case .absent?: return nil
@@ -27,9 +23,7 @@ extension Store {
 
     /// Whether the map of a version is made of few changes, or of no more than will soon pay, seeing how often it was asked for.
     private func isCheaper(toMakeMapOf ordinal: UInt32) -> Bool {
-        let reads = pastReads.count(ordinal)
-        let isOften = reads >= Store.fewReads && reads & (reads - 1) == 0
-        return isWithin(isOften ? reads * 2 : Store.fewChanges, toMakeMapOf: ordinal)
+        isWithin(MapPolicy.changesWorthAMap(reads: pastReads.count(ordinal)), toMakeMapOf: ordinal)
     }
 
     /// Whether the map of a version would be made of no more than so many changes.
@@ -37,10 +31,9 @@ extension Store {
         lock.withRead {
             var at = ordinal, changes = 0
             while changes <= limit {
-                if maps.slot(at) != nil { return true }
+                if cache.slot(at) != nil { return true }
                 if let view = lines.view(at) { return changes + view.changes <= limit }
-                // It takes a look over all of the checkpoint, once.
-                if let checkpoint, checkpoint.isOf(at) { return limit > Store.fewReads }
+                if let checkpoint, checkpoint.isOf(at) { return MapPolicy.mayBePersisted(limit: limit) }
                 let row = dag.rows[Int(at)]
                 changes += max(1, Int(row.changeCount))
                 at = row.first
@@ -58,10 +51,10 @@ extension Store {
     func lookBack(_ id: UnsafeRawBufferPointer, from ordinal: UInt32) throws -> LookedBack {
         let hash = History.keyHash(id), index = try pastIndex()
         var start = ordinal
-        for _ in 0..<Store.mostSteps {
+        for _ in 0..<MapPolicy.mostStops {
             guard let found = lock.withRead({ nearest(hash, at: start, index) }) else { return .tooMuch }
             guard case .version(let at) = found else { return .found(nil) }
-            if let slot = maps.slot(at) { return .found(slot.root?.lookup(id)) }
+            if let slot = cache.slot(at) { return .found(slot.root?.lookup(id)) }
             switch glance(id, at: at) {
             case .entry(let entry)?: return .found(entry)
             case .absent?: return .found(nil)
@@ -80,8 +73,7 @@ extension Store {
     /// faster than a few of its changes are found there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
         guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
-        let reads = largeReads.count(ordinal)
-        return reads & (reads - 1) == 0 && isWithin(reads * Store.changesPerRead, toMakeMapOf: ordinal)
+        return MapPolicy.changesWorthAMap(largeReads: largeReads.count(ordinal)).map { isWithin($0, toMakeMapOf: ordinal) } ?? false
     }
 
     /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
@@ -106,13 +98,13 @@ extension Store {
             var found: MapChange?
             if changeLists.forEach(ordinal, { if Bytes.equal($0.key, id) { found = MapChange(key: id, entry: $0.entry) } }) { return found }
         }
-        guard let found = try findChange(place, id) else { return nil }
+        guard let found = try records.findChange(place, id) else { return nil }
         switch found.kind {
         case .insert, .update: return MapChange(key: id, entry: MapEntry(version: ordinal, found))
         case .remove, .preserveRemoval: return MapChange(key: id, entry: nil)
         case .preserve:
             guard let stored = found.dependency, let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
-                throw damaged(place, "names a version that is not here", version: versionID(ordinal), value: id)
+                throw records.damaged(place, "names a version that is not here", version: history.id(ordinal), value: id)
             }
             return MapChange(key: id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
         }
@@ -130,7 +122,7 @@ extension Store {
         }
         if let known, isEnough { return known }
         try learnKeys(from: known?.end ?? 0, control)
-        try Memory.expect(lock.withRead { dag.rows.count * 40 + dag.manyKeyCount * 24 }, "Indexing the past of \(description)")
+        try Memory.expect(lock.withRead { dag.rows.count * 40 + dag.manyKeyCount * 24 }, "Indexing the past of \(storage.description)")
         let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
         let index = PastIndex(rows, behind: known)
         lock.withWrite { if (past?.end ?? 0) < index.end { past = index } }
@@ -141,49 +133,11 @@ extension Store {
     private func learnKeys(from start: UInt32, _ control: OperationControl) throws {
         let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
         for (i, ordinal) in unknown.enumerated() {
-            if i & 255 == 0 { try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(description)") }
+            if i & 255 == 0 { try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(storage.description)") }
             var hashes: [UInt32] = []
             // A damaged record is asked again when what it holds matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }
             lock.withWrite { dag.noteKeys(ordinal, count: hashes.count) { hashes[$0] } }
-        }
-    }
-}
-
-/// How many versions were saved one upon the other while looking back, in the few branches that were gone on with last. Safe
-/// from all threads.
-final class SavedLines: @unchecked Sendable {
-    private let lock = Lock()
-    /// The one gone on with last is the last.
-    private var lines: [(tip: UInt32, count: Int)] = []
-    private static let most = 16
-
-    /// A version was saved on another so.
-    func add(_ ordinal: UInt32, on first: UInt32) {
-        lock.withLock {
-            let known = lines.firstIndex { $0.tip == first }
-            let count = known.map { lines.remove(at: $0).count } ?? 0
-            if lines.count == SavedLines.most { lines.removeFirst() }
-            lines.append((ordinal, count + 1))
-        }
-    }
-
-    /// How many end at a version.
-    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { lines.last { $0.tip == ordinal }?.count ?? 0 } }
-}
-
-/// How often values were read at past versions lately. Safe from all threads.
-final class PastReads: @unchecked Sendable {
-    private let lock = Lock()
-    private var slots: [(ordinal: UInt32, count: Int)] = Array(repeating: (History.none, 0), count: 64)
-
-    /// Counts one more; answers how many there were, or fewer where others took the place meanwhile.
-    func count(_ ordinal: UInt32) -> Int {
-        lock.withLock {
-            let i = Int(ordinal) & (slots.count - 1)
-            if slots[i].ordinal != ordinal { slots[i] = (ordinal, 0) }
-            slots[i].count &+= 1
-            return slots[i].count
         }
     }
 }

@@ -1,14 +1,71 @@
-/// The map of a version: from memory, or made from the nearest one behind it and the changes between.
-extension Store {
+/// Which map answers for a version, from what, and at which cost (`MapPolicy`): one in memory, a chain of deltas, one from the caches, or one
+/// made from the nearest of these behind it and the changes recorded since; single ids are also looked up through the history.
+///
+/// It needs the history and the records, and nothing else. Callers hold no lock, unless a method says so. Safe from all threads.
+final class MapProvider: @unchecked Sendable {
+    let history: SharedHistory
+    let records: Records
+    /// The maps in memory.
+    let cache: MapCache
+    let lines: MapLines
+    /// What versions recorded, as far as it is in memory.
+    let changeLists: ChangeLists
+    /// The map that the caches hold. Guarded by `lock`.
+    var checkpoint: MapCheckpoint?
+    /// The one that the history index on disk names.
+    var namedCheckpoint: MapCheckpoint?
+    /// Made when the past is first read here and there. Guarded by `lock`.
+    var past: PastIndex?
+    /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
+    let pastReads = PastReads(), largeReads = PastReads()
+    let savedLines = SavedLines()
+
+    /// - Parameters:
+    ///   - mapBudget: bytes of memory for maps.
+    ///   - listBudget: bytes of memory for recorded changes.
+    ///   - budget: of the whole store.
+    init(_ history: SharedHistory, _ records: Records, mapBudget: Int, listBudget: Int, budget: Int) {
+        self.history = history
+        self.records = records
+        cache = MapCache(budget: mapBudget, readers: history.lock)
+        lines = MapLines(budget: budget)
+        changeLists = ChangeLists(capacity: listBudget)
+    }
+
+    var lock: ReadWriteLock { history.lock }
+    /// Guarded by `lock`.
+    var dag: History { history.dag }
+    var storage: any Storage { records.storage }
+
+    /// A version's map for one who holds the lock for reading, for as long as that: `found` tells whether it is here, and `root` is nil when
+    /// it is empty.
+    @inline(__always)
+    func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
+        Work.mapLooks.count()
+        return cache.root(of: ordinal)
+    }
+
+    /// The map of a version, when it is in memory.
+    func slot(_ ordinal: UInt32) -> MapCache.Slot? { cache.slot(ordinal) }
+
+    /// Forgets the map of a version: its commit failed, or it points to where nothing will be.
+    func drop(_ ordinal: UInt32) { cache.drop(ordinal) }
+
+    /// Lets go of the memory of all maps, which are made again when they are asked for.
+    func giveWay() {
+        lines.removeAll()
+        cache.removeAll()
+    }
+
     /// What prevails at a version; nil is the empty map.
     func map(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapNode? { try mapSlot(ordinal, control).root }
 
     /// - Throws: also what the control throws; what was made of the way by then is kept.
     func mapSlot(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapCache.Slot {
-        if let slot = maps.slot(ordinal) { return slot }
+        if let slot = cache.slot(ordinal) { return slot }
         if let view = lines.view(ordinal) {
             let (root, from) = try view.map()
-            let slot = maps.store(ordinal, root, changes: from.changes, on: from.slot)
+            let slot = cache.store(ordinal, root, changes: from.changes, on: from.slot)
             view.keep(slot)
             return slot
         }
@@ -21,13 +78,13 @@ extension Store {
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
-        let stretch = max(MapCache.anchorSpacing, chain.count / 32)
+        let stretch = MapPolicy.stretch(versions: chain.count)
         while i >= 0 {
             try control.step(0)
             let next = chain[i]
-            if next.changes >= Store.flatChanges, next.changes >= (slot.root?.count ?? 0) / 8 {
+            if MapPolicy.isWrittenFlat(changes: next.changes, onto: slot.root?.count ?? 0) {
                 let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
-                slot = maps.store(next.ordinal, flat: root)
+                slot = cache.store(next.ordinal, flat: root)
                 i -= 1
                 continue
             }
@@ -45,7 +102,7 @@ extension Store {
                 i -= 1
             }
             let root = try arena.withChanges(isSorted: single) { try MapNode.applying($0, to: slot.root) }
-            slot = maps.store(chain[last].ordinal, root, changes: used, on: slot)
+            slot = cache.store(chain[last].ordinal, root, changes: used, on: slot)
         }
         return slot
     }
@@ -66,13 +123,13 @@ extension Store {
 
     /// Goes back some versions; whether the end of the way is found. The caller holds the lock.
     private func goBack(_ way: inout WayToMap) -> Bool {
-        for _ in 0..<Store.stretch {
+        for _ in 0..<MapProvider.stretch {
             Work.versions.count()
             let row = dag.rows[Int(way.at)]
             way.chain.append((way.at, Int(row.changeCount)))
             way.at = row.first
             if way.at == History.none { return true }
-            if let slot = maps.slot(way.at) { way.base = slot; return true }
+            if let slot = cache.slot(way.at) { way.base = slot; return true }
             if checkpoint?.isOf(way.at) == true || lines.view(way.at) != nil { way.near = way.at; return true }
         }
         return false
@@ -80,7 +137,7 @@ extension Store {
 
     /// What prevails for single ids at a version. No map is made of one that the changes since another tell.
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
-        if let slot = maps.slot(ordinal) { return .map(slot.root) }
+        if let slot = cache.slot(ordinal) { return .map(slot.root) }
         if let view = lines.view(ordinal) { return .line(view) }
         if lock.withRead({ isHighInFold(ordinal) }) { return .map(try map(ordinal)) }
         return .past(self, ordinal)
@@ -90,56 +147,13 @@ extension Store {
     /// be gone back over for each id. Once there is a map, each further step has its own. The caller holds the lock.
     private func isHighInFold(_ ordinal: UInt32) -> Bool {
         var at = ordinal
-        for _ in 0..<Store.fewReads {
+        for _ in 0..<MapPolicy.manyUses {
             guard at != History.none, dag.rows[Int(at)].state == .staged else { return false }
             at = dag.rows[Int(at)].first
         }
         return true
     }
 
-    enum Prevailing {
-        case map(MapNode?)
-        case line(MapLines.View)
-        /// One id after the other, until there are so many that a map pays.
-        case past(Store, UInt32)
-
-        /// What prevails for a key; nil when nothing does.
-        func lookup(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
-            switch self {
-            case .map(let root): root?.lookup(key)
-            case .line(let view): view.lookup(key)
-            case .past(let store, let ordinal): try store.entry(key, at: ordinal)
-            }
-        }
-    }
-
     /// Whether the map of a version is here, or what one is made of.
-    func isAtHand(_ ordinal: UInt32) -> Bool { maps.slot(ordinal) != nil || lines.view(ordinal) != nil }
-
-    /// As `view(at:)`, for who saves so many changes on a version; nil when that version had better be looked at one id at a
-    /// time: where no map is at hand, unless so many versions are saved one upon the other that one pays. Of many branches that are
-    /// gone on with in turn each would need a map of its own.
-    func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
-        if let view = lines.openView(ordinal) { return view }
-        if changes <= Store.fewChanges, !isAtHand(ordinal) {
-            let saved = savedLines.count(endingAt: ordinal), isOften = saved >= Store.fewReads && saved & (saved - 1) == 0
-            // What looking back costs more for each is about what four changes cost in a map.
-            guard isOften, isWithin(saved * 4, toMakeMapOf: ordinal) else { return nil }
-        }
-        return try view(at: ordinal)
-    }
-
-    /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
-    func view(at ordinal: UInt32) throws -> MapLines.View {
-        if let view = lines.openView(ordinal) { return view }
-        let slot = try mapSlot(ordinal)
-        return lines.begin(maps.isHeavy(slot) ? lightened(slot, of: ordinal) : slot, of: ordinal)
-    }
-
-    /// The same map, but flat: what was changed in it since the last time takes much memory.
-    private func lightened(_ slot: MapCache.Slot, of ordinal: UInt32) -> MapCache.Slot {
-        guard let root = slot.root, let flat = try? flatten(root, of: ordinal, isKept: false) else { return slot }
-        maps.drop(ordinal)
-        return maps.store(ordinal, flat: flat)
-    }
+    func isAtHand(_ ordinal: UInt32) -> Bool { cache.slot(ordinal) != nil || lines.view(ordinal) != nil }
 }

@@ -1,0 +1,80 @@
+/// Whether records are whole, are the same, and are what their ids say.
+extension Records {
+    /// The digest over what the version of a record means.
+    /// - Parameter control: looked at for each change.
+    func identityDigest(_ place: RecordPlace, _ control: PacedControl = .none) throws -> [UInt8] {
+        let header = try header(place)
+        var hasher = IdentityHasher(.identity)
+        hasher.add(header.id)
+        hasher.add(predecessors: header.predecessors)
+        hasher.add(timestamp: header.timestamp)
+        hasher.add(header.metadata)
+        hasher.add(changeCount: header.changeCount)
+        try forEachDigest(place) { entry, header, digest in
+            try control.step(0, bytes: entry.size)
+            if let digest { hasher.add(setting: entry.id, size: entry.size, digest: digest) }
+            else { hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
+        }
+        return hasher.finish()
+    }
+
+    /// Calls with each change of a record, and for inserts and updates with the SHA-256 of the value: the one that it carries, or computed.
+    func forEachDigest(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader, UnsafeRawBufferPointer?) throws -> Void) throws {
+        try forEachChange(place) { entry, header in
+            guard entry.kind == .insert || entry.kind == .update else { return try body(entry, header, nil) }
+            if let digest = entry.digest { return try Array(digest).withUnsafeBytes { try body(entry, header, $0) } }
+            let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+            let digest = try withBody(place, located, id: entry.id, stored: header.id) { SHA256.words($0) }
+            try withUnsafeBytes(of: digest) { try body(entry, header, $0) }
+        }
+    }
+
+    /// Whether a record is what its id says, and the version that it holds. An id of a merge as they were made before does not cover the
+    /// timestamp, which is to be compared with that of its first predecessor.
+    /// - Throws: what reading throws.
+    func vouching(_ place: RecordPlace) throws -> (Vouching, Version) {
+        let header = try header(place)
+        guard var check = ContentCheck(header.version, changeCount: header.changeCount) else { return (.free, header.version) }
+        guard header.id.text == nil else { return (.none, header.version) }
+        try forEachDigest(place) { entry, header, digest in
+            if let digest { check.add(setting: entry.id, size: entry.size, digest: digest) }
+            else { check.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
+        }
+        return (check.finish(), header.version)
+    }
+
+    /// Whether all of a record can be read and is what was written, and, when asked for, all blobs that it names.
+    func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
+        do {
+            try forEachChange(place) { entry, header in
+                guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil else { return }
+                try withValue(entry, in: place, of: header.id) { bytes in
+                    if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
+                        throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                    }
+                }
+            }
+            return true
+        } catch let error as StoreError where error.code.isDamage { return false }
+    }
+
+    /// Whether two records of one length are the same, byte by byte: their header checksums say nothing of the
+    /// bytes of values. False when one of them cannot be read.
+    func haveSameBytes(_ a: RecordPlace, _ b: RecordPlace) throws -> Bool {
+        var x = reader(a), y = reader(b)
+        var offset = 0
+        let length = Int(clamping: a.length)
+        do {
+            while offset < length {
+                let count = min(length - offset, 256 << 10)
+                guard try x.with(offset, count, { left in
+                    try y.with(offset, count) { Bytes.equal(UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+                }) == true else { return false }
+                offset += count
+            }
+            return true
+        } catch let error as StoreError where error.code.isDamage {
+            return false
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Testing
+@testable import LLVS
+
+/// What decides between looking up, keeping a delta and making a map, as a table: who retunes it sees here what changes.
+@Suite struct MapPolicyTests {
+    @Test func aMapIsMadeForReadsWhenItPays() {
+        // (read, of at most so many changes)
+        for (reads, changes) in [(1, 16), (2, 16), (32, 16), (63, 16), (64, 128), (65, 16), (100, 16), (128, 256), (4_096, 8_192)] {
+            #expect(MapPolicy.changesWorthAMap(reads: reads) == changes, "read \(reads)")
+        }
+        for (reads, changes) in [(1, 64), (2, 128), (3, nil), (4, 256), (63, nil), (64, 4_096), (1_024, 65_536)] as [(Int, Int?)] {
+            #expect(MapPolicy.changesWorthAMap(largeReads: reads) == changes, "read \(reads)")
+        }
+    }
+
+    @Test func aMapIsMadeForSavesWhenItPays() {
+        for (saves, changes) in [(0, nil), (1, nil), (63, nil), (64, 256), (65, nil), (128, 512), (1_000, nil), (1_024, 4_096)] as [(Int, Int?)] {
+            #expect(MapPolicy.changesWorthAMap(saves: saves) == changes, "save \(saves)")
+        }
+    }
+
+    @Test func aPersistedMapIsTakenWhenManyAsk() {
+        for (limit, may) in [(16, false), (64, false), (65, true), (128, true)] { #expect(MapPolicy.mayBePersisted(limit: limit) == may, "\(limit)") }
+    }
+
+    @Test func whatIsSavedIsADeltaAMapOrNothing() {
+        for (changes, kept) in [(0, .delta), (1, .delta), (256, .delta), (257, .map), (4_095, .map), (4_096, .nothing), (1_000_000, .nothing)] as [(Int, MapPolicy.Keeping)] {
+            #expect(MapPolicy.keeping(changes: changes) == kept, "\(changes) changes")
+        }
+    }
+
+    @Test func aLargePartOfAMapIsWrittenFlat() {
+        for (changes, values, flat) in [(4_095, 0, false), (4_096, 0, true), (4_096, 32_768, true), (4_096, 32_776, false), (1_000_000, 8_000_000, true)] {
+            #expect(MapPolicy.isWrittenFlat(changes: changes, onto: values) == flat, "\(changes) onto \(values)")
+        }
+        for (versions, changes) in [(1, 1_024), (32_768, 1_024), (32_800, 1_025), (1_000_000, 31_250)] {
+            #expect(MapPolicy.stretch(versions: versions) == changes, "\(versions) versions")
+        }
+    }
+
+    @Test func aMapOfManyNodesIsMadeFlatOnceThatIsPaidFor() {
+        let budget = 1 << 20
+        for (overlay, values, memory, isHeavy) in [
+            (1 << 20, 100, budget / 2, false), (1_023, 100, budget / 2 + 1, false), (1_024, 100, budget / 2 + 1, true), (1_024, 80_000, budget, false),
+            (10_000, 80_000, budget, true), (0, 80_000, budget / 3 * 4 + 1, true),
+        ] {
+            #expect(MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy, "\(overlay) of \(values), \(memory) bytes")
+        }
+    }
+
+    @Test func chainsOfDeltasTakeAShareOfTheBudget() {
+        for (budget, deltas, maps) in [(0, 32 << 10, 128 << 10), (4 << 20, 64 << 10, 512 << 10), (64 << 20, 1 << 20, 8 << 20), (1 << 30, 1 << 20, 128 << 20)] {
+            #expect(MapPolicy.chainMemory(budget: budget) == (deltas, maps), "\(budget)")
+        }
+    }
+
+    @Test func versionsThatMetNearbyAreComparedByWhatTheyRecorded() {
+        #expect(MapPolicy.mostCompared(mapsAreHere: true) == 4_096 && MapPolicy.mostCompared(mapsAreHere: false) == 16_384)
+        for (versions, changes, each) in [(1, 1_000_000, true), (2, 65_534, true), (2, 65_535, false)] {
+            #expect(MapPolicy.looksAtEach(versions: versions, changes: changes) == each, "\(versions), \(changes)")
+        }
+    }
+
+    @Test func cachesAreWrittenWhenThereIsMuchNew() {
+        for (new, known, isOutdated, pays) in [
+            (999, 0, false, false), (1_000, 0, false, true), (1_000, 16_000, false, true), (1_000, 16_016, false, false), (0, 999, true, false), (0, 1_000, true, true),
+            (1, 999, true, true), (0, 1_000_000, false, false),
+        ] {
+            #expect(MapPolicy.cachesPay(new: new, known: known, isOutdated: isOutdated) == pays, "\(new) beside \(known)")
+        }
+        #expect(MapPolicy.mostPatched(values: 1_001) == 500)
+    }
+}
